@@ -1,0 +1,9 @@
+-- The files under lua/ are wrapped as locals of one library; each names what it uses in its `-- needs:` line.
+std = 'lua51'
+max_line_length = 130
+read_globals = { 'redis', 'cjson', 'cmsgpack', 'unpack' }
+files['machines/engine/lua'] = {
+    read_globals = { 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions',
+        'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
+        'finishing', 'random' },
+}

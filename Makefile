@@ -1,0 +1,44 @@
+# Signalbox. `make` lists what can be done.
+#
+# PYTHON=/path/to/python3.11 picks the interpreter of .venv; without it the newest suitable one on PATH is taken.
+# ARGS="..." goes on to the command behind a target: make test ARGS="tests/engine -x", make demo ARGS="--port 9000".
+
+VENV := .venv
+PY := $(VENV)/bin/python
+ARGS :=
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench format lint types engine-on-redis
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
+
+demo: ## a live control room on this machine: server, sample machines, worker, traffic, site
+	@.ci/venv requirements.txt && exec $(PY) manage.py demo --with-parent $(ARGS)
+
+test: ## the test suite, on a real Valkey that it starts itself
+	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(ARGS)
+
+check: lint types test engine-on-redis ## everything CI does: format, lint, types, Lua lint, tests
+
+engine-on-redis: ## the engine's tests on the installed redis-server (Redis 7.0 on Debian) instead of Valkey
+	@.ci/on-redis $(PY)
+
+bench: ## how fast the engine is, as ratios to hand-written Redis code in the same run
+	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks $(ARGS)
+
+format: ## rewrite the code in the house format
+	@.ci/venv requirements-dev.txt
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+lint: ## what the formatter and the linters (Python, Lua) would complain about
+	@.ci/venv requirements-dev.txt
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	@.ci/lint-lua
+
+types: ## the type checker, strict for the engine
+	@.ci/venv requirements-dev.txt
+	$(PY) -m mypy
