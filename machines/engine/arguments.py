@@ -1,0 +1,152 @@
+"""Turning what callers pass into what the functions library takes, with a clear word for what does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+
+from . import limits
+from .errors import BadInput, BadPayload
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def name(kind: str, value: object, why: str | None) -> str:
+    """``value`` as text, or BadInput when ``why`` says what is wrong with it."""
+    if why is not None:
+        raise BadInput(f"{kind} {_shown(value)} {why}", code="SB401")
+    return str(value)
+
+
+def machine(value: object) -> str:
+    return name("machine name", value, limits.check_machine_name(value))
+
+
+def instance(value: object) -> str:
+    return name("instance id", value, limits.check_instance_id(value))
+
+
+def event(value: object) -> str:
+    return name("event", value, limits.check_external_event_name(value))
+
+
+def state(value: object) -> str:
+    return name("state", value, limits.check_state_name(value))
+
+
+def queue(value: object) -> str:
+    return name("queue", value, limits.check_queue_name(value))
+
+
+def whole(what: str, value: object, *, least: int = 0) -> str:
+    """A whole number as text; '' for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= limits.MAX_INTEGER:
+        raise BadInput(f"{what} is a whole number of at least {least}, not {_shown(value)}", code="SB402")
+    return str(value)
+
+
+def text(what: str, value: object, most: int) -> str:
+    """Free text of at most ``most`` characters; '' for None."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadInput(f"{what} is text, not {type(value).__name__}", code="SB403")
+    if len(value) > most:
+        raise BadInput(f"{what} has at most {most} characters, not {len(value)}", code="SB403")
+    if "\x00" in value:
+        raise BadInput(f"{what} holds a NUL character", code="SB403")
+    return _utf8(what, value)
+
+
+def actor(value: object) -> str:
+    return text("actor", value, limits.MAX_ACTOR)
+
+
+def reason(value: object) -> str:
+    return text("reason", value, limits.MAX_REASON)
+
+
+def required_reason(value: object) -> str:
+    given = reason(value)
+    if not given.strip():
+        raise BadInput("a repair needs a reason: say why, for the history", code="SB404")
+    return given
+
+
+def key(value: object) -> str:
+    return text("idempotency key", value, limits.MAX_IDEMPOTENCY_KEY)
+
+
+def fields(what: str, value: object, most: int) -> str:
+    """A mapping as compact JSON; '' for None or an empty one. Raises BadPayload."""
+    if value is None or value == {}:
+        return ""
+    if not isinstance(value, Mapping):
+        raise BadPayload(f"{what} is an object of fields, not {type(value).__name__}")
+    return document(what, dict(value), most)
+
+
+def document(what: str, value: object, most: int) -> str:
+    """Any JSON value as compact text. Raises BadPayload with the field where one is to blame."""
+    _check(what, value, (), 1)
+    try:
+        encoded = _encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadPayload(f"{what} is not JSON: {error}") from error
+    size = len(_utf8(what, encoded).encode())
+    if size > most:
+        raise BadPayload(f"{what} has {size} bytes of JSON; {most} are allowed", code="SB411")
+    return encoded
+
+
+def _check(what: str, value: object, path: tuple[str, ...], depth: int) -> None:
+    """Refuse what JSON or a double cannot carry: odd types, NaN, huge integers, NUL, depth."""
+    if depth > limits.MAX_JSON_DEPTH:
+        raise _bad(what, path, f"is nested deeper than {limits.MAX_JSON_DEPTH}")
+    if isinstance(value, Mapping):
+        for inner, item in value.items():
+            if not isinstance(inner, str):
+                raise _bad(what, path, f"has a key that is not text: {_shown(inner)}")
+            _check(what, inner, path, depth)
+            _check(what, item, (*path, inner), depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            _check(what, item, (*path, str(index)), depth + 1)
+    elif (why := _unfit(value)) is not None:
+        raise _bad(what, path, why)
+
+
+def _unfit(value: object) -> str | None:
+    """Why a single value cannot be sent, or None."""
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return "holds a NUL character" if "\x00" in value else None
+    if isinstance(value, int):
+        big = abs(value) > limits.MAX_INTEGER
+        return "is an integer past 2**53, which a double cannot carry; send it as text" if big else None
+    if isinstance(value, float):
+        return None if isfinite(value) else f"is {value}, which JSON cannot carry"
+    return f"is a {type(value).__name__}, which JSON cannot carry"
+
+
+def _bad(what: str, path: tuple[str, ...], why: str) -> BadPayload:
+    where = f"{what} field {'.'.join(path)!r}" if path else what
+    return BadPayload(f"{where} {why}", field=path[0] if path else None)
+
+
+def _utf8(what: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise BadPayload(f"{what} is not valid Unicode: {error.reason}") from error
+    return value
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."

@@ -1,0 +1,131 @@
+"""Calling the functions library: loads it when it is missing, turns every failure into an engine error."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from redis import exceptions
+
+from . import library
+from .client import Client
+from .errors import EngineFault, EngineUnavailable
+
+MISSING = "Function not found"
+# Beginnings of server errors that mean "not now", for calls that have changed nothing.
+NOT_NOW = ("OOM", "LOADING", "READONLY", "MISCONF", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "BUSY", "NOREPLICAS")
+
+Arg = str | int | bytes
+
+
+def translate(error: exceptions.RedisError | OSError) -> NoReturn:
+    """Raise the engine error that says what a Redis error means for the caller."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, exceptions.ResponseError) and not text.startswith(NOT_NOW):
+        raise EngineFault(f"Redis answered: {text}") from error
+    if isinstance(error, exceptions.TimeoutError):
+        raise EngineUnavailable(
+            f"Redis did not answer in time ({text}); the call may or may not have happened"
+        ) from error
+    if text.startswith("OOM"):
+        raise EngineUnavailable("Redis is out of memory and takes no writes; nothing was changed") from error
+    raise EngineUnavailable(f"Redis cannot be used now: {text}") from error
+
+
+class Caller:
+    """FCALL and FCALL_RO on one client. Safe to share between threads."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._loaded = False
+        self._lock = threading.Lock()
+
+    def call(self, function: str, root: str, *args: Arg) -> list[Any]:
+        """One function call; the reply as it came. Raises EngineUnavailable or EngineFault."""
+        if not self._loaded:
+            self.ensure()
+        command = "FCALL_RO" if function in library.read_only() else "FCALL"
+        try:
+            return self._execute(command, function, root, args)
+        except (exceptions.RedisError, OSError) as error:
+            translate(error)
+
+    def command(self, *words: Arg) -> Any:
+        """Any other Redis command, with the same errors."""
+        try:
+            return self._send(*words)
+        except (exceptions.RedisError, OSError) as error:
+            translate(error)
+
+    def _send(self, *words: Arg) -> Any:
+        return self.client.execute_command(*words)  # type: ignore[no-untyped-call]
+
+    def _execute(self, command: str, function: str, root: str, args: Sequence[Arg]) -> list[Any]:
+        try:
+            reply: list[Any] = self._send(command, function, 1, root, *args)
+        except exceptions.ResponseError as error:
+            if MISSING not in str(error):
+                raise
+            self.load()
+            reply = self._send(command, function, 1, root, *args)
+        return reply
+
+    def many(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[Any]:
+        """Several calls in one round trip; each answer is a reply or the Redis error in its place."""
+        if not calls:
+            return []
+        if not self._loaded:
+            self.ensure()
+        try:
+            replies = self._pipeline(calls)
+            if any(isinstance(r, exceptions.ResponseError) and MISSING in str(r) for r in replies):
+                self.load()
+                again = [i for i, r in enumerate(replies) if isinstance(r, Exception) and MISSING in str(r)]
+                for i, reply in zip(again, self._pipeline([calls[i] for i in again]), strict=True):
+                    replies[i] = reply
+            return replies
+        except (exceptions.RedisError, OSError) as error:
+            translate(error)
+
+    def _pipeline(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[Any]:
+        pipeline = self.client.pipeline(transaction=False)
+        for function, root, args in calls:
+            command = "FCALL_RO" if function in library.read_only() else "FCALL"
+            pipeline.execute_command(command, function, 1, root, *args)
+        replies: list[Any] = pipeline.execute(raise_on_error=False)
+        return replies
+
+    def ensure(self) -> None:
+        """Load the library unless the server already holds this very one."""
+        with self._lock:
+            if self._loaded:
+                return
+            try:
+                held = self._held()
+            except (exceptions.RedisError, OSError) as error:
+                translate(error)
+            if held != library.fingerprint():
+                self.load()
+            self._loaded = True
+
+    def _held(self) -> str | None:
+        try:
+            return str(self._send("FCALL_RO", "sb_library", 0))
+        except exceptions.ResponseError as error:
+            if MISSING in str(error):
+                return None
+            raise
+
+    def load(self) -> None:
+        """FUNCTION LOAD REPLACE, on every primary of a cluster."""
+        try:
+            self.client.function_load(library.text(), replace=True)
+        except exceptions.ResponseError as error:
+            if "unknown command" in str(error).lower():
+                raise EngineFault(
+                    "this server has no FUNCTION command: Signalbox needs Redis 7 or later, or Valkey"
+                ) from error
+            translate(error)
+        except (exceptions.RedisError, OSError) as error:
+            translate(error)

@@ -1,0 +1,122 @@
+"""Published machines as Redis knows them: names, versions, programs, and how their data reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from . import arguments
+from .calls import Caller
+from .definitions import check, compile, digest
+from .errors import BadInput, DefinitionError, EngineFault, UnknownMachine
+from .keys import Keys, Partition, partition_of
+from .records import PublishedMachine
+from .replies import FieldTypes, Status
+
+SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it makes
+
+
+class Catalog:
+    """What is published below one prefix. Remembers what can never change, and nothing else for long."""
+
+    def __init__(self, caller: Caller, keys: Keys, partitions: int) -> None:
+        self._caller = caller
+        self._keys = keys
+        self._partitions_of_new = partitions
+        self._partitions: dict[str, int] = {}
+        self._types: dict[tuple[str, str], FieldTypes] = {}
+
+    # Where things are
+
+    def partitions(self, machine: str) -> list[Partition]:
+        """Every partition of a machine. Raises UnknownMachine."""
+        return [self._keys.partition(machine, n) for n in range(self._count(machine))]
+
+    def partition(self, machine: str, id: str) -> Partition:
+        return self._keys.partition(machine, partition_of(id, self._count(machine)))
+
+    def _count(self, machine: str) -> int:
+        count = self._partitions.get(machine)
+        if count is None:
+            arguments.machine(machine)
+            held = self._caller.command("HGET", self._keys.machines, machine)
+            if held is None:
+                raise UnknownMachine(machine, known=sorted(self._caller.command("HKEYS", self._keys.machines))[:20])
+            count = self._partitions[machine] = int(held)
+        return count
+
+    def forget(self, machine: str) -> None:
+        """Drop what is remembered of a machine: the server no longer knows it."""
+        self._partitions.pop(machine, None)
+        self._types = {slot: types for slot, types in self._types.items() if slot[0] != machine}
+
+    def types(self, machine: str, root: str, definition: str) -> FieldTypes:
+        """How the data of ``<version>:<digest>`` reads; one round trip the first time."""
+        types = self._types.get((machine, definition))
+        if types is None:
+            version = int(definition.partition(":")[0])
+            program = self._caller.command("HGET", Partition(root).definition(version), "program")
+            if program is None:
+                raise UnknownMachine(machine, version=version)
+            types = self._types[machine, definition] = FieldTypes(json.loads(program), version)
+        return types
+
+    # Publishing
+
+    def publish(self, definition: dict[str, Any], version: int | None) -> PublishedMachine:
+        findings = check(definition)
+        if any(finding.is_error for finding in findings):
+            raise DefinitionError(findings)
+        program = compile(definition)
+        name, fingerprint = program["machine"], digest(program)
+        number = arguments.whole("version", version, least=1)
+        source = json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
+        count = int(self._caller.command("HGET", self._keys.machines, name) or self._partitions_of_new)
+        created = False
+        for n in range(count):
+            root = self._keys.partition(name, n).root
+            secret = os.urandom(SECRET_BYTES).hex()
+            reply = self._caller.call("sb_publish", root, fingerprint, text, source, secret, count, number)
+            number, new = self._published(name, reply)
+            created = created or new
+        self._caller.command("HSET", self._keys.machines, name, count)
+        self._partitions[name] = count
+        return PublishedMachine(name, int(number), fingerprint, created, findings)
+
+    @staticmethod
+    def _published(name: str, reply: list[Any]) -> tuple[str, bool]:
+        if reply[0] == Status.CONFLICT:
+            raise BadInput(f"version {reply[1]} of {name!r} is published with another content: versions never change")
+        if reply[0] != Status.OK:
+            raise EngineFault(f"publishing {name!r}: {' '.join(map(str, reply))}")
+        return str(reply[1]), str(reply[2]) == "1"
+
+    # Looking up
+
+    def machines(self) -> dict[str, int]:
+        names = sorted(self._caller.command("HKEYS", self._keys.machines))
+        found = {name: self._caller.command("HGET", self._keys.partition(name).meta, "current") for name in names}
+        return {name: int(current.partition(":")[0]) for name, current in found.items() if current}
+
+    def versions(self, machine: str) -> list[int]:
+        self._count(machine)
+        held = self._caller.command("HKEYS", self._keys.partition(machine).meta)
+        return sorted(int(field[4:]) for field in held if field.startswith("def:"))
+
+    def definition(self, machine: str, version: int | None) -> dict[str, Any]:
+        self._count(machine)
+        first = self._keys.partition(machine)
+        if version is None:
+            current = self._caller.command("HGET", first.meta, "current")
+            if current is None:
+                self.forget(machine)
+                raise UnknownMachine(machine)
+            version = int(current.partition(":")[0])
+        arguments.whole("version", version, least=1)
+        source = self._caller.command("HGET", first.definition(version), "source")
+        if source is None:
+            raise UnknownMachine(machine, version=version)
+        found: dict[str, Any] = json.loads(source)
+        return found

@@ -1,0 +1,75 @@
+"""Definitions: checking one, compiling it to the program that runs inside Redis, outlining it for people.
+
+Pure Python: needs neither Redis nor Django. ``schema.json`` in this folder describes the same document
+for editors (JSON Schema, draft 2020-12).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import DefinitionError
+from .document import read
+from .findings import CODES, Code, Finding
+from .outline import (
+    EventOutline,
+    FieldOutline,
+    InvokeOutline,
+    Outline,
+    StateOutline,
+    TransitionOutline,
+    outline_of,
+)
+from .program import digest, program_of
+
+__all__ = [
+    "CODES",
+    "SCHEMA",
+    "Code",
+    "EventOutline",
+    "FieldOutline",
+    "Finding",
+    "InvokeOutline",
+    "Outline",
+    "StateOutline",
+    "TransitionOutline",
+    "check",
+    "compile",
+    "digest",
+    "outline",
+    "schema",
+]
+
+SCHEMA = Path(__file__).with_name("schema.json")
+
+
+def check(definition: object) -> list[Finding]:
+    """Every finding, errors and warnings, in document order. Never raises, whatever it is given."""
+    _, report = read(definition)
+    return report.findings()
+
+
+def compile(definition: object) -> dict[str, Any]:
+    """The program of a definition. Raises DefinitionError, with all findings, when one is an error."""
+    machine, report = read(definition)
+    if machine is None or report.has_errors:
+        raise DefinitionError(report.findings())
+    return program_of(machine)
+
+
+def outline(definition: object) -> Outline:
+    """Raises DefinitionError like ``compile``."""
+    machine, report = read(definition)
+    if machine is None or report.has_errors:
+        raise DefinitionError(report.findings())
+    return outline_of(machine)
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of definitions. Shared: do not change it."""
+    result: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return result

@@ -1,0 +1,180 @@
+"""Declared fields: the data of a machine (`context`) and the payloads of its events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .. import limits
+from .model import MISSING, Event, Field
+from .path import quote
+from .place import Place
+from .types import ANY, TYPES, fits, in_words, type_of, types_of_example
+
+_ANNOTATIONS = ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
+_KEYWORDS = ("type", "required", *_ANNOTATIONS)
+_OF_TEXT = ("minLength", "maxLength", "pattern", "format")
+_OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_OF_ARRAYS = ("items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems")
+_OF_OBJECTS = ("properties", "patternProperties", "additionalProperties", "minProperties", "maxProperties")
+_OF_ALL = ("enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "$defs")
+_UNCHECKED = (*_OF_TEXT, *_OF_NUMBERS, *_OF_ARRAYS, *_OF_OBJECTS, *_OF_ALL)
+_OBJECT_KEYS = ("type", "properties", "required", "title", "description", "additionalProperties", "$schema", "$comment")
+
+
+def read_context(place: Place | None) -> dict[str, Field]:
+    """The data fields, by example or by JSON Schema."""
+    if place is None or not place.is_object():
+        return {}
+    fields = _read_schema(place) if _is_object_schema(place.value) else _read_examples(place)
+    initial = {field.name: field.initial for field in fields.values() if field.initial is not MISSING}
+    size = len(json.dumps(initial, ensure_ascii=False, separators=(",", ":")).encode())
+    if size > limits.MAX_DATA:
+        place.error("SB111", f"the initial data is {size} bytes of JSON; at most {limits.MAX_DATA} fit an instance")
+    return fields
+
+
+def _is_object_schema(value: dict[str, Any]) -> bool:
+    return value.get("type") == "object" and isinstance(value.get("properties"), dict)
+
+
+def _read_examples(place: Place) -> dict[str, Field]:
+    if place.value.get("type") == "object":
+        hint = 'for a JSON Schema add "properties": {...}; for a field called "type" give another example, such as ""'
+        place.report.add("SB212", place.below("type"), 'read as a data field called "type"', hint)
+    fields = {}
+    for name, example in place.items():
+        _check_name(name, example)
+        if not example.broken:
+            fields[name] = Field(name, types_of_example(example.value), example.path, initial=_clean(example))
+    return fields
+
+
+def _clean(place: Place) -> Any:
+    """The value without its broken parts, which were reported; a definition with those is never published."""
+    return json.loads(json.dumps(place.value, default=lambda broken: None))
+
+
+def _read_schema(place: Place) -> dict[str, Field]:
+    _check_object_keywords(place)
+    required = _required_names(place)
+    properties = place.at("properties")
+    fields = {}
+    for name, schema in properties.items():
+        _check_name(name, schema)
+        fields[name] = _read_property(name, schema, name in required)
+    for name in required:
+        if name not in fields:
+            place.report.unknown("SB102", place.below("required"), "property", name, fields)
+    return fields
+
+
+def _check_object_keywords(place: Place) -> None:
+    for key, value in place.items():
+        if key in _UNCHECKED and key not in _OBJECT_KEYS:
+            value.warn("SB206", f'"{key}" is not checked in this release')
+    place.refuse_unknown((*_OBJECT_KEYS, *_UNCHECKED))
+    extra = place.get("additionalProperties")
+    if extra is not None and extra.value is not False and not extra.broken:
+        extra.warn("SB206", "fields that are not declared are refused all the same")
+
+
+def _required_names(place: Place) -> list[str]:
+    listed = place.get("required")
+    if listed is None or not listed.is_array("an array of names"):
+        return []
+    return [name.value for name in listed.one_or_many() if name.text("a field's name") is not None]
+
+
+def _check_name(name: str, place: Place) -> None:
+    why = limits.check_field_name(name)
+    if why is not None:
+        place.error("SB107", f"the field name {quote(name)} {why}")
+
+
+def _read_property(name: str, place: Place, required: bool = False) -> Field:
+    """One property of a JSON Schema."""
+    if not place.is_object("a JSON Schema", 'write {"type": "string"}'):
+        return Field(name, ANY, place.path)
+    _check_keywords(place)
+    types = _read_types(place.get("type"))
+    description = place.get("description")
+    return Field(
+        name,
+        types,
+        place.path,
+        initial=_read_default(place.get("default"), types),
+        description=(description.text() or "") if description else "",
+        required=required or place.value.get("required") is True,
+    )
+
+
+def _check_keywords(place: Place) -> None:
+    for key, value in place.items():
+        if key in _UNCHECKED:
+            value.warn("SB206", f'"{key}" is not checked in this release')
+    place.refuse_unknown((*_KEYWORDS, *_UNCHECKED))
+    required = place.get("required")
+    if required is not None and not isinstance(required.value, list):  # a list belongs to an object's own schema
+        required.flag()
+
+
+def _read_types(place: Place | None) -> tuple[str, ...]:
+    if place is None or place.broken:
+        return ANY
+    types: list[str] = []
+    for one in place.one_or_many():
+        name = one.text("the name of a type", f"one of {', '.join(TYPES)}")
+        if name is None:
+            continue
+        if name not in TYPES:
+            one.error("SB104", f"no type {quote(name)}", f"one of {', '.join(TYPES)}")
+        elif name not in types:
+            types.append(name)
+    return tuple(types) or ANY
+
+
+def _read_default(place: Place | None, types: tuple[str, ...]) -> Any:
+    if place is None or place.broken:
+        return MISSING
+    if not fits(type_of(place.value), types):
+        place.error("SB112", f"the default is {type_of(place.value)}, the field {in_words(types)}")
+        return MISSING
+    value = _clean(place)
+    return int(value) if isinstance(value, float) and "integer" in types and value.is_integer() else value
+
+
+def read_events(place: Place | None) -> dict[str, Event]:
+    """The declared events with their payloads."""
+    if place is None or not place.is_object():
+        return {}
+    return {name: _read_event(name, event) for name, event in place.items()}
+
+
+def _read_event(name: str, place: Place) -> Event:
+    why = limits.check_external_event_name(name)
+    if why is not None:
+        place.error("SB107", f"the event name {quote(name)} {why}")
+    if not place.is_object("an object", 'write {} or {"description": "...", "payload": {...}}'):
+        return Event(name, "", None, place.path)
+    place.refuse_unknown(("description", "payload", "meta"), {"data": 'write "payload"', "fields": 'write "payload"'})
+    description = place.get("description")
+    payload = place.get("payload")
+    fields = None if payload is None or not payload.is_object() else _read_payload(payload)
+    return Event(name, (description.text() or "") if description else "", fields, place.path)
+
+
+def _read_payload(place: Place) -> dict[str, Field]:
+    if _is_object_schema(place.value):
+        return _read_schema(place)
+    return {name: _read_payload_field(name, field) for name, field in place.items()}
+
+
+def _read_payload_field(name: str, place: Place) -> Field:
+    """A schema, or an example. An object is a schema if it has a ``type`` or nothing but schema keywords."""
+    if not name or len(name) > limits.MAX_FIELD_NAME or not name.isprintable():
+        place.error("SB107", f"a payload field's name must be 1 to {limits.MAX_FIELD_NAME} printable characters long")
+    value = place.value
+    if isinstance(value, dict) and ("type" in value or set(value) <= {*_KEYWORDS, *_UNCHECKED}):
+        return _read_property(name, place)
+    return Field(name, ANY if place.broken else types_of_example(value), place.path)

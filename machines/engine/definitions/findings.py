@@ -1,0 +1,109 @@
+"""What a check of a definition can find: one code for each kind, kept for good once published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """``title`` says what is wrong, ``advice`` what to do about it; both are for the reference page."""
+
+    code: str
+    title: str
+    advice: str
+
+    @property
+    def severity(self) -> Severity:
+        return "error" if self.code < "SB2" else "warning"
+
+
+_ALL = [
+    Code("SB101", "a state is named that does not exist", "correct the name, or add the state"),
+    Code("SB102", "a data field is named that `context` does not declare", "correct the name, or declare the field"),
+    Code("SB103", "`event.<name>` is no field of that event's payload", "correct the name, or declare the field"),
+    Code(
+        "SB104", "a value has the wrong shape: text where an object is needed, and the like", "see the key's row above"
+    ),
+    Code("SB105", "a key is not known here", "correct it; a misspelt `guard` would otherwise be no guard at all"),
+    Code("SB106", "a required key is missing", "add it"),
+    Code("SB107", "a name is not allowed", "see the table of names"),
+    Code("SB108", "the feature is not in this release yet", "leave it out, or wait for the release that has it"),
+    Code("SB109", "an expression cannot be read, or uses what expressions do not have", "see the expression language"),
+    Code("SB110", "a value is not plain JSON", "use objects, arrays, text, finite numbers, true, false and null"),
+    Code("SB111", "something is larger or deeper than its limit", "see the table of limits"),
+    Code("SB112", "a value does not fit the type its field is declared with", "change the value, or the type"),
+    Code("SB113", "a duration cannot be read", "write a number and a unit: 500ms, 30s, 5m, 2h, 1d"),
+    Code("SB114", "a number is out of its range", "stay within the range the message names"),
+    Code("SB115", "two things have the same name, or names that cannot be told apart", "rename one of them"),
+    Code("SB116", "an action is not one of the verbs, or several at once", "write one verb for each action"),
+    Code("SB117", "a final state has a way out or work to do", "remove it, or make the state an ordinary one"),
+    Code("SB118", "`always` transitions go round for ever", "give one of them a guard that fails at some point"),
+    Code("SB119", "a key stands where it has no meaning", "move it to where the hint says"),
+    Code("SB120", "a function is not known, or called with the wrong arguments", "see the table of functions"),
+    Code("SB121", "`instance` has no such fact", "use instance.id, .machine, .version or .state"),
+    Code("SB130", "the format is not known, or cannot be read yet", "use json or yaml"),
+    Code("SB131", "the text is not well-formed", "correct it at the line and column named"),
+    Code("SB132", "a key stands twice in one object", "remove one of them"),
+    Code("SB133", "a number is not finite, or too large to be held exactly", "write a smaller number, or a text"),
+    Code("SB134", "the text is not valid UTF-8, or holds NUL", "save the file as UTF-8"),
+    Code(
+        "SB135", "YAML is used beyond plain data: tags, anchors that repeat or loop, several documents", "write it out"
+    ),
+    Code("SB201", "no transition leads to the state", "add one, or remove the state; only force() reaches it"),
+    Code("SB202", "an instance cannot leave the state, and it is not final", 'add a way out, or `"type": "final"`'),
+    Code("SB203", "a transition is never reached: one before it always holds", "put the guarded one first"),
+    Code(
+        "SB204", "a chain of guards has no last transition without one", "add one, if an event should never be refused"
+    ),
+    Code("SB205", "a key has no effect in this release", "keep it or leave it out; nothing depends on it"),
+    Code("SB206", "a schema keyword is not checked in this release", "check it in a guard"),
+    Code("SB207", "an event is declared and no state listens for it", "listen for it, or remove the declaration"),
+    Code("SB208", "an event is raised and no state listens for it", "listen for it, or remove the raise"),
+    Code("SB209", "the event a transition listens for never happens", "correct the invoke's id in the event's name"),
+    Code("SB210", "a guard is always false, so its transition is never taken", "remove the transition"),
+    Code("SB211", "these actions or transitions never run", "remove them"),
+    Code("SB212", "the definition can be read in two ways", "write it as the hint says"),
+    Code("SB213", "the two sides of == or != have types that are never equal", "convert one: str(x), number(x)"),
+]
+CODES: dict[str, Code] = {code.code: code for code in _ALL}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong (``error``: stops publishing) or doubtful (``warning``).
+
+    ``path`` says where: ``states.Waiting.on.entitle[0].target``, or ``line 3, column 7`` while
+    the text could not be read; empty for the definition as a whole.
+    """
+
+    code: str
+    path: str
+    message: str
+    hint: str = ""
+    severity: Severity = "error"
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity == "error"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "path": self.path,
+            "message": self.message,
+            "hint": self.hint,
+            "severity": self.severity,
+        }
+
+    def __str__(self) -> str:
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.code} {self.path or 'definition'}: {self.message}{hint}"
+
+
+def finding(code: str, path: str, message: str, hint: str = "") -> Finding:
+    """A finding with the severity its code has."""
+    return Finding(code, path, message, hint, CODES[code].severity)

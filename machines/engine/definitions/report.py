@@ -1,0 +1,78 @@
+"""Collects the findings of one definition and hands them out in document order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from .findings import CODES, Finding
+from .path import Path, quote, render
+from .suggestions import Suggestions
+
+MAX_FINDINGS = 500  # more than anyone reads; keeps a hostile document from filling the memory
+
+
+class Report:
+    """``document`` is the plain copy; its order is the order of the findings."""
+
+    def __init__(self) -> None:
+        self.document: Any = None
+        self.suggestions = Suggestions()
+        self._found: list[tuple[Path, Finding]] = []
+        self._left_out = 0
+
+    def add(self, code: str, path: Path, message: str, hint: str = "") -> None:
+        if len(self._found) >= MAX_FINDINGS:
+            self._left_out += 1
+            return
+        self._found.append((path, Finding(code, render(path), message, hint, CODES[code].severity)))
+
+    def unknown(self, code: str, path: Path, what: str, name: str, known: Collection[str], otherwise: str = "") -> None:
+        """``no state "Actve"; did you mean "Active"?``"""
+        if len(self._found) >= MAX_FINDINGS:
+            self._left_out += 1
+            return
+        self.add(code, path, f"no {what} {quote(name)}", self.suggestions.hint(name, known) or otherwise)
+
+    @property
+    def has_errors(self) -> bool:
+        return any(finding.is_error for _, finding in self._found)
+
+    def holds(self, *codes: str) -> bool:
+        """Whether one of these was found already."""
+        return any(finding.code in codes for _, finding in self._found)
+
+    def findings(self) -> list[Finding]:
+        order = _Order(self.document)
+        found = [finding for _, finding in sorted(self._found, key=lambda entry: order.of(entry[0]))]
+        if self._left_out:
+            more = f"{self._left_out} more findings are not shown"
+            found.append(Finding("SB111", "", more, "correct these first"))
+        return found
+
+
+class _Order:
+    """Turns paths into sort keys: the position of every part among its siblings."""
+
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        self._positions: dict[int, dict[str, int]] = {}
+
+    def of(self, path: Path) -> tuple[int, ...]:
+        key: list[int] = []
+        at = self._document
+        for part in path:
+            if isinstance(part, int):
+                key.append(part)
+                at = at[part] if isinstance(at, list) and part < len(at) else None
+            elif isinstance(at, dict) and part in at:
+                key.append(self._among(at)[part])
+                at = at[part]
+            else:
+                break
+        return tuple(key)
+
+    def _among(self, mapping: dict[str, Any]) -> dict[str, int]:
+        if id(mapping) not in self._positions:
+            self._positions[id(mapping)] = {key: index for index, key in enumerate(mapping)}
+        return self._positions[id(mapping)]

@@ -1,0 +1,12 @@
+"""The checks that need the whole machine, once all of it was read."""
+
+from __future__ import annotations
+
+from . import assignments, chains, graph, names, references
+from .model import Machine
+from .report import Report
+
+
+def review(machine: Machine, report: Report) -> None:
+    for part in (references, assignments, graph, chains, names):
+        part.review(machine, report)

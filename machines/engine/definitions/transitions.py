@@ -1,0 +1,87 @@
+"""Transitions, wherever they stand: under ``on``, ``always``, ``onDone`` and ``onError``."""
+
+from __future__ import annotations
+
+from .. import limits
+from .actions import read_actions
+from .model import Cause, Transition
+from .path import quote
+from .place import Place
+from .scope import Scope
+from .values import read_guard
+
+_KEYS = ("target", "guard", "actions", "reenter", "description", "meta")
+_HINTS = {
+    "cond": 'write "guard"',
+    "internal": 'write "reenter", the other way round',
+    "external": 'write "reenter"',
+    "in": 'write a guard: In("state")',
+    "action": 'write "actions"',
+}
+
+
+def read_on(place: Place | None, scope: Scope) -> tuple[Transition, ...]:
+    """The transitions of a state's ``on``, in document order."""
+    if place is None or not place.is_object("an object of events and transitions"):
+        return ()
+    transitions: list[Transition] = []
+    for descriptor, below in place.items():
+        _check_descriptor(descriptor, below)
+        transitions += read_transitions(below, "on", (descriptor,), scope)
+    return tuple(transitions)
+
+
+def _check_descriptor(descriptor: str, place: Place) -> None:
+    if not descriptor:
+        place.error("SB107", "an event's name is empty", 'transitions without an event stand under "always"')
+        return
+    why = None if descriptor == "*" else limits.check_event_name(descriptor.removesuffix(".*"))
+    if why is not None:
+        place.error("SB107", f"the event {quote(descriptor)} {why}", "patterns are * and prefix.*")
+
+
+def read_transitions(
+    place: Place | None, cause: Cause, events: tuple[str, ...], scope: Scope
+) -> tuple[Transition, ...]:
+    """One transition or a list of them; a text is a target."""
+    if place is None or place.broken:
+        return ()
+    found = (_read_transition(one, cause, events, scope) for one in place.one_or_many())
+    return tuple(transition for transition in found if transition is not None)
+
+
+def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope: Scope) -> Transition | None:
+    id = scope.next_id()
+    if isinstance(place.value, str):
+        return Transition(id, cause, events, scope.state(place), None, (), False, "", place.path)
+    if not place.is_object("a transition", 'write {"target": "state"} or the name of a state'):
+        return None
+    place.refuse_unknown(_KEYS, _HINTS)
+    description = place.get("description")
+    reenter = place.get("reenter")
+    guard = place.get("guard")
+    if guard is not None and isinstance(guard.value, dict):
+        guard.error("SB104", "expected an expression in quotes, found an object", 'write "failed < 3"')
+        guard = None
+    return Transition(
+        id=id,
+        cause=cause,
+        events=events,
+        target=_read_target(place.get("target"), scope),
+        guard=read_guard(guard),
+        actions=read_actions(place.get("actions")),
+        reenter=bool(reenter.flag()) if reenter else False,
+        description=(description.text() or "") if description else "",
+        path=place.path,
+    )
+
+
+def _read_target(place: Place | None, scope: Scope) -> str | None:
+    if place is None or place.broken:
+        return None
+    if isinstance(place.value, list):
+        if len(place.value) == 1:
+            return scope.state(place.at(0))
+        place.error("SB108", "several targets are not yet available", "name one state")
+        return None
+    return scope.state(place)

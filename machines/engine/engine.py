@@ -1,0 +1,379 @@
+"""The engine's front door: every call is one atomic step inside Redis."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from . import arguments, client, limits, replies
+from .calls import Caller, translate
+from .catalog import Catalog
+from .client import Client
+from .errors import BadInput, SignalboxError, UnknownMachine
+from .finding import Finder, Query
+from .keys import PREFIX, Keys
+from .queues import Queues
+from .records import Explanation, Fire, Instance, Job, Live, Page, PublishedMachine, Step, WorkerRow
+from .replies import Status
+from .roster import Roster
+
+Data = Mapping[str, Any]
+
+
+class Engine:
+    """State machines that live in one Redis. Safe to share between threads; make one per process.
+
+    Every call that changes an instance is one function call in Redis, so it happens wholly or not at all, and two
+    callers never interleave. Times given as ``now`` are ms since the epoch and stand in for the server's clock.
+    All calls raise ``EngineUnavailable`` when Redis cannot be used.
+    """
+
+    def __init__(self, redis: Client, *, prefix: str = PREFIX, partitions: int = 1) -> None:
+        self.client = redis
+        self.keys = Keys(prefix)
+        self._caller = Caller(redis)
+        self._catalog = Catalog(self._caller, self.keys, partitions)
+        self._queues = Queues(self._caller, self._catalog)
+        self._roster = Roster(redis, self.keys)
+
+    @classmethod
+    def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
+        """``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``. ``partitions`` is for machines published
+        for the first time: 1 on a single server, several times the number of primaries on a cluster."""
+        return cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
+
+    def ping(self) -> None:
+        try:
+            self.client.ping()
+        except (RedisError, OSError) as error:
+            translate(error)
+
+    def load_library(self) -> None:
+        """Load the functions library now, replacing what the server has. Normally done on first use."""
+        self._caller.load()
+
+    # Machines
+
+    def publish(self, definition: dict[str, Any], *, version: int | None = None) -> PublishedMachine:
+        """Check, compile and store a definition as the machine's current version.
+
+        The same content again is the same version. ``version`` re-publishes under a known number, for restoring.
+        Raises DefinitionError with every finding.
+        """
+        return self._catalog.publish(definition, version)
+
+    def machines(self) -> dict[str, int]:
+        """Name -> current version."""
+        return self._catalog.machines()
+
+    def versions(self, machine: str) -> list[int]:
+        return self._catalog.versions(machine)
+
+    def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
+        """The definition as it was published. Raises UnknownMachine."""
+        return self._catalog.definition(machine, version)
+
+    # Instances
+
+    def create(
+        self,
+        machine: str,
+        id: str | None = None,
+        data: Data | None = None,
+        *,
+        version: int | None = None,
+        key: str | None = None,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+    ) -> Instance:
+        """A new instance in its initial state. Without an ``id`` it gets a random one.
+
+        Raises InstanceExists, UnknownMachine, BadPayload, Refused (an entry action failed).
+        """
+        given = uuid.uuid4().hex if id is None else arguments.instance(id)
+        args = (
+            given,
+            arguments.fields("data", data, limits.MAX_DATA),
+            arguments.whole("version", version, least=1),
+            arguments.key(key),
+            arguments.actor(actor),
+            arguments.reason(reason),
+            arguments.whole("now", now),
+        )
+        return self._change("sb_create", machine, given, args)
+
+    def fire(
+        self,
+        machine: str,
+        id: str,
+        event: str,
+        payload: Data | None = None,
+        *,
+        expect: int | None = None,
+        key: str | None = None,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+    ) -> Instance:
+        """Send an event; the instance as it is afterwards.
+
+        ``expect`` is the version the caller saw: any other raises Conflict. The same ``key`` again, within a day,
+        gives the first outcome and changes nothing. Raises Refused, UnknownEvent, UnknownInstance, BadPayload.
+        """
+        call = Fire(machine, id, event, payload, expect, key, actor, reason, now)
+        return self._change("sb_fire", machine, id, _fire_args(call), expect=expect)
+
+    def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:
+        """Many events in one round trip; for each, in order, the new instance or the error it met.
+
+        Each is a step of its own: one that is refused does not stop the others.
+        """
+        results: list[Any] = []
+        sent: list[tuple[int, Fire, str]] = []
+        wire: list[tuple[str, str, Sequence[Any]]] = []
+        for index, item in enumerate(calls):
+            results.append(None)
+            try:
+                call = _as_fire(item)
+                args = _fire_args(call)
+                root = self._catalog.partition(call.machine, call.id).root
+            except SignalboxError as error:
+                results[index] = error
+                continue
+            sent.append((index, call, root))
+            wire.append(("sb_fire", root, args))
+        for (index, call, root), reply in zip(sent, self._caller.many(wire), strict=True):
+            results[index] = self._outcome(call, root, reply)
+        return results
+
+    def _outcome(self, call: Fire, root: str, reply: Any) -> Instance | SignalboxError:
+        try:
+            if isinstance(reply, Exception):
+                translate(reply)  # type: ignore[arg-type]
+            return self._instance(call.machine, call.id, root, reply, call.expect)
+        except SignalboxError as error:
+            return error
+
+    def explain(
+        self, machine: str, id: str, event: str, payload: Data | None = None, *, now: int | None = None
+    ) -> Explanation:
+        """What ``fire`` would do, and why; changes nothing. Raises UnknownInstance, BadPayload."""
+        root = self._root(machine, id)
+        body = arguments.fields("payload", payload, limits.MAX_PAYLOAD)
+        reply = self._caller.call("sb_explain", root, id, arguments.event(event), body, arguments.whole("now", now))
+        if reply[0] != Status.OK:
+            raise replies.failure(machine, id, reply)
+        return replies.explanation(machine, id, reply[1])
+
+    def get(self, machine: str, id: str) -> Instance:
+        """Raises UnknownInstance, UnknownMachine."""
+        return self._change("sb_get", machine, id, (id,))
+
+    def force(
+        self,
+        machine: str,
+        id: str,
+        state: str,
+        *,
+        actor: str,
+        reason: str,
+        data: Data | None = None,
+        expect: int | None = None,
+        now: int | None = None,
+    ) -> Instance:
+        """A repair: put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
+
+        No entry or exit action runs; jobs of the state left are withdrawn, those of the state entered enqueued.
+        The reason is required and stands in the history.
+        """
+        args = (
+            id,
+            arguments.state(state),
+            arguments.fields("data", data, limits.MAX_DATA),
+            arguments.whole("expect", expect),
+            arguments.actor(actor),
+            arguments.required_reason(reason),
+            arguments.whole("now", now),
+        )
+        return self._change("sb_force", machine, id, args, expect=expect)
+
+    def delete(
+        self, machine: str, id: str, *, actor: str = "", reason: str = "", expect: int | None = None
+    ) -> Instance:
+        """Remove an instance with its history and open jobs; answers it as it was."""
+        args = (id, arguments.whole("expect", expect), arguments.actor(actor), arguments.reason(reason))
+        return self._change("sb_delete", machine, id, args, expect=expect)
+
+    def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
+        """The latest steps, newest first; ``before`` is a version, for the page after."""
+        if not 1 <= limit <= limits.MAX_HISTORY:
+            raise BadInput(f"limit is 1 to {limits.MAX_HISTORY}, not {limit}", code="SB402")
+        root = self._root(machine, id)
+        skip = 0
+        if before is not None:
+            arguments.whole("before", before)
+            newest = self._caller.call("sb_history", root, id, -1, -1)
+            if newest[0] == Status.OK and len(newest) > 3:
+                skip = max(0, replies.step(newest[3]).version - before + 1)
+        # One entry more than asked for: it tells the state the oldest of them came from.
+        reply = self._caller.call("sb_history", root, id, -(limit + skip + 1), -1 - skip)
+        if reply[0] != Status.OK:
+            raise replies.failure(machine, id, reply)
+        return replies.steps(reply[3:])[:limit]
+
+    def find(
+        self,
+        machine: str,
+        *,
+        state: str | None = None,
+        older_than: float | None = None,
+        where: Data | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest: bool = False,
+        now: int | None = None,
+    ) -> Page:
+        """Instances by the time they entered their state, longest-staying first (``newest`` turns it round).
+
+        ``older_than`` is in seconds. ``where`` holds data fields and the values they must have; it is checked
+        instance by instance, so a page may come back short with a cursor that goes on.
+        """
+        states = [arguments.state(state)] if state is not None else self._states(machine)
+        before = None
+        if older_than is not None:
+            at = now if now is not None else self.live(machine).now
+            before = at - round(older_than * 1000)
+        query = Query(machine, states, limit, before, dict(where or {}), newest)
+        return Finder(self._caller, self._catalog).page(query, cursor)
+
+    def _states(self, machine: str) -> list[str]:
+        return sorted(self.live(machine).counts)
+
+    def counts(self, machine: str) -> dict[str, int]:
+        """How many instances are in each state; states without any are there with 0."""
+        return self.live(machine).counts
+
+    def live(self, machine: str) -> Live:
+        """Counts, oldest entries, flow and queue depths, each partition read in one atomic call."""
+        calls = [("sb_live", p.root, ()) for p in self._catalog.partitions(machine)]
+        parts = []
+        for reply in self._caller.many(calls):
+            if isinstance(reply, Exception):
+                translate(reply)  # type: ignore[arg-type]
+            if reply[0] != Status.OK:
+                self._catalog.forget(machine)
+                raise replies.failure(machine, "", reply)
+            parts.append(replies.live(machine, reply[1]))
+        return replies.merged(parts)
+
+    # Jobs
+
+    def take(
+        self, machine: str, queue: str, worker: str, *, count: int = 1, lease: int | None = None, now: int | None = None
+    ) -> list[Job]:
+        """Up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says)."""
+        return self._queues.take(machine, queue, worker, count, lease, now)
+
+    def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
+        """End a job and move its instance, together. None when nobody waits for it.
+
+        Raises LeaseLost when the token no longer holds it, Refused when the step fails (the job is then still held).
+        """
+        return self._queues.complete(job, result, now)
+
+    def fail(
+        self, job: Job, error: str, *, kind: str = "", trace: str = "", retry: bool = True, now: int | None = None
+    ) -> str:
+        """A failed attempt: "delayed" until the next one, or "dead" when there is none; then the instance gets
+        ``error.invoke.<id>`` in the same step. Raises LeaseLost."""
+        return self._queues.fail(job, error, kind, trace, "1" if retry else "0", now)
+
+    def hand_back(self, job: Job, *, delay: int = 0, now: int | None = None) -> None:
+        """Return a job unworked, the attempt not counted: ready again after ``delay`` ms. Raises LeaseLost."""
+        self._queues.fail(job, "", "", "", "return", now, delay)
+
+    def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:
+        """Renew leases to ``lease`` ms from now; whether each is still held, in order."""
+        return self._queues.extend([jobs] if isinstance(jobs, Job) else list(jobs), lease, now)
+
+    def sweep(self, machine: str, *, now: int | None = None) -> int:
+        """Take back jobs whose lease ran out and wake due retries; how many moved."""
+        return self._queues.sweep(machine, now)
+
+    def tick(self, machine: str | None = None, *, now: int | None = None) -> int:
+        """The periodic duties, once: what every live process does all the time. How many things it moved."""
+        names = [machine] if machine is not None else list(self.machines())
+        return sum(self.sweep(name, now=now) for name in names)
+
+    def queues(self, machine: str) -> dict[str, dict[str, int]]:
+        """Queue -> how many jobs are ready, leased, delayed and dead."""
+        return self.live(machine).queues
+
+    def jobs(self, machine: str, queue: str, *, place: str = "ready", limit: int = 50) -> list[Job]:
+        return self._queues.jobs(machine, queue, place, limit)
+
+    def job(self, machine: str, id: str) -> Job:
+        """Raises LookupFailed when the job is finished or withdrawn."""
+        return self._queues.job(machine, id)
+
+    # Workers
+
+    def beat(self, row: WorkerRow) -> None:
+        self._roster.beat(row)
+
+    def leave(self, worker: str) -> None:
+        self._roster.leave(worker)
+
+    def workers(self) -> list[WorkerRow]:
+        return self._roster.workers()
+
+    # Within
+
+    def _root(self, machine: str, id: str) -> str:
+        arguments.instance(id)
+        return self._catalog.partition(machine, id).root
+
+    def _change(
+        self, function: str, machine: str, id: str, args: Sequence[Any], *, expect: int | None = None
+    ) -> Instance:
+        root = self._root(machine, id)
+        return self._instance(machine, id, root, self._caller.call(function, root, *args), expect)
+
+    def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
+        if reply[0] != Status.OK:
+            error = replies.failure(machine, id, reply, expect=expect)
+            if isinstance(error, UnknownMachine):
+                self._catalog.forget(machine)
+            raise error
+        raw = replies.pairs(reply[3:])
+        types = self._catalog.types(machine, root, raw["_def"])
+        return replies.instance(machine, id, raw, types, replies.outcome(reply))
+
+
+def _fire_args(call: Fire) -> tuple[Any, ...]:
+    return (
+        call.id,
+        arguments.event(call.event),
+        arguments.fields("payload", call.payload, limits.MAX_PAYLOAD),
+        arguments.whole("expect", call.expect),
+        arguments.key(call.key),
+        arguments.actor(call.actor),
+        arguments.reason(call.reason),
+        arguments.whole("now", call.now),
+    )
+
+
+def _as_fire(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
+    try:
+        call = item if isinstance(item, Fire) else Fire(**item) if isinstance(item, Mapping) else Fire(*item)
+    except TypeError as error:
+        allowed = ", ".join(asdict(Fire("", "", "")))
+        raise BadInput(f"a call for fire_many() has the fields {allowed}: {error}", code="SB407") from error
+    arguments.machine(call.machine)
+    arguments.instance(call.id)
+    return call

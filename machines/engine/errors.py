@@ -1,0 +1,188 @@
+"""Every error the engine raises.
+
+::
+
+    SignalboxError
+    ├── DefinitionError          a definition has findings; nothing was published
+    ├── BadInput                 an argument is not what the call takes
+    │   └── BadPayload           an event's payload or an instance's data does not fit
+    ├── LookupFailed
+    │   ├── UnknownMachine
+    │   └── UnknownInstance
+    ├── InstanceExists           create() of an id that is taken
+    ├── Refused                  the interlocking said no: no transition could be taken
+    │   └── UnknownEvent         no transition of the machine listens for this event
+    ├── Conflict                 the instance moved on since the caller looked
+    ├── LeaseLost                a job is no longer this worker's
+    ├── EngineUnavailable        Redis cannot be reached or is not able to write
+    └── EngineFault              the server answered something the engine does not expect
+
+Each carries a stable ``code`` (shown on pages, sockets and in logs) and its facts as attributes.
+After any of them, no key in Redis has changed, with one exception that its text names:
+``EngineUnavailable`` during a write means "unknown"; send the call again with the same ``key``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class SignalboxError(Exception):
+    """Base of all engine errors. ``code`` is stable and documented; ``str()`` is for people."""
+
+    code = "SB000"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+    def facts(self) -> dict[str, Any]:
+        """The error as plain JSON-able data, the same for API, socket and log."""
+        return {"code": self.code, "message": self.message}
+
+
+class DefinitionError(SignalboxError):
+    """``findings``: every finding of the definition, errors and warnings, in document order."""
+
+    code = "SB100"
+
+    def __init__(self, findings: Sequence[Any]) -> None:
+        self.findings = list(findings)
+        errors = [f for f in self.findings if getattr(f, "is_error", True)]
+        lines = "\n".join(f"  {finding}" for finding in errors)
+        super().__init__(f"the definition has {len(errors)} error(s):\n{lines}")
+
+    def facts(self) -> dict[str, Any]:
+        found = [f.as_dict() if hasattr(f, "as_dict") else str(f) for f in self.findings]
+        return super().facts() | {"findings": found}
+
+
+class BadInput(SignalboxError):
+    code = "SB400"
+
+
+class BadPayload(BadInput):
+    """A payload or data field is unknown, of the wrong type, too large or not JSON. ``field`` names it if one does."""
+
+    code = "SB410"
+
+    def __init__(self, message: str, *, field: str | None = None, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.field = field
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"field": self.field}
+
+
+class LookupFailed(SignalboxError):
+    code = "SB419"
+
+
+class UnknownMachine(LookupFailed):
+    code = "SB420"
+
+    def __init__(self, machine: str, *, version: int | None = None, known: Sequence[str] = ()) -> None:
+        self.machine = machine
+        self.version = version
+        what = f"machine {machine!r}" if version is None else f"version {version} of machine {machine!r}"
+        hint = f"; published here: {', '.join(known)}" if known else ""
+        super().__init__(f"no {what} is published{hint}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "version": self.version}
+
+
+class UnknownInstance(LookupFailed):
+    code = "SB421"
+
+    def __init__(self, machine: str, id: str) -> None:
+        self.machine = machine
+        self.id = id
+        super().__init__(f"machine {machine!r} has no instance {id!r}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "id": self.id}
+
+
+class InstanceExists(SignalboxError):
+    code = "SB422"
+
+    def __init__(self, machine: str, id: str) -> None:
+        self.machine = machine
+        self.id = id
+        super().__init__(f"machine {machine!r} already has an instance {id!r}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "id": self.id}
+
+
+class Refused(SignalboxError):
+    """No transition was taken and nothing changed.
+
+    ``explanation`` is what ``Engine.explain`` returns for the same event: every candidate
+    transition in document order, and why each was not taken.
+    """
+
+    code = "SB430"
+
+    def __init__(self, explanation: Any, *, code: str | None = None) -> None:
+        self.explanation = explanation
+        super().__init__(str(explanation), code=code)
+
+    @property
+    def candidates(self) -> list[Any]:
+        """Every transition that listened for the event, each with its reasons."""
+        return list(self.explanation.candidates)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"explanation": self.explanation.as_dict()}
+
+
+class UnknownEvent(Refused):
+    code = "SB431"
+
+
+class Conflict(SignalboxError):
+    """``expected`` and ``actual`` are versions of the instance."""
+
+    code = "SB440"
+
+    def __init__(self, machine: str, id: str, *, expected: int, actual: int) -> None:
+        self.machine = machine
+        self.id = id
+        self.expected = expected
+        self.actual = actual
+        super().__init__(f"{machine}/{id} is at version {actual}, not {expected}: someone else moved it first")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {
+            "machine": self.machine,
+            "id": self.id,
+            "expected": self.expected,
+            "actual": self.actual,
+        }
+
+
+class LeaseLost(SignalboxError):
+    """The job was taken back, withdrawn or finished by another; ``why`` is one of those words."""
+
+    code = "SB450"
+
+    def __init__(self, job: str, *, why: str) -> None:
+        self.job = job
+        self.why = why
+        super().__init__(f"job {job} is no longer yours: {why}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"job": self.job, "why": self.why}
+
+
+class EngineUnavailable(SignalboxError):
+    code = "SB500"
+
+
+class EngineFault(SignalboxError):
+    code = "SB510"

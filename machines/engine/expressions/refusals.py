@@ -1,0 +1,55 @@
+"""What Python's grammar has and expressions do not: how each is named when it is refused."""
+
+from __future__ import annotations
+
+import ast
+
+from .functions import FUNCTIONS
+
+CONSTRUCTS: dict[type[ast.AST], str] = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.DictComp: "a dict comprehension",
+    ast.GeneratorExp: "a generator expression",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.JoinedStr: "an f-string",
+    ast.FormattedValue: "an f-string",
+    ast.NamedExpr: "an assignment (:=)",
+    ast.Starred: "a starred expression",
+    ast.Set: "a set",
+    ast.Slice: "a slice",
+    ast.BitAnd: "the operator &",
+    ast.BitOr: "the operator |",
+    ast.BitXor: "the operator ^",
+    ast.LShift: "the operator <<",
+    ast.RShift: "the operator >>",
+    ast.MatMult: "the operator @",
+    ast.Invert: "the operator ~",
+}
+HINTS: dict[type[ast.AST], str] = {
+    ast.JoinedStr: "join texts with +, as in 'n = ' + str(n)",
+    ast.Set: "write a list: [a, b]",
+    ast.BitAnd: 'write "and"',
+    ast.BitOr: 'write "or"',
+    ast.Invert: 'write "not"',
+}
+JSON_WORDS = {"true": "True", "false": "False", "null": "None", "undefined": "None", "none": "None"}
+
+
+def name_of(node: ast.AST) -> str:
+    """How to call a construct that is not allowed."""
+    return CONSTRUCTS.get(type(node), f"a {type(node).__name__}")
+
+
+def hint_for(node: ast.AST) -> str:
+    return HINTS.get(type(node), "")
+
+
+def hint_for_method(function: ast.Attribute) -> str:
+    """``token.lower()`` is how Python says it; here it is ``lower(token)``."""
+    if function.attr not in FUNCTIONS:
+        return ""
+    return f"write {FUNCTIONS[function.attr].usage}"

@@ -1,0 +1,62 @@
+"""Text to Python syntax tree, with everything the parser might throw turned into one error."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .. import limits
+from .expression import ExpressionError
+
+# Python only warns about these, or keeps the backslash; a definition should not depend on which.
+_UNKNOWN_ESCAPE = re.compile(r"\\(?:\\|(?=[\n'\"abfnrtv0-7xuUN]).)|(?P<bad>\\.?)", re.DOTALL)
+
+
+class Source:
+    """An expression's text as the parser sees it: trimmed, on one line, with offsets that can be mapped back."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > limits.MAX_EXPRESSION_TEXT:
+            raise ExpressionError(f"longer than {limits.MAX_EXPRESSION_TEXT} characters")
+        self.indent = len(text) - len(text.lstrip())
+        self.text = _on_one_line(text.strip())
+        if not self.text:
+            raise ExpressionError("empty", hint="leave the key out, or write an expression such as None")
+
+    def parse(self) -> ast.expr:
+        for match in _UNKNOWN_ESCAPE.finditer(self.text):
+            if match["bad"] is not None:
+                problem = f"unknown escape {match['bad']}"
+                raise ExpressionError(problem, self.indent + match.start(), hint="write \\\\ for a backslash")
+        try:
+            return ast.parse(self.text, mode="eval").body
+        except SyntaxError as error:
+            offset = max((error.offset or 1) - 1, 0) if (error.lineno or 1) == 1 else 0
+            raise ExpressionError(self._reason(error, offset), self.indent + offset) from None
+        except (MemoryError, RecursionError):
+            raise ExpressionError("nested too deeply") from None
+        except (ValueError, UnicodeError):
+            raise ExpressionError("not readable text: it holds NUL or half of a surrogate pair") from None
+
+    def offset(self, node: ast.expr) -> int:
+        """Where a node starts, in characters of the text as it was given (the parser counts bytes)."""
+        if node.lineno != 1:
+            return self.indent
+        return self.indent + len(self.text.encode()[: node.col_offset].decode(errors="ignore"))
+
+    def _reason(self, error: SyntaxError, offset: int) -> str:
+        reason = error.msg or "invalid syntax"
+        if "Maybe you meant '=='" in reason or self.text[offset : offset + 1] == "=":
+            return 'an assignment is not an expression; "==" compares'
+        return "invalid syntax" if reason.startswith("invalid syntax") else reason
+
+    def segment(self, node: ast.expr) -> str:
+        """The text of one node, without the brackets around it."""
+        return ast.get_source_segment(self.text, node) or self.text
+
+
+def _on_one_line(text: str) -> str:
+    """Folded lines read as spaces, unless that would change a comment or a long string."""
+    if "#" in text or '"""' in text or "'''" in text:
+        return text
+    return re.sub(r"[\r\n]+", " ", text)

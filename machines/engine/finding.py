@@ -1,0 +1,116 @@
+"""Pages of instances. Pages are cut by (time entered, id), so they stay put while instances move."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import heapq
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import replies
+from .calls import Caller
+from .catalog import Catalog
+from .errors import BadInput
+from .records import Instance, Page
+from .replies import Status
+
+MAX_LIMIT = 1000
+MAX_ROUNDS = 20  # pages read for one `where` page at most; the cursor goes on from there
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One page asked for. ``before``: entered at or before this ms. ``where``: data fields and their values."""
+
+    machine: str
+    states: Sequence[str]
+    limit: int
+    before: int | None
+    where: Mapping[str, Any]
+    newest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a page ended: the score as Redis wrote it, and the id."""
+
+    score: str = ""
+    id: str = ""
+
+    def encode(self) -> str:
+        text = json.dumps([self.score, self.id], ensure_ascii=False)
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, cursor: str | None) -> Position:
+        if not cursor:
+            return cls()
+        try:
+            score, id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+            float(score)
+            return cls(str(score), str(id))
+        except (ValueError, TypeError, binascii.Error) as error:
+            raise BadInput("that cursor was not made by find(); begin without one", code="SB405") from error
+
+
+class Finder:
+    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+        self._caller = caller
+        self._catalog = catalog
+
+    def page(self, query: Query, cursor: str | None) -> Page:
+        """Instances that match, at most ``query.limit``; the cursor is None once there are no more."""
+        if not 1 <= query.limit <= MAX_LIMIT:
+            raise BadInput(f"limit is 1 to {MAX_LIMIT}, not {query.limit}", code="SB402")
+        position, found = Position.decode(cursor), []
+        for _ in range(MAX_ROUNDS if query.where else 1):
+            rows = self._rows(query, position)
+            for entry, instance in rows:
+                position = entry
+                if _matches(instance, query.where):
+                    found.append(instance)
+                if len(found) == query.limit:
+                    return Page(found, position.encode())
+            if len(rows) < query.limit:
+                return Page(found, None)
+        return Page(found, position.encode())
+
+    def _rows(self, query: Query, position: Position) -> list[tuple[Position, Instance]]:
+        """One page of every state and partition, merged."""
+        before = "" if query.before is None else query.before
+        newest = "1" if query.newest else "0"
+        places = [(p.root, state) for p in self._catalog.partitions(query.machine) for state in query.states]
+        calls = [
+            ("sb_find", root, (state, query.limit, position.score, position.id, before, newest))
+            for root, state in places
+        ]
+        pages = [
+            self._read(query.machine, root, reply)
+            for (root, _), reply in zip(places, self._caller.many(calls), strict=True)
+        ]
+        merged = heapq.merge(*pages, key=_order, reverse=query.newest)
+        return [row for row, _ in zip(merged, range(query.limit), strict=False)]
+
+    def _read(self, machine: str, root: str, reply: Any) -> list[tuple[Position, Instance]]:
+        if isinstance(reply, Exception):
+            raise reply
+        if reply[0] != Status.OK:
+            raise replies.failure(machine, "", reply)
+        rows = []
+        for id, flat in zip(reply[3::2], reply[4::2], strict=True):
+            raw = replies.pairs(flat)
+            if "_def" in raw:
+                instance = replies.instance(machine, id, raw, self._catalog.types(machine, root, raw["_def"]))
+                rows.append((Position(str(instance.entered), id), instance))
+        return rows
+
+
+def _order(row: tuple[Position, Instance]) -> tuple[float, bytes]:
+    return float(row[0].score), row[0].id.encode()
+
+
+def _matches(instance: Instance, where: Mapping[str, Any]) -> bool:
+    return all(instance.data.get(name) == value for name, value in where.items())

@@ -1,0 +1,138 @@
+"""Every Redis key of Signalbox is built here, and nowhere else.
+
+All keys of one partition of a machine share one hash tag, ``{machine:partition}``, so that one
+atomic call may touch them all on a cluster. A *root* is that shared beginning, for example
+``sb:{activation:0}``; the functions library gets it as KEYS[1] and adds the suffixes below.
+``tests/engine/test_keys.py`` pins every literal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PREFIX = "sb:"
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/XMODEM, the checksum Redis Cluster places keys by (cluster specification, appendix A)."""
+    crc = 0
+    for byte in data:
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = ((crc << 1) ^ 0x1021) & 0xFFFF if crc & 0x8000 else (crc << 1) & 0xFFFF
+    return crc
+
+
+def partition_of(id: str, partitions: int) -> int:
+    """Which of a machine's partitions holds the instance."""
+    return 0 if partitions == 1 else crc16(id.encode()) % partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The keys of one partition of one machine."""
+
+    root: str
+
+    @property
+    def meta(self) -> str:
+        """hash: current version, number of partitions, job counter."""
+        return f"{self.root}:meta"
+
+    @property
+    def states(self) -> str:
+        """set: every state name any published version has."""
+        return f"{self.root}:states"
+
+    @property
+    def queues(self) -> str:
+        """set: every queue name this partition has ever had."""
+        return f"{self.root}:queues"
+
+    @property
+    def flow(self) -> str:
+        """hash: ``<version>:<transition>`` -> how often it was taken."""
+        return f"{self.root}:flow"
+
+    @property
+    def log(self) -> str:
+        """stream, capped: the outbox."""
+        return f"{self.root}:log"
+
+    @property
+    def pulse(self) -> str:
+        """string, PX 50: set by a step; its notification wakes the live hub."""
+        return f"{self.root}:pulse"
+
+    def definition(self, version: int) -> str:
+        """hash: program, source, digest, secret of one published version."""
+        return f"{self.root}:def:{version}"
+
+    def instance(self, id: str) -> str:
+        """hash: one instance."""
+        return f"{self.root}:i:{id}"
+
+    def state(self, state: str) -> str:
+        """zset: ids of the instances in a state, by the ms they entered it."""
+        return f"{self.root}:in:{state}"
+
+    def history(self, id: str) -> str:
+        """list, capped: the steps of one instance, oldest first."""
+        return f"{self.root}:h:{id}"
+
+    def outcome(self, id: str, key: str) -> str:
+        """string with PX: the outcome of the call that carried this idempotency key."""
+        return f"{self.root}:k:{len(id.encode())}:{id}:{key}"
+
+    def job(self, job: str) -> str:
+        """hash: one job."""
+        return f"{self.root}:job:{job}"
+
+    def ready(self, queue: str) -> str:
+        """zset: jobs waiting for a worker, by sequence."""
+        return f"{self.root}:q:{queue}"
+
+    def leased(self, queue: str) -> str:
+        """zset: jobs a worker holds, by the ms their lease ends."""
+        return f"{self.root}:q:{queue}:leased"
+
+    def delayed(self, queue: str) -> str:
+        """zset: jobs that wait for their next attempt, by the ms it is due."""
+        return f"{self.root}:q:{queue}:delayed"
+
+    def dead(self, queue: str) -> str:
+        """zset: jobs out of attempts, by the ms they died."""
+        return f"{self.root}:q:{queue}:dead"
+
+    def bell(self, queue: str) -> str:
+        """list, capped: the doorbell an idle worker blocks on; never the work itself."""
+        return f"{self.root}:q:{queue}:bell"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys below one prefix. Tests use a prefix each; production uses ``sb:``."""
+
+    prefix: str = PREFIX
+
+    def partition(self, machine: str, number: int = 0) -> Partition:
+        return Partition(f"{self.prefix}{{{machine}:{number}}}")
+
+    @property
+    def machines(self) -> str:
+        """hash: machine name -> number of partitions."""
+        return f"{self.prefix}machines"
+
+    @property
+    def layout(self) -> str:
+        """string: version number of the data layout."""
+        return f"{self.prefix}layout"
+
+    @property
+    def workers(self) -> str:
+        """zset: worker ids by the ms of their last heartbeat."""
+        return f"{self.prefix}workers"
+
+    def worker(self, worker: str) -> str:
+        """hash with PX: one worker's heartbeat row."""
+        return f"{self.prefix}worker:{worker}"

@@ -1,0 +1,126 @@
+"""Composes the Redis Functions library ``signalbox`` from the files under ``lua/``.
+
+Each file names what it stands on in a line ``-- needs: a, b``; modules come out in that order, each wrapped as a
+local of its own, so nothing is global. Each file under ``lua/functions/`` is registered under its own name, with
+the flags its header lists. While a library loads, a server hides ``string``, ``cjson`` and the like from it, so the
+modules are put together at the first call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+NAME = "signalbox"
+FOLDER = Path(__file__).parent / "lua"
+
+_NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
+_FLAGS = re.compile(r"^-- flags: *(.+)$", re.MULTILINE)
+
+
+class LibraryError(Exception):
+    """The Lua files do not compose: a missing file, a cycle, or a name used twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One Lua file: its name, text, the modules it needs and, for a function, its flags."""
+
+    name: str
+    text: str
+    needs: tuple[str, ...]
+    flags: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        text = path.read_text(encoding="utf-8")
+        return cls(path.stem, text, _names(_NEEDS, text), _names(_FLAGS, text))
+
+
+def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
+    match = pattern.search(text)
+    return tuple(name.strip() for name in match.group(1).split(",")) if match else ()
+
+
+def _ordered(modules: dict[str, Source]) -> list[Source]:
+    """The modules, each after all it needs."""
+    placed: list[Source] = []
+    done: set[str] = set()
+
+    def place(name: str, path: tuple[str, ...]) -> None:
+        if name in done:
+            return
+        if name in path:
+            raise LibraryError(f"the Lua modules need each other in a circle: {' -> '.join((*path, name))}")
+        if name not in modules:
+            raise LibraryError(f"{path[-1]}.lua needs {name}.lua, which is not there")
+        for needed in modules[name].needs:
+            place(needed, (*path, name))
+        done.add(name)
+        placed.append(modules[name])
+
+    for name in sorted(modules):
+        place(name, ())
+    return placed
+
+
+def _built(function: Source) -> str:
+    return f"library.{function.name} = (function()\n{function.text}\nend)()\n"
+
+
+def _registered(function: Source) -> str:
+    flags = ", ".join(f"'{flag}'" for flag in function.flags)
+    return (
+        f"redis.register_function{{ function_name = '{function.name}', flags = {{ {flags} }}, "
+        f"callback = function(keys, args) return (library or build()).{function.name}(keys, args) end }}\n"
+    )
+
+
+def compose(folder: Path = FOLDER) -> str:
+    """The whole library as one Lua text, ready for FUNCTION LOAD."""
+    modules = {path.stem: Source.read(path) for path in sorted(folder.glob("*.lua"))}
+    functions = [Source.read(path) for path in sorted((folder / "functions").glob("*.lua"))]
+    for function in functions:
+        if function.name in modules:
+            raise LibraryError(f"{function.name} is the name of a module and of a function")
+        for needed in function.needs:
+            if needed not in modules:
+                raise LibraryError(f"functions/{function.name}.lua needs {needed}.lua, which is not there")
+    parts = [f"#!lua name={NAME}\n", "local library\n", "local function build()\nlibrary = {}\n"]
+    parts += [f"local {m.name} = (function()\n{m.text}\nend)()\n" for m in _ordered(modules)]
+    parts += [_built(function) for function in functions]
+    parts += ["return library\nend\n"]
+    parts += [_registered(function) for function in functions]
+    body = "".join(parts)
+    return body + _version_function(hashlib.sha256(body.encode()).hexdigest()[:12])
+
+
+def _version_function(fingerprint: str) -> str:
+    """A function that answers which library the server holds; the only Lua not read from a file."""
+    return (
+        "redis.register_function{ function_name = 'sb_library', flags = { 'no-writes' }, "
+        f"callback = function() return '{fingerprint}' end }}\n"
+    )
+
+
+@cache
+def text() -> str:
+    return compose()
+
+
+@cache
+def fingerprint() -> str:
+    """12 hex of SHA-256 over the library: what the server's ``sb_library`` must answer."""
+    match = re.search(r"callback = function\(\) return '(\w{12})' end \}\n\Z", text())
+    assert match is not None
+    return match.group(1)
+
+
+@cache
+def read_only() -> frozenset[str]:
+    """Names of the functions that write nothing (flag no-writes)."""
+    paths = (FOLDER / "functions").glob("*.lua")
+    return frozenset(source.name for source in map(Source.read, paths) if "no-writes" in source.flags)

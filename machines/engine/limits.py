@@ -1,0 +1,163 @@
+"""Names and sizes the engine accepts: the one place they are written down.
+
+Each ``check_…`` function takes any Python value and answers ``None`` or a sentence that says why
+the value is not such a name. The sentence starts where "the name " leaves off, so that callers can
+put their own subject in front: ``f"machine {name!r} {why}"``.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import unicodedata
+
+MAX_NAME = 64  # characters of a machine, queue or handler name: they stand in keys, hash tags and URLs
+MAX_STATE_NAME = 100  # characters
+MAX_EVENT_NAME = 100  # characters
+MAX_INVOKE_ID = 80  # characters: "error.invoke.<id>" has to fit an event name
+MAX_FIELD_NAME = 64  # characters
+MAX_INSTANCE_ID = 200  # bytes of UTF-8: it stands in a key name
+MAX_IDEMPOTENCY_KEY = 200  # characters
+MAX_ACTOR = 150  # characters: as long as a Django user name
+MAX_REASON = 1000  # characters
+MAX_DESCRIPTION = 2000  # characters
+
+MAX_PAYLOAD = 64 * 1024  # bytes of JSON: one event's payload
+MAX_DATA = 64 * 1024  # bytes of JSON: all data of one instance
+MAX_DEFINITION = 1024 * 1024  # bytes of source
+MAX_STATES = 500
+MAX_JSON_DEPTH = 32  # objects and arrays inside one another, in any JSON the engine takes
+
+MAX_EXPRESSION_TEXT = 4000  # characters
+MAX_EXPRESSION_DEPTH = 32  # operators, calls and accesses inside one another
+MAX_EXPRESSION_NODES = 500
+MAX_INTEGER = 2**53 - 1  # numbers are doubles inside Redis: past this, neighbours become equal
+MAX_RANDOM_TOKEN = 64  # characters random_token() makes at most
+
+DEFAULT_HISTORY = 100  # steps kept for each instance
+MAX_HISTORY = 10_000
+DEFAULT_ATTEMPTS = 3
+MAX_ATTEMPTS = 100
+DEFAULT_BACKOFF = 1_000  # ms before the second attempt
+MAX_BACKOFF = 24 * 3600 * 1000  # ms
+DEFAULT_LEASE = 30_000  # ms a worker holds a job without a sign of life
+MIN_LEASE = 10  # ms
+MAX_LEASE = 24 * 3600 * 1000  # ms
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+RESERVED_FIELDS = frozenset(["event", "now", "instance", "In", "true", "false", "null", "None", "True", "False"])
+INTERNAL_EVENTS = ("done.", "error.")  # the engine's own; nobody may fire them from outside
+
+
+def check_machine_name(name: object) -> str | None:
+    return _check_plain_name(name)
+
+
+def check_queue_name(name: object) -> str | None:
+    return _check_plain_name(name)
+
+
+def check_handler_name(name: object) -> str | None:
+    return _check_plain_name(name)
+
+
+def check_instance_id(id: object) -> str | None:
+    """Any text of 1 to 200 bytes: ``:`` ``/`` ``{`` quotes, spaces and emoji included."""
+    if not isinstance(id, str):
+        return f"must be text, not {_kind(id)}"
+    if not id.strip():
+        return "must not be empty or only spaces"
+    if (why := _check_characters(id)) is not None:
+        return why
+    size = len(id.encode())
+    if size > MAX_INSTANCE_ID:
+        return f"must be at most {MAX_INSTANCE_ID} bytes long, not {size}"
+    return None
+
+
+def check_state_name(name: object) -> str | None:
+    if (why := _check_length(name, MAX_STATE_NAME)) is not None:
+        return why
+    assert isinstance(name, str)
+    if (why := _check_characters(name)) is not None:
+        return why
+    return "must not start or end with a space" if name != name.strip() else None
+
+
+def check_event_name(name: object) -> str | None:
+    """The name of one event. Patterns (``*``, ``door.*``) belong into ``on`` and are not names."""
+    if (why := _check_length(name, MAX_EVENT_NAME)) is not None:
+        return why
+    assert isinstance(name, str)
+    if (why := _check_word(name)) is not None:
+        return why
+    return "must not hold a *: that is a pattern, not an event" if "*" in name else None
+
+
+def check_external_event_name(name: object) -> str | None:
+    """The name of an event that may be fired from outside."""
+    if (why := check_event_name(name)) is not None:
+        return why
+    if str(name).startswith(INTERNAL_EVENTS):
+        return "must not start with done. or error.: those events are the engine's own"
+    return None
+
+
+def check_invoke_id(id: object) -> str | None:
+    if (why := _check_length(id, MAX_INVOKE_ID)) is not None:
+        return why
+    assert isinstance(id, str)
+    if (why := _check_word(id)) is not None:
+        return why
+    return "must not hold a *" if "*" in id else None
+
+
+def check_field_name(name: object) -> str | None:
+    """A data field: usable as a bare name in an expression."""
+    if not isinstance(name, str):
+        return f"must be text, not {_kind(name)}"
+    if name in RESERVED_FIELDS or keyword.iskeyword(name):
+        return "must not be a word that expressions use themselves"
+    if not FIELD_NAME.fullmatch(name):
+        return f"must be a letter, then letters, digits or underscores, at most {MAX_FIELD_NAME} characters"
+    return None
+
+
+def _check_plain_name(name: object) -> str | None:
+    if not isinstance(name, str):
+        return f"must be text, not {_kind(name)}"
+    if not NAME.fullmatch(name):
+        return f"must be a letter or _, then letters, digits or _ . - (at most {MAX_NAME} characters)"
+    return None
+
+
+def _check_length(name: object, most: int) -> str | None:
+    if not isinstance(name, str):
+        return f"must be text, not {_kind(name)}"
+    if not name:
+        return "must not be empty"
+    return f"must be at most {most} characters long, not {len(name)}" if len(name) > most else None
+
+
+def _check_word(name: str) -> str | None:
+    if (why := _check_characters(name)) is not None:
+        return why
+    return "must not hold spaces" if any(character.isspace() for character in name) else None
+
+
+def _check_characters(text: str) -> str | None:
+    """Control characters (NUL, newline, ...) break keys, logs and terminals; half a surrogate pair is not UTF-8."""
+    if text.isprintable():  # nearly every name is; this spares the look at each character
+        return None
+    for character in text:
+        category = unicodedata.category(character)
+        if category in ("Cc", "Zl", "Zp"):
+            return f"must not hold the control character U+{ord(character):04X}"
+        if category == "Cs":
+            return "must be valid Unicode: it holds half of a surrogate pair"
+    return None
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

@@ -1,0 +1,47 @@
+-- Reading ARGV once, with clear words for what does not fit.
+local arguments = {}
+
+local MAX_ACTOR, MAX_REASON, MAX_KEY = 150, 1000, 200
+local MAX_EVENT = 400 -- bytes: a hundred characters of any alphabet
+local MAX_EXACT = 2 ^ 53
+local MAX_NOW = 1e14 -- ms: the year 5138; below it every number prints digit for digit
+
+-- ms since the epoch: the caller's own clock where given (tests, simulation), else the server's (then twice).
+function arguments.now(text)
+    if text and text ~= '' then return tonumber(text) end
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    return now, now
+end
+
+function arguments.text(value)
+    return value or ''
+end
+
+-- A whole number from 0 to 2^53, or nil for ''.
+function arguments.whole(text)
+    if not string.match(text, '^%d+$') then return nil end
+    local number = tonumber(text)
+    return number <= MAX_EXACT and number or nil
+end
+
+-- A sentence about the first argument that does not fit, or nil.
+function arguments.misfit(expect, key, actor, reason, now)
+    if expect ~= '' and not arguments.whole(expect) then
+        return 'expect is a version, a whole number, not ' .. string.sub(expect, 1, 40)
+    end
+    if #key > MAX_KEY then return 'an idempotency key has at most ' .. MAX_KEY .. ' bytes' end
+    if #actor > MAX_ACTOR * 4 then return 'an actor has at most ' .. MAX_ACTOR .. ' characters' end
+    if #reason > MAX_REASON * 4 then return 'a reason has at most ' .. MAX_REASON .. ' characters' end
+    if now ~= '' and (arguments.whole(now) or MAX_NOW) >= MAX_NOW then
+        return 'now is in ms since the epoch, not ' .. string.sub(now, 1, 40)
+    end
+    return nil
+end
+
+function arguments.bad_event(event)
+    if event and event ~= '' and #event <= MAX_EVENT then return nil end
+    return 'an event has a name of 1 to ' .. MAX_EVENT .. ' bytes'
+end
+
+return arguments

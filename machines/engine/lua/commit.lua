@@ -1,0 +1,235 @@
+-- needs: json, keys, program, jobs, values
+-- The one place that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the
+-- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
+local commit = {}
+
+local KEEP_LOG = 10000
+local HISTORY_SLACK = 16
+local PULSE_MS = 50
+local JOB_DEFAULTS = { attempts = 3, backoff = 1000, lease = 30000 }
+
+local rung, remembered = {}, 0
+
+-- At most one notification in 50 ms for a partition; between two the key would still be there, so it is not tried.
+-- `now` is the server's own time in ms where the caller has read it already.
+function commit.pulse(root, now)
+    if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000 + math.floor(time[2] / 1000)
+    end
+    local last = rung[root]
+    if last and now - last < PULSE_MS and now >= last then return end
+    if not last then
+        if remembered > 10000 then rung, remembered = {}, 0 end
+        remembered = remembered + 1
+    end
+    -- Only a ring that was heard counts: the key lives to the end of its last millisecond, and a try that met it there
+    -- must not silence the next 50.
+    if redis.call('SET', keys.pulse(root), 1, 'NX', 'PX', PULSE_MS) then rung[root] = now end
+end
+
+local function index(ctx)
+    local states = ctx.program.states
+    local from, to = ctx.origin and states[ctx.origin].index_key, states[ctx.state].index_key
+    redis.call('ZADD', to, ctx.now, ctx.id)
+    if from and from ~= to then redis.call('ZREM', from, ctx.id) end
+end
+
+local function unindex(ctx)
+    local states = ctx.program.states
+    if ctx.state ~= ctx.origin then pcall(redis.call, 'ZREM', states[ctx.state].index_key, ctx.id) end
+    if ctx.origin then pcall(redis.call, 'ZADD', states[ctx.origin].index_key, ctx.was_entered, ctx.id) end
+end
+
+-- `,"t3",` or `,"t3 t4",`: between commas, as it stands in a history entry.
+local function quoted_edges(edges)
+    if #edges == 1 then return edges[1].quoted end
+    local listed = {}
+    for i, edge in ipairs(edges) do listed[i] = edge.id end
+    return ',' .. json.quote(table.concat(listed, ' ')) .. ','
+end
+
+-- Data changes as `{"field":value}` and, for fields that went, `["field"]`.
+local function changes(ctx)
+    local set, gone
+    for field, raw in pairs(ctx.changed) do
+        if raw then
+            local pair = field.quoted .. field.as_json(raw)
+            set = set and set .. ',' .. pair or pair
+        else
+            local name = json.quote(field.name)
+            gone = gone and gone .. ',' .. name or name
+        end
+    end
+    return set and '{' .. set .. '}' or '0', gone and ',[' .. gone .. ']' or ''
+end
+
+-- [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 where there is nothing.
+local function entry(ctx, event, note)
+    local set, gone = changes(ctx)
+    return '[' .. ctx.version + 1 .. ',' .. ctx.now .. ',' .. program.quoted_event(ctx.program, event)
+        .. ctx.program.states[ctx.state].quoted .. quoted_edges(ctx.edges)
+        .. (note.actor == '' and '0' or json.quote(note.actor)) .. ','
+        .. (note.reason == '' and '0' or json.quote(note.reason)) .. ','
+        .. note.noted .. ',' .. set .. gone .. ']'
+end
+
+local function remember(ctx, event, note)
+    local keep = ctx.program.history
+    if keep == 0 then return end
+    local length = redis.call('RPUSH', keys.history(ctx.program.root, ctx.id), entry(ctx, event, note))
+    ctx.remembered, ctx.overlong = true, length > keep + HISTORY_SLACK
+end
+
+local function forget_oldest(ctx)
+    redis.call('LTRIM', keys.history(ctx.program.root, ctx.id), -ctx.program.history, -1)
+end
+
+local function count_flow(ctx)
+    local key, edges = ctx.program.flow_key, ctx.edges
+    for i = 1, #edges do
+        redis.call('HINCRBY', key, edges[i].flow, 1)
+        ctx.counted = i
+    end
+end
+
+local function uncount_flow(ctx)
+    local key = ctx.program.flow_key
+    for i = 1, ctx.counted do
+        local flow = ctx.edges[i].flow
+        if redis.call('HINCRBY', key, flow, -1) == 0 then redis.call('HDEL', key, flow) end
+    end
+end
+
+-- `input`: JSON text or nil.
+local function job_spec(ctx, src, queue, invoke, input)
+    return {
+        instance = ctx.id,
+        invoke = invoke and invoke.id or '',
+        src = src,
+        queue = queue,
+        input = input or '',
+        attempts = invoke and invoke.attempts or JOB_DEFAULTS.attempts,
+        backoff = invoke and invoke.backoff or JOB_DEFAULTS.backoff,
+        lease = invoke and invoke.lease or JOB_DEFAULTS.lease,
+    }
+end
+
+-- Inputs are computed before anything is written: an input that fails refuses the step like any other action.
+function commit.prepare(ctx)
+    local state = ctx.program.states[ctx.state]
+    ctx.inputs = {}
+    if not ctx.moved or not state.invokes[1] then return end
+    for i, invoke in ipairs(state.invokes) do
+        if invoke.make_input then ctx.inputs[i] = values.encoded('the input of ' .. invoke.id, invoke.make_input(ctx)) end
+    end
+end
+
+local function add_job(ctx, spec)
+    local job = jobs.add(ctx.program.root, spec, ctx.now)
+    ctx.added[#ctx.added + 1] = { job = job, queue = spec.queue }
+    return job
+end
+
+local function start_invokes(ctx)
+    local started = {}
+    for i, invoke in ipairs(ctx.program.states[ctx.state].invokes) do
+        started[i] = add_job(ctx, job_spec(ctx, invoke.src, invoke.queue, invoke, ctx.inputs[i]))
+    end
+    return table.concat(started, ' ')
+end
+
+local function post(ctx, effect)
+    redis.call('XADD', keys.log(ctx.program.root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', effect.kind,
+        'name', effect.name, 'data', effect.text, 'machine', ctx.program.machine,
+        'instance', ctx.id, 'version', ctx.version + 1)
+end
+
+-- Jobs before messages: a message cannot be taken back, so that whatever may fail comes first.
+local function carry_out(ctx)
+    for _, effect in ipairs(ctx.effects) do
+        if effect.kind == 'enqueue' then add_job(ctx, job_spec(ctx, effect.extra, effect.name, nil, effect.text)) end
+    end
+    for _, effect in ipairs(ctx.effects) do
+        if effect.kind ~= 'enqueue' then post(ctx, effect) end
+    end
+end
+
+local function write_instance(ctx)
+    local raw = ctx.raw
+    local args, count = { '_version', ctx.version + 1, nil, nil, nil, nil, nil, nil }, 2
+    raw._version = ctx.version + 1
+    if ctx.moved then
+        raw._state, raw._entered = ctx.program.states[ctx.state].name, ctx.now
+        args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', ctx.now
+        count = 6
+    end
+    if ctx.born then
+        args[count + 1], args[count + 2], args[count + 3], args[count + 4] = '_def', raw._def, '_created', raw._created
+        count = count + 4
+    end
+    local gone
+    for field, value in pairs(ctx.changed) do
+        if value then
+            args[count + 1], args[count + 2] = field.name, value
+            count = count + 2
+        else
+            gone = gone or {}
+            gone[#gone + 1] = field.name
+        end
+    end
+    if ctx.jobs and ctx.jobs ~= (ctx.stored_jobs or ctx.was_jobs or '') then
+        args[count + 1], args[count + 2] = '_jobs', ctx.jobs
+        raw._jobs = ctx.jobs
+        count = count + 2
+    end
+    local key = keys.instance(ctx.program.root, ctx.id)
+    redis.call('HSET', key, unpack(args, 1, count))
+    if gone then redis.call('HDEL', key, unpack(gone)) end
+end
+
+local function write(ctx, event, note)
+    if ctx.moved then index(ctx) end
+    remember(ctx, event, note)
+    if ctx.edges[1] then count_flow(ctx) end
+    if ctx.moved then
+        local state = ctx.program.states[ctx.state]
+        ctx.jobs = state.invokes[1] and start_invokes(ctx) or ''
+    end
+    if ctx.effects[1] then carry_out(ctx) end
+    write_instance(ctx)
+end
+
+local function undo(ctx)
+    if ctx.moved then unindex(ctx) end
+    if ctx.remembered then redis.call('RPOP', keys.history(ctx.program.root, ctx.id)) end
+    uncount_flow(ctx)
+    for _, added in ipairs(ctx.added) do
+        jobs.remove(ctx.program.root, added.job)
+        jobs.uncount(ctx.program.root)
+    end
+end
+
+local function withdraw(ctx)
+    for job in string.gmatch(ctx.was_jobs, '%S+') do jobs.remove(ctx.program.root, job) end
+end
+
+-- Writes the step. `note`: actor, reason, noted (the payload as JSON for the history, or 0), clock (ms of the server's
+-- own clock where it was read already).
+-- Answers true, or nil and why nothing was written.
+function commit.step(ctx, event, note)
+    ctx.added, ctx.counted = {}, 0
+    ctx.was_jobs, ctx.was_entered = ctx.raw._jobs, ctx.raw._entered
+    local ok, caught = pcall(write, ctx, event, note)
+    if not ok then
+        undo(ctx)
+        return nil, type(caught) == 'table' and caught.err or values.message(caught)
+    end
+    if ctx.overlong then forget_oldest(ctx) end
+    for _, added in ipairs(ctx.added) do jobs.ring(ctx.program.root, added.queue) end
+    if ctx.moved and ctx.was_jobs and ctx.was_jobs ~= '' then withdraw(ctx) end
+    commit.pulse(ctx.program.root, note.clock)
+    return true
+end
+
+return commit

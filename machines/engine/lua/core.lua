@@ -1,0 +1,129 @@
+-- needs: fields, values
+-- The pure core: one external event in, the next picture of the instance and a list of effects out. It touches
+-- no key. SCXML, appendix D: select, exit, transition, enter; then eventless transitions and internal events
+-- until the machine is stable. All or nothing: an action that fails throws and the picture is dropped.
+local core = {}
+
+local MAX_MICROSTEPS = 1000
+local NO_PAYLOAD = {}
+local NONE = {} -- shared by all steps that cause no effect or event; never written
+local pcall = pcall
+
+-- Adds to one of the lists that most steps leave empty.
+function core.add(ctx, list, item)
+    if ctx[list] == NONE then ctx[list] = { item } else table.insert(ctx[list], item) end
+end
+
+-- What one step works on. `raw` is the instance hash as read; it is changed in place and thrown away on failure.
+function core.context(program, id, raw, now)
+    return {
+        program = program,
+        id = id,
+        raw = raw,
+        now = now,
+        state = program.index[raw._state],
+        origin = program.index[raw._state],
+        version = tonumber(raw._version),
+        payload = NO_PAYLOAD,
+        changed = {},
+        effects = NONE,
+        internal = NONE,
+        edges = {},
+        moved = false,
+    }
+end
+
+-- A guard that fails to evaluate does not hold; the explanation says why (SCXML 5.9.1).
+local function first_open(ctx, transitions)
+    for i = 1, #transitions do
+        local transition = transitions[i]
+        local guard = transition.guard
+        if not guard then return transition end
+        local ok, value = pcall(guard, ctx)
+        if ok and (value == true or values.truth(value)) then return transition end
+    end
+end
+
+local function enter(ctx, target)
+    ctx.state, ctx.moved = target, true
+    local entry = ctx.program.states[target].entry
+    if entry then entry(ctx) end
+end
+
+local function take(ctx, transition)
+    ctx.edges[#ctx.edges + 1] = transition
+    local target = transition.target
+    if target and (target ~= ctx.state or transition.reenter) then
+        local exit = ctx.program.states[ctx.state].exit
+        if exit then exit(ctx) end
+        if transition.actions then transition.actions(ctx) end
+        enter(ctx, target)
+    elseif transition.actions then
+        transition.actions(ctx)
+    end
+end
+
+-- The next transition of a macrostep: eventless ones first, then whatever the oldest internal events open.
+local function next_transition(ctx)
+    local state = ctx.program.states[ctx.state]
+    if state.final then return nil end
+    local transition = state.always[1] and first_open(ctx, state.always)
+    while not transition and ctx.internal[1] do
+        local event = table.remove(ctx.internal, 1)
+        ctx.payload = event[2]
+        transition = first_open(ctx, state.listening(event[1]))
+    end
+    return transition
+end
+
+local function settle(ctx)
+    local microsteps = 0
+    local transition = next_transition(ctx)
+    while transition do
+        microsteps = microsteps + 1
+        if microsteps > MAX_MICROSTEPS then
+            values.fail('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
+        end
+        take(ctx, transition)
+        transition = next_transition(ctx)
+    end
+end
+
+local function run(ctx, transition)
+    take(ctx, transition)
+    local state = ctx.program.states[ctx.state]
+    if state.always[1] or ctx.internal[1] then settle(ctx) end
+    if ctx.heavy then fields.weigh(ctx) end
+end
+
+-- One macrostep. Answers true when a transition was taken; false when none could; nil and why when one failed.
+function core.step(ctx, event, payload)
+    ctx.payload = payload or NO_PAYLOAD
+    local state = ctx.program.states[ctx.state]
+    if state.final then return false end
+    local transition = first_open(ctx, state.listening(event))
+    if not transition then return false end
+    local ok, caught = pcall(run, ctx, transition)
+    if ok then return true end
+    return nil, values.message(caught)
+end
+
+local function begin(ctx)
+    enter(ctx, ctx.program.initial)
+    settle(ctx)
+    fields.weigh(ctx)
+end
+
+-- The first macrostep of a new instance.
+function core.start(ctx)
+    local ok, caught = pcall(begin, ctx)
+    if ok then return true end
+    return nil, values.message(caught)
+end
+
+-- A repair: the state is set, no action runs. Invokes of the state follow as after any step.
+function core.place(ctx, target)
+    ctx.state, ctx.moved = target, true
+end
+
+return core

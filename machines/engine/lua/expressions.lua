@@ -1,0 +1,189 @@
+-- needs: json, values, arithmetic, builtins, fields
+-- Expression trees become closures once per definition version. A closure takes the step's context and answers
+-- a value, or throws {sb = message}. Total by construction: no loops, no recursion, no names but these.
+local expressions = {}
+
+local compile
+
+local function constant(value)
+    return function() return value end
+end
+
+local function compile_each(node, from, program)
+    local parts = {}
+    for i = from, #node do parts[#parts + 1] = compile(node[i], program) end
+    return parts
+end
+
+local forms = {}
+
+forms['null'] = function() return constant(nil) end
+forms['true'] = function() return constant(true) end
+forms['false'] = function() return constant(false) end
+forms.num = function(node) return constant(node[2]) end
+forms.str = function(node) return constant(node[2]) end
+forms.event = function() return function(ctx) return ctx.payload end end
+forms.because = function(node, program) return compile(node[3], program) end
+
+-- Whole seconds, as the definitions of the field count them.
+forms.now = function() return function(ctx) return (ctx.now - ctx.now % 1000) / 1000 end end
+
+forms.instance = function()
+    return function(ctx)
+        return {
+            id = ctx.id,
+            machine = ctx.program.machine,
+            version = ctx.version,
+            state = ctx.program.states[ctx.state].name,
+        }
+    end
+end
+
+forms.data = function(node, program)
+    local field, name = program.fields[node[2]], node[2]
+    if not field then error('definition: no data field ' .. tostring(name)) end
+    local decode = field.decode
+    return function(ctx)
+        local raw = ctx.raw[name]
+        if raw == nil then return nil end
+        return decode(raw)
+    end
+end
+
+forms.get = function(node, program)
+    local container, key = compile(node[2], program), compile(node[3], program)
+    if node[2][1] == 'event' and node[3][1] == 'str' then
+        local name = node[3][2]
+        return function(ctx)
+            local value = ctx.payload[name]
+            if value == json.null then return nil end
+            return value
+        end
+    end
+    return function(ctx) return values.get(container(ctx), key(ctx)) end
+end
+
+forms.list = function(node, program)
+    local parts = compile_each(node, 2, program)
+    return function(ctx)
+        local items = json.list()
+        for i, part in ipairs(parts) do items[i] = values.stored(part(ctx)) end
+        return items
+    end
+end
+
+forms.obj = function(node, program)
+    local parts = {}
+    for i = 2, #node do parts[i - 1] = { node[i][1], compile(node[i][2], program) } end
+    return function(ctx)
+        local object = {}
+        for _, part in ipairs(parts) do object[part[1]] = values.stored(part[2](ctx)) end
+        return object
+    end
+end
+
+forms['and'] = function(node, program)
+    local parts = compile_each(node, 2, program)
+    return function(ctx)
+        local value
+        for i = 1, #parts do
+            value = parts[i](ctx)
+            if not values.truth(value) then return value end
+        end
+        return value
+    end
+end
+
+forms['or'] = function(node, program)
+    local parts = compile_each(node, 2, program)
+    return function(ctx)
+        local value
+        for i = 1, #parts do
+            value = parts[i](ctx)
+            if values.truth(value) then return value end
+        end
+        return value
+    end
+end
+
+forms['not'] = function(node, program)
+    local part = compile(node[2], program)
+    return function(ctx) return not values.truth(part(ctx)) end
+end
+
+forms.neg = function(node, program)
+    local part = compile(node[2], program)
+    return function(ctx) return -values.number(part(ctx)) end
+end
+
+local comparisons = {
+    ['=='] = values.equal,
+    ['!='] = function(a, b) return not values.equal(a, b) end,
+    ['<'] = values.less,
+    ['<='] = function(a, b) return not values.less(b, a) end,
+    ['>'] = function(a, b) return values.less(b, a) end,
+    ['>='] = function(a, b) return not values.less(a, b) end,
+    ['in'] = function(a, b) return values.contains(b, a) end,
+    ['not in'] = function(a, b) return not values.contains(b, a) end,
+}
+
+forms.cmp = function(node, program)
+    local first, links = compile(node[2], program), {}
+    for i = 3, #node do links[i - 2] = { comparisons[node[i][1]], compile(node[i][2], program) } end
+    if #links == 1 then
+        local compare, second = links[1][1], links[1][2]
+        return function(ctx) return compare(first(ctx), second(ctx)) end
+    end
+    return function(ctx)
+        local left = first(ctx)
+        for _, link in ipairs(links) do
+            local right = link[2](ctx)
+            if not link[1](left, right) then return false end
+            left = right
+        end
+        return true
+    end
+end
+
+forms.bin = function(node, program)
+    local operate, left, right = arithmetic[node[2]], compile(node[3], program), compile(node[4], program)
+    return function(ctx) return operate(left(ctx), right(ctx)) end
+end
+
+forms['if'] = function(node, program)
+    local test, yes, no = compile(node[2], program), compile(node[3], program), compile(node[4], program)
+    return function(ctx)
+        if values.truth(test(ctx)) then return yes(ctx) end
+        return no(ctx)
+    end
+end
+
+forms['in'] = function(node, program)
+    local index = program.index[node[2]]
+    if not index then error('definition: no state ' .. tostring(node[2])) end
+    return function(ctx) return ctx.state == index end
+end
+
+forms.call = function(node, program)
+    local fn, parts = builtins[node[2]], compile_each(node, 3, program)
+    if not fn then error('definition: no function ' .. tostring(node[2])) end
+    local one, two = parts[1], parts[2]
+    if #parts == 0 then return function(ctx) return fn(ctx) end end
+    if #parts == 1 then return function(ctx) return fn(ctx, one(ctx)) end end
+    if #parts == 2 then return function(ctx) return fn(ctx, one(ctx), two(ctx)) end end
+    return function(ctx)
+        local arguments = {}
+        for i, part in ipairs(parts) do arguments[i] = part(ctx) end
+        return fn(ctx, unpack(arguments, 1, #parts))
+    end
+end
+
+compile = function(node, program)
+    local form = forms[node[1]]
+    if not form then error('definition: unknown expression ' .. tostring(node[1])) end
+    return form(node, program)
+end
+
+expressions.compile = compile
+
+return expressions

@@ -1,0 +1,24 @@
+-- needs: arguments, commit, instances, jobs, keys, replies
+-- sb_delete: removes an instance, its history, its place in the index and the jobs it waits for.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason
+-- Returns: {OK, '', '0', field, value, ...} the instance as it was · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
+--          · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    O(its history + log(instances in the state))
+return function(KEYS, ARGV)
+    local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
+    local bad = arguments.misfit(expect, '', ARGV[3] or '', ARGV[4] or '', '')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local ctx, missing = instances.open(root, id, arguments.now(''))
+    if not ctx then return missing end
+    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    -- The one write that can fail comes first.
+    redis.call('XADD', keys.log(root), 'MAXLEN', '~', 10000, '*', 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
+        'machine', ctx.program.machine, 'instance', id, 'version', ctx.version, 'actor', ARGV[3] or '', 'reason', ARGV[4] or '')
+    redis.pcall('ZREM', ctx.program.states[ctx.state].index_key, id)
+    redis.call('DEL', keys.instance(root, id), keys.history(root, id))
+    for job in string.gmatch(ctx.raw._jobs or '', '%S+') do jobs.remove(root, job) end
+    commit.pulse(root)
+    return replies.instance(ctx)
+end

@@ -1,0 +1,60 @@
+-- needs: keys, replies, texts
+-- sb_find: a page of the instances in one state, by the time they entered it; stays put while others move.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '')
+--          · 6 '1' for newest first
+-- Returns: {OK, next score, next id, id, {field, value, ...}, id, {...}, ...}; next score is '' on the last page
+--          · {NOMACHINE} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(log(instances in the state) + limit)
+local MAX_LIMIT = 1001 -- one more than a page may have: it tells whether there is another
+
+-- How many members of the index stand before (score, id); those of one score are in the order of their bytes.
+local function rank(index, score, id)
+    local low = redis.call('ZCOUNT', index, '-inf', '(' .. score)
+    local high = redis.call('ZCOUNT', index, '-inf', score)
+    while low < high do
+        local middle = math.floor((low + high) / 2)
+        if texts.before(redis.call('ZRANGE', index, middle, middle)[1], id) then low = middle + 1 else high = middle end
+    end
+    return low
+end
+
+-- Oldest first: the members after the cursor, up to the score `last`.
+local function older(index, cursor, last, limit)
+    local first = 0
+    if cursor.score ~= '' then
+        first = rank(index, cursor.score, cursor.id)
+        if redis.call('ZRANGE', index, first, first)[1] == cursor.id then first = first + 1 end
+    end
+    local stop = math.min(first + limit, redis.call('ZCOUNT', index, '-inf', last))
+    if stop <= first then return {} end
+    return redis.call('ZRANGE', index, first, stop - 1, 'WITHSCORES')
+end
+
+-- Newest first: the members before the cursor, or from the score `last` down.
+local function newer(index, cursor, last, limit)
+    local count = cursor.score ~= '' and rank(index, cursor.score, cursor.id) or redis.call('ZCOUNT', index, '-inf', last)
+    if count == 0 then return {} end
+    local from = redis.call('ZCARD', index) - count
+    return redis.call('ZREVRANGE', index, from, from + limit - 1, 'WITHSCORES')
+end
+
+return function(KEYS, ARGV)
+    local root, state, limit = KEYS[1], ARGV[1], tonumber(ARGV[2])
+    if not limit or limit < 1 or limit > MAX_LIMIT then
+        return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT }
+    end
+    local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
+    local last = ARGV[5] and ARGV[5] ~= '' and ARGV[5] or '+inf'
+    local page = ARGV[6] == '1' and newer or older
+    local found = page(keys.state(root, state), cursor, last, limit)
+    local reply, count = { replies.OK, '', '' }, #found
+    if count == limit * 2 then reply[2], reply[3] = found[count], found[count - 1] end
+    for i = 1, count, 2 do
+        reply[i + 3] = found[i]
+        reply[i + 4] = redis.call('HGETALL', keys.instance(root, found[i]))
+    end
+    return reply
+end

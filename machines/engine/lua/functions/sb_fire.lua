@@ -1,0 +1,49 @@
+-- needs: arguments, instances, keys, payloads, replies, steps
+-- sb_fire: sends one event to one instance and commits the macrostep it causes.
+-- KEYS:    1 root of the partition, for example sb:{activation:0}
+-- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
+--          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock)
+-- Returns: {OK, transition ids, replayed 0|1, field, value, ...} · {REFUSED, explanation JSON} · {CONFLICT, version}
+--          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call
+local KEEP_OUTCOME_MS = 86400000
+
+local function replayed(root, id, key)
+    local stored = redis.call('GET', keys.outcome(root, id, key))
+    if not stored then return nil end
+    local reply = cmsgpack.unpack(stored)
+    reply[3] = '1'
+    return reply
+end
+
+return function(KEYS, ARGV)
+    local root = KEYS[1]
+    local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
+    local expect, key = ARGV[4] or '', ARGV[5] or ''
+    local note = { actor = ARGV[6] or '', reason = ARGV[7] or '' }
+    local bad = arguments.bad_event(event) or arguments.misfit(expect, key, note.actor, note.reason, ARGV[8] or '')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if key ~= '' then
+        local first = replayed(root, id, key)
+        if first then return first end
+    end
+    local now, clock = arguments.now(ARGV[8])
+    note.clock = clock
+    local ctx, missing = instances.open(root, id, now)
+    if not ctx then return missing end
+    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    if not ctx.program.known[event] and (string.find(event, '^done%.') or string.find(event, '^error%.')) then
+        return { replies.BAD_ARGUMENT, 'events that begin with done. or error. come from the engine itself' }
+    end
+    local payload, noted = payloads.parse(payload_text)
+    local why, field = noted, nil
+    if payload then why, field = payloads.misfit(ctx.program, event, payload) end
+    if why then return { replies.BAD_PAYLOAD, why, field or '' } end
+    note.noted = noted
+    local reply = steps.fire(ctx, event, payload, note)
+    if key ~= '' and reply[1] == replies.OK then
+        redis.call('SET', keys.outcome(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS)
+    end
+    return reply
+end

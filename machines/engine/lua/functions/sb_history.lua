@@ -1,0 +1,22 @@
+-- needs: keys, replies
+-- sb_history: steps of an instance, newest last, as compact JSON arrays.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 id · 2 first index · 3 last index (both as LRANGE takes them)
+-- Returns: {OK, length, definition, step, ...}: [version, ms, event, state, transitions, actor, reason, payload, set, unset]
+--          · {NOINSTANCE} · {NOMACHINE} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(steps asked for)
+return function(KEYS, ARGV)
+    local root, id, first, last = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+    if not first or not last then return { replies.BAD_ARGUMENT, 'first and last are whole numbers' } end
+    local def = redis.call('HGET', keys.instance(root, id), '_def')
+    if not def then
+        local known = redis.call('EXISTS', keys.meta(root)) == 1
+        return { known and replies.NO_INSTANCE or replies.NO_MACHINE }
+    end
+    local key = keys.history(root, id)
+    local reply = { replies.OK, redis.call('LLEN', key), def }
+    for i, step in ipairs(redis.call('LRANGE', key, first, last)) do reply[i + 3] = step end
+    return reply
+end

@@ -1,0 +1,55 @@
+-- needs: arguments, json, keys, program, replies
+-- sb_live: everything the dashboard shows of a partition, as absolute values of one moment.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    none
+-- Returns: {OK, JSON {version, counts, oldest, flow, queues, now}} · {NOMACHINE}
+--          counts: state -> instances, for every state of the current version and every other that holds any; oldest: state -> ms entered; flow: <version>:<transition> -> times taken;
+--          queues: queue -> {ready, leased, delayed, dead}
+-- Notifies: nothing
+-- Cost:    O(states + transitions + queues), whatever the number of instances
+local PLACES = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead }
+
+local function depths(root)
+    local found = {}
+    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
+        local row = {}
+        for place, key in pairs(PLACES) do row[place] = redis.call('ZCARD', key(root, queue)) end
+        found[queue] = row
+    end
+    return found
+end
+
+local function flow(root)
+    local flat, found = redis.call('HGETALL', keys.flow(root)), {}
+    for i = 1, #flat, 2 do found[flat[i]] = tonumber(flat[i + 1]) end
+    return found
+end
+
+-- `declared`: the states of the current version.
+local function population(root, declared)
+    local counts, oldest = {}, {}
+    for _, state in ipairs(redis.call('SMEMBERS', keys.states(root))) do
+        local index = keys.state(root, state)
+        local first = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
+        if first[2] or declared[state] then counts[state] = redis.call('ZCARD', index) end
+        if first[2] then oldest[state] = tonumber(first[2]) end
+    end
+    return counts, oldest
+end
+
+return function(KEYS)
+    local root = KEYS[1]
+    local current = redis.call('HGET', keys.meta(root), 'current')
+    if not current then return { replies.NO_MACHINE } end
+    local compiled = program.load(root, current)
+    local counts, oldest = population(root, compiled and compiled.index or {})
+    return { replies.OK, json.encode({
+        version = tonumber(string.match(current, '^%d+')),
+        counts = counts,
+        oldest = oldest,
+        flow = flow(root),
+        queues = depths(root),
+        now = arguments.now(''),
+    }) }
+end

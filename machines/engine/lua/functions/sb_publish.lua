@@ -1,0 +1,61 @@
+-- needs: commit, keys, program, replies, values
+-- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions
+--          · 6 version ('' = the next one; a number where it was given already: another partition, a restore)
+-- Returns: {OK, version, '1' new or '0' already there} · {CONFLICT, version} another content has that number
+--          · {BADARG, why}
+-- Notifies: <root>:pulse
+-- Cost:    O(size of the program)
+local function valid(source, root)
+    local ok, caught = pcall(program.compile, source, 0, root, '0:0', '')
+    if not ok then return values.message(caught) end
+    return nil
+end
+
+local function store(root, def, version, row)
+    redis.call('HSET', keys.definition(root, version), 'program', row.program, 'source', row.source,
+        'digest', row.digest, 'secret', row.secret)
+    redis.call('HSET', keys.meta(root), 'current', def, 'def:' .. version, def, 'partitions', row.partitions)
+    local newest = tonumber(redis.call('HGET', keys.meta(root), 'newest') or 0)
+    if version > newest then redis.call('HSET', keys.meta(root), 'newest', version) end
+end
+
+-- Throws where a key of another type is in the way, before anything is written.
+local function probe(root, version)
+    redis.call('HLEN', keys.definition(root, version))
+    redis.call('SCARD', keys.states(root))
+    redis.call('SCARD', keys.queues(root))
+end
+
+local function register(root, source)
+    for _, state in ipairs(source.states) do redis.call('SADD', keys.states(root), state.name) end
+    for _, queue in ipairs(source.queues or {}) do redis.call('SADD', keys.queues(root), queue) end
+end
+
+return function(KEYS, ARGV)
+    local root = KEYS[1]
+    local row = { digest = ARGV[1], program = ARGV[2], source = ARGV[3], secret = ARGV[4], partitions = ARGV[5] }
+    local wanted = tonumber(ARGV[6])
+    local meta = redis.call('HMGET', keys.meta(root), 'current', 'newest')
+    local current = meta[1] or ''
+    if not wanted and string.match(current, ':(%x+)$') == row.digest then
+        return { replies.OK, string.match(current, '^%d+'), '0' }
+    end
+    local version = wanted or tonumber(meta[2] or 0) + 1
+    local def = version .. ':' .. row.digest
+    local there = redis.call('HGET', keys.meta(root), 'def:' .. version)
+    if there and there ~= def then return { replies.CONFLICT, tostring(version) } end
+    local ok, source = pcall(cjson.decode, row.program)
+    local why = not ok and 'the program is not JSON' or valid(source, root)
+    if why then return { replies.BAD_ARGUMENT, why } end
+    if there then
+        redis.call('HSET', keys.meta(root), 'current', def)
+        return { replies.OK, tostring(version), '0' }
+    end
+    probe(root, version)
+    store(root, def, version, row)
+    register(root, source)
+    commit.pulse(root)
+    return { replies.OK, tostring(version), '1' }
+end

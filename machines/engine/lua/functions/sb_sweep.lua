@@ -1,0 +1,43 @@
+-- needs: arguments, commit, finishing, jobs, keys, replies
+-- sb_sweep: takes back jobs whose lease ran out (each counts as an attempt) and wakes delayed ones that are due.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 now (ms, or '') · 2 limit for each queue (1..1000)
+-- Returns: {OK, taken back, woken, buried} · {BADARG, why}
+-- Notifies: <root>:pulse when anything moved
+-- Cost:    O(queues + jobs moved * log(queue))
+local LOST = { error = 'the worker stopped renewing its lease', kind = 'LeaseExpired', trace = '' }
+
+local function recover(root, queue, now, limit)
+    local back, buried = 0, 0
+    local expired = redis.call('ZRANGEBYSCORE', keys.leased(root, queue), '-inf', now, 'LIMIT', 0, limit)
+    for _, job in ipairs(expired) do
+        local row = jobs.read(root, job)
+        if not row then
+            redis.call('ZREM', keys.leased(root, queue), job)
+        elseif tonumber(row.attempt) < tonumber(row.attempts) then
+            jobs.release(root, job, queue, 'leased')
+            redis.call('HSET', keys.job(root, job), 'token', '', 'error', LOST.error, 'kind', LOST.kind)
+            back = back + 1
+        else
+            local ok, reply = pcall(finishing.bury, root, job, row, now, LOST)
+            if ok and reply[1] == replies.OK then buried = buried + 1 end
+        end
+    end
+    return back, buried
+end
+
+return function(KEYS, ARGV)
+    local root, limit = KEYS[1], tonumber(ARGV[2] or '')
+    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    if not limit or limit < 1 or limit > 1000 then bad = 'limit is 1 to 1000' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now = arguments.now(ARGV[1])
+    local back, woken, buried = 0, 0, 0
+    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
+        local taken, dead = recover(root, queue, now, limit)
+        back, buried = back + taken, buried + dead
+        woken = woken + jobs.wake(root, queue, now, limit)
+    end
+    if back + woken + buried > 0 then commit.pulse(root) end
+    return { replies.OK, back, woken, buried }
+end

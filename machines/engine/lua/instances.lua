@@ -1,0 +1,48 @@
+-- needs: keys, program, core, replies
+-- Reading one instance into a context the core can step.
+local instances = {}
+
+function instances.read(root, id)
+    local flat = redis.call('HGETALL', keys.instance(root, id))
+    local count = #flat
+    if count == 0 then return nil end
+    local raw = {}
+    for i = 1, count, 2 do raw[flat[i]] = flat[i + 1] end
+    return raw
+end
+
+-- The program of the machine's current version; nil and a reply where there is none.
+function instances.current(root, version)
+    local field = version ~= '' and 'def:' .. version or 'current'
+    local def = redis.call('HGET', keys.meta(root), field)
+    if not def then return nil, { replies.NO_MACHINE } end
+    local compiled, why = program.load(root, def)
+    if not compiled then return nil, { replies.FAULT, why } end
+    return compiled
+end
+
+-- A context for the instance; nil and a reply where there is none.
+function instances.open(root, id, now)
+    local raw = instances.read(root, id)
+    if not raw then
+        local known = redis.call('EXISTS', keys.meta(root)) == 1
+        return nil, { known and replies.NO_INSTANCE or replies.NO_MACHINE }
+    end
+    if not raw._def or not raw._version or not raw._state then
+        return nil, { replies.FAULT, 'the key of instance ' .. id .. ' was not written by the engine' }
+    end
+    local compiled, why = program.load(root, raw._def)
+    if not compiled then return nil, { replies.FAULT, why } end
+    local ctx = core.context(compiled, id, raw, now)
+    if not ctx.state then
+        return nil, { replies.FAULT, 'instance ' .. id .. ' is in ' .. raw._state .. ', which its definition does not have' }
+    end
+    return ctx
+end
+
+-- A second context on the same, untouched instance: for explanations after a failed step.
+function instances.again(ctx)
+    return core.context(ctx.program, ctx.id, instances.read(ctx.program.root, ctx.id), ctx.now)
+end
+
+return instances

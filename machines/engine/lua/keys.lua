@@ -1,0 +1,22 @@
+-- The keys below a partition's root (machines/engine/keys.py is the other half; a test holds the two together).
+local keys = {}
+
+function keys.meta(root) return root .. ':meta' end
+function keys.states(root) return root .. ':states' end
+function keys.queues(root) return root .. ':queues' end
+function keys.flow(root) return root .. ':flow' end
+function keys.log(root) return root .. ':log' end
+function keys.pulse(root) return root .. ':pulse' end
+function keys.definition(root, version) return root .. ':def:' .. version end
+function keys.instance(root, id) return root .. ':i:' .. id end
+function keys.state(root, state) return root .. ':in:' .. state end
+function keys.history(root, id) return root .. ':h:' .. id end
+function keys.outcome(root, id, key) return root .. ':k:' .. #id .. ':' .. id .. ':' .. key end
+function keys.job(root, job) return root .. ':job:' .. job end
+function keys.ready(root, queue) return root .. ':q:' .. queue end
+function keys.leased(root, queue) return root .. ':q:' .. queue .. ':leased' end
+function keys.delayed(root, queue) return root .. ':q:' .. queue .. ':delayed' end
+function keys.dead(root, queue) return root .. ':q:' .. queue .. ':dead' end
+function keys.bell(root, queue) return root .. ':q:' .. queue .. ':bell' end
+
+return keys

@@ -1,0 +1,90 @@
+-- needs: json, explain
+-- What the functions answer: an array that begins with a status word. machines/engine/replies.py reads them.
+local replies = {}
+
+replies.OK = 'OK'
+replies.REFUSED = 'REFUSED'
+replies.CONFLICT = 'CONFLICT'
+replies.NO_INSTANCE = 'NOINSTANCE'
+replies.NO_MACHINE = 'NOMACHINE'
+replies.BAD_PAYLOAD = 'BADPAYLOAD'
+replies.BAD_ARGUMENT = 'BADARG'
+replies.EXISTS = 'EXISTS'
+replies.LOST = 'LOST'
+replies.FAULT = 'FAULT'
+
+local function edges_of(ctx)
+    local edges = ctx.edges
+    if #edges == 1 then return edges[1].id end
+    local listed = {}
+    for i, edge in ipairs(edges) do listed[i] = edge.id end
+    return table.concat(listed, ' ')
+end
+
+-- {OK, transitions, replayed, field, value, ...}: the instance hash as it now is.
+function replies.instance(ctx, replayed)
+    -- Written out to a usual length at once, the table does not grow step by step.
+    local reply = { replies.OK, edges_of(ctx), replayed or '0', nil, nil, nil, nil, nil, nil, nil, nil, nil,
+        nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil }
+    local count = 3
+    for name, raw in pairs(ctx.raw) do
+        reply[count + 1], reply[count + 2] = name, raw
+        count = count + 2
+    end
+    return reply
+end
+
+local function data_after(ctx)
+    local data = {}
+    for _, field in ipairs(ctx.program.ordered) do
+        local raw = ctx.raw[field.name]
+        if raw ~= nil then
+            local value = field.decode(raw)
+            data[field.name] = value == nil and json.null or value
+        end
+    end
+    return data
+end
+
+-- A value nested as deep as data may be still has its place inside an explanation.
+local UNCOUNTED = -64
+
+-- The explanation of an event as JSON. `outcome` is the context after a step that was not committed, if it went through.
+function replies.explanation(ctx, event, seen)
+    return json.encode({
+        event = event,
+        state = json.list({ ctx.program.states[ctx.origin].name }),
+        version = ctx.version,
+        taken = seen.after ~= nil,
+        why = seen.why or json.null,
+        error = seen.error or json.null,
+        candidates = seen.candidates or json.list(),
+        known = ctx.program.known_list,
+        outcome = seen.after and {
+            configuration = json.list({ ctx.program.states[seen.after.state].name }),
+            data = data_after(seen.after),
+            transitions = edges_of(seen.after),
+        } or json.null,
+    }, UNCOUNTED)
+end
+
+-- Why nothing could be taken: 'unknown event', 'final', 'no transition', 'guards' or 'error'.
+function replies.refusal(ctx, event, failure)
+    local seen = { error = failure }
+    local known = ctx.program
+    if known.states[ctx.state].final then
+        seen.why = 'final'
+        return seen
+    end
+    seen.candidates = explain.candidates(ctx, event)
+    if failure then
+        seen.why = 'error'
+    elseif #seen.candidates > 0 then
+        seen.why = 'guards'
+    else
+        seen.why = (known.open or known.known[event]) and 'no transition' or 'unknown event'
+    end
+    return seen
+end
+
+return replies

@@ -1,0 +1,40 @@
+-- needs: core, commit, instances, payloads, replies, values
+-- One event on one opened instance, from the core through the commit to the reply.
+local steps = {}
+
+local function settled(ctx, event, payload)
+    local taken, failure = core.step(ctx, event, payload)
+    if taken and ctx.moved and ctx.program.states[ctx.state].invokes[1] then
+        local ok, caught = pcall(commit.prepare, ctx)
+        if not ok then return nil, values.message(caught) end
+    end
+    return taken, failure
+end
+
+-- {OK, ...}, {REFUSED, explanation} or {FAULT, why}; in the last two cases nothing was written.
+function steps.fire(ctx, event, payload, note)
+    local taken, failure = settled(ctx, event, payload)
+    if not taken then
+        local before = failure and instances.again(ctx) or ctx
+        before.payload = payload
+        return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
+    end
+    note.noted = note.noted or payloads.note(payload)
+    local ok, why = commit.step(ctx, event, note)
+    if not ok then return { replies.FAULT, why } end
+    return replies.instance(ctx)
+end
+
+-- The same without the commit.
+function steps.explain(ctx, event, payload)
+    local taken, failure = settled(ctx, event, payload)
+    local before = instances.again(ctx)
+    before.payload = payload
+    local seen = replies.refusal(before, event, failure)
+    if taken then
+        seen.why, seen.after = nil, ctx
+    end
+    return { replies.OK, replies.explanation(before, event, seen) }
+end
+
+return steps

@@ -1,0 +1,57 @@
+-- Texts are UTF-8 and are counted, cut and ordered by characters, in time that grows with their length only.
+local texts = {}
+
+local CHARACTER = '[%z\1-\127\192-\255][\128-\191]*'
+
+local byte, find, sub = string.byte, string.find, string.sub
+
+-- a < b by bytes, which in UTF-8 is by code points. Lua's own `<` asks the locale the server was started in.
+function texts.before(a, b)
+    for i = 1, math.min(#a, #b) do
+        local x, y = byte(a, i), byte(b, i)
+        if x ~= y then return x < y end
+    end
+    return #a < #b
+end
+
+function texts.length(text)
+    local _, continuing = string.gsub(text, '[\128-\191]', '')
+    return #text - continuing
+end
+
+-- The character at a position from 1; nil where there is none.
+function texts.at(text, position)
+    if position < 1 or position > #text then return nil end
+    if not find(text, '[\128-\255]') then return sub(text, position, position) end
+    local count = 0
+    for character in string.gmatch(text, CHARACTER) do
+        count = count + 1
+        if count == position then return character end
+    end
+end
+
+-- The beginning of a text, at most `most` bytes, without half a character at its end.
+function texts.cut(text, most)
+    if #text <= most then return text end
+    local stop = most
+    while stop > 0 and find(text, '^[\128-\191]', stop + 1) do stop = stop - 1 end
+    return sub(text, 1, stop)
+end
+
+-- The end of a text, likewise.
+function texts.tail(text, most)
+    if #text <= most then return text end
+    local start = #text - most + 1
+    while find(text, '^[\128-\191]', start) do start = start + 1 end
+    return sub(text, start)
+end
+
+function texts.strip(text)
+    local first = find(text, '%S')
+    if not first then return '' end
+    local last = #text
+    while find(text, '^%s', last) do last = last - 1 end
+    return sub(text, first, last)
+end
+
+return texts

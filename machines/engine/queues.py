@@ -1,0 +1,144 @@
+"""Jobs: taking, finishing, renewing, and looking at them.
+
+Delivery rule: a handler runs at least once; its effect on the machine happens exactly once. ``take`` pops, leases
+and counts the attempt in one call; ``complete`` and ``fail`` end the job and move its instance in one call, fenced
+by the token that take gave out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from . import arguments, replies
+from .calls import Caller
+from .catalog import Catalog
+from .errors import BadInput, EngineFault, LookupFailed, Refused
+from .keys import Partition
+from .records import Instance, Job
+from .replies import Status
+
+PLACES = ("ready", "leased", "delayed", "dead")
+SWEEP_LIMIT = 500  # jobs of one queue moved by one sweep call: keeps the call in the low milliseconds
+MAX_RESULT = 64 * 1024  # bytes of JSON
+
+
+class Queues:
+    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+        self._caller = caller
+        self._catalog = catalog
+
+    def take(self, machine: str, queue: str, worker: str, count: int, lease: int | None, now: int | None) -> list[Job]:
+        """Up to ``count`` jobs, over the machine's partitions; each is leased to ``worker`` when this returns."""
+        arguments.queue(queue)
+        taken: list[Job] = []
+        for partition in self._catalog.partitions(machine):
+            wanted = count - len(taken)
+            if wanted <= 0:
+                break
+            nonce = os.urandom(6).hex()
+            args = (queue, worker, wanted, _number("lease", lease), _number("now", now), nonce)
+            taken += self._read(machine, partition, self._caller.call("sb_take", partition.root, *args))
+        return taken
+
+    def complete(self, job: Job, result: Any, now: int | None) -> Instance | None:
+        encoded = "" if result is None else arguments.document("result", result, MAX_RESULT)
+        reply = self._caller.call("sb_complete", job.root, job.id, job.token, encoded, _number("now", now))
+        if reply[0] != Status.OK:
+            raise self._failure(job, reply)
+        return self._moved(job, reply)
+
+    def fail(
+        self, job: Job, error: str, kind: str, trace: str, again: str, now: int | None, delay: int | None = None
+    ) -> str:
+        """The place the job went to: "delayed", "dead", or "ready" when handed back."""
+        args = (
+            job.id,
+            job.token,
+            error[:1000],
+            kind[:200],
+            trace[-16000:],
+            again,
+            _number("now", now),
+            _number("delay", delay),
+        )
+        reply = self._caller.call("sb_fail", job.root, *(_clean(a) if isinstance(a, str) else a for a in args))
+        if reply[0] != Status.OK:
+            raise self._failure(job, reply)
+        return str(reply[1])
+
+    def extend(self, jobs: Sequence[Job], lease: int, now: int | None) -> list[bool]:
+        """Whether each lease is still held, in order; those that are now run ``lease`` ms from now."""
+        held: dict[tuple[str, str], bool] = {}
+        for root in dict.fromkeys(job.root for job in jobs):
+            own = [job for job in jobs if job.root == root]
+            words = [word for job in own for word in (job.id, job.token)]
+            reply = self._caller.call("sb_extend", root, _number("now", now), lease, *words)
+            if reply[0] != Status.OK:
+                raise BadInput(str(reply[1]))
+            held.update({(root, j.id): str(kept) == "1" for j, kept in zip(own, reply[1:], strict=True)})
+        return [held[job.root, job.id] for job in jobs]
+
+    def sweep(self, machine: str, now: int | None) -> int:
+        """Take back expired leases and wake due retries; how many jobs moved."""
+        moved = 0
+        for partition in self._catalog.partitions(machine):
+            reply = self._caller.call("sb_sweep", partition.root, _number("now", now), SWEEP_LIMIT)
+            if reply[0] != Status.OK:
+                raise EngineFault(f"sweeping {machine}: {reply[1]}")
+            moved += sum(int(n) for n in reply[1:4])
+        return moved
+
+    def jobs(self, machine: str, queue: str, place: str, limit: int) -> list[Job]:
+        arguments.queue(queue)
+        if place not in PLACES:
+            raise BadInput(f"a job is in one of {', '.join(PLACES)}, not {place!r}", code="SB406")
+        found: list[Job] = []
+        for partition in self._catalog.partitions(machine):
+            reply = self._caller.call("sb_jobs", partition.root, queue, place, limit)
+            found += self._read(machine, partition, reply)
+        return found[:limit]
+
+    def job(self, machine: str, id: str) -> Job:
+        number, dash, _ = str(id).partition("-")
+        for partition in self._catalog.partitions(machine):
+            if dash and partition.root.endswith(f":{number}}}"):
+                found = self._read(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
+                if found:
+                    return found[0]
+        raise LookupFailed(
+            f"machine {machine!r} has no job {id!r}: it is finished, withdrawn or never was", code="SB423"
+        )
+
+    def _read(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
+        if reply[0] != Status.OK:
+            raise BadInput(str(reply[1]))
+        found = []
+        for id, row, flat in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
+            raw = replies.pairs(flat)
+            data = self._catalog.types(machine, partition.root, raw["_def"]).data(raw) if "_def" in raw else {}
+            found.append(replies.job(machine, partition.root, id, replies.pairs(row), data))
+        return found
+
+    def _moved(self, job: Job, reply: Sequence[Any]) -> Instance | None:
+        if len(reply) < 3:
+            return None
+        raw = replies.pairs(reply[3:])
+        types = self._catalog.types(job.machine, job.root, raw["_def"])
+        return replies.instance(job.machine, job.instance, raw, types, replies.outcome(reply))
+
+    @staticmethod
+    def _failure(job: Job, reply: Sequence[Any]) -> Exception:
+        if reply[0] == Status.REFUSED:
+            return Refused(replies.explanation(job.machine, job.instance, reply[1]))
+        return replies.failure(job.machine, job.id, reply)
+
+
+def _number(what: str, value: int | None) -> str:
+    return arguments.whole(what, value)
+
+
+def _clean(text: str) -> str:
+    """Text of an exception as Redis and JSON can carry it: half surrogates and NUL become visible marks."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")

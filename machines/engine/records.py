@@ -1,0 +1,250 @@
+"""What the engine answers with. Times are milliseconds since the epoch unless a name says otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedMachine:
+    """``created`` is False when this very content was the current version already."""
+
+    name: str
+    version: int
+    digest: str
+    created: bool
+    findings: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call did: the transitions it took, in order; ``replayed`` when a key gave the first answer again."""
+
+    transitions: list[str]
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One instance at one moment. ``version`` is what ``expect`` takes; ``definition`` is a version of the machine."""
+
+    id: str
+    machine: str
+    configuration: list[str]
+    data: dict[str, Any]
+    version: int
+    definition: int
+    entered: int
+    created: int
+    done: bool = False
+    jobs: list[str] = field(default_factory=list)
+    outcome: Outcome | None = None
+
+    @property
+    def state(self) -> str:
+        """The configuration as one line of text."""
+        return ", ".join(self.configuration)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"state": self.state}
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """One part of a guard that decided it, with the values it saw. ``verdict``: "true", "false" or "error"."""
+
+    text: str
+    verdict: str
+    values: dict[str, Any] = field(default_factory=dict)
+    message: str | None = None
+
+    def __str__(self) -> str:
+        seen = ", ".join(f"{name} = {_shown(value)}" for name, value in sorted(self.values.items()))
+        head = f"{self.text} fails: {self.message}" if self.verdict == "error" else f"{self.text} is {self.verdict}"
+        return f"{head}: {seen}" if seen else head
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A transition that listens for the event. ``verdict``: "taken", "guard", "error" or "not reached"."""
+
+    id: str
+    event: str
+    target: str | None
+    guard: str | None
+    verdict: str
+    because: list[Because] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        head = f"{self.id} → {self.target}" if self.target else f"{self.id} (stays)"
+        reasons = "; ".join(map(str, self.because)) or self.verdict
+        return f"{head}: {reasons}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an event does, or would do, and why.
+
+    ``why`` is None when taken, else "unknown event", "final", "no transition", "guards" or "error" (an action
+    failed; ``error`` says how). ``outcome`` holds the configuration, data and transitions after the step.
+    """
+
+    machine: str
+    id: str
+    event: str
+    taken: bool
+    version: int
+    configuration: list[str]
+    candidates: list[Candidate] = field(default_factory=list)
+    why: str | None = None
+    error: str | None = None
+    outcome: dict[str, Any] | None = None
+    known_events: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        return ", ".join(self.configuration)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"state": self.state, "text": str(self)}
+
+    def __str__(self) -> str:
+        if self.taken:
+            return f"event {self.event!r} is taken in state {self.state}"
+        head = f"event {self.event!r} is refused in state {self.state}"
+        if self.why == "unknown event":
+            known = ", ".join(self.known_events) or "none"
+            return f"machine {self.machine!r} knows no event {self.event!r}; it knows: {known}"
+        if self.why == "final":
+            return f"{head}: the state is final, nothing more can happen"
+        if self.why == "no transition":
+            return f"{head}: no transition listens for it there"
+        if self.why == "error":
+            return f"{head}: {self.error}"
+        return f"{head}: " + " | ".join(map(str, self.candidates))
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry of an instance's history. ``changes`` maps a data field to its new value, None where it was unset.
+
+    ``source`` is None where the entry before is no longer kept.
+    """
+
+    version: int
+    at: int
+    event: str
+    source: list[str] | None
+    configuration: list[str]
+    transitions: list[str]
+    actor: str
+    reason: str
+    payload: dict[str, Any]
+    changes: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``cursor`` continues after the last instance; None on the last page."""
+
+    instances: list[Instance]
+    cursor: str | None
+
+    def __iter__(self) -> Any:
+        return iter(self.instances)
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Absolute values of one moment. ``oldest``: ms the longest-staying instance entered; ``flow``: times taken."""
+
+    machine: str
+    version: int
+    counts: dict[str, int]
+    oldest: dict[str, int]
+    flow: dict[str, int]
+    queues: dict[str, dict[str, int]]
+    now: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One unit of work. ``data``: the instance's when it was taken; ``token`` fences complete, fail and extend."""
+
+    id: str
+    machine: str
+    root: str
+    queue: str
+    src: str
+    instance: str
+    invoke: str
+    input: Any
+    data: dict[str, Any]
+    attempt: int
+    attempts: int
+    token: str
+    lease_until: int
+    lease: int
+    created: int
+    place: str
+    worker: str = ""
+    error: str = ""
+    kind: str = ""
+    trace: str = ""
+
+    @property
+    def key(self) -> str:
+        """An idempotency key for what the handler does outside: the same for every attempt of this job."""
+        return f"{self.machine}:{self.id}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last beat."""
+
+    id: str
+    host: str
+    pid: int
+    queues: list[str]
+    in_hand: int
+    started: int
+    seen: int
+    version: str = ""
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """One call for ``Engine.fire_many``; the fields are ``Engine.fire``'s arguments."""
+
+    machine: str
+    id: str
+    event: str
+    payload: Mapping[str, Any] | None = None
+    expect: int | None = None
+    key: str | None = None
+    actor: str = ""
+    reason: str = ""
+    now: int | None = None

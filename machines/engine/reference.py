@@ -1,0 +1,116 @@
+"""Renders docs/engine-reference.md from the source of truth: the Lua headers, the keys, the statuses, the errors.
+
+    python -m machines.engine.reference docs/engine-reference.md
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import errors, keys, library
+
+FIELDS = ("flags", "KEYS", "ARGV", "Returns", "Notifies", "Cost")
+_LINE = re.compile(r"^-- ?(.*)$")
+_FIELD = re.compile(r"^(flags|KEYS|ARGV|Returns|Notifies|Cost): *(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The comment a function's file opens with."""
+
+    name: str
+    purpose: str
+    fields: dict[str, str]
+
+
+def header(path: Path) -> Header:
+    """Parse the leading comment: `name: purpose`, then one paragraph for each of FIELDS."""
+    purpose: list[str] = []
+    fields: dict[str, list[str]] = {}
+    into = purpose
+    for line in path.read_text(encoding="utf-8").splitlines():
+        comment = _LINE.match(line)
+        if comment is None:
+            break
+        text = comment.group(1).strip()
+        if text.startswith("needs:"):
+            continue
+        named = _FIELD.match(text)
+        if named:
+            into = fields.setdefault(named.group(1), [])
+            text = named.group(2)
+        into.append(text)
+    sentence = " ".join(purpose).removeprefix(f"{path.stem}:").strip()
+    return Header(path.stem, sentence, {name: " ".join(lines).strip() for name, lines in fields.items()})
+
+
+def headers(folder: Path = library.FOLDER) -> list[Header]:
+    return [header(path) for path in sorted((folder / "functions").glob("*.lua"))]
+
+
+def _function(found: Header) -> str:
+    rows = [f"### `{found.name}`\n\n{found.purpose[:1].upper()}{found.purpose[1:]}\n"]
+    titles = {"flags": "Flags", "KEYS": "Keys", "ARGV": "Arguments"}
+    rows += [f"- **{titles.get(name, name)}:** {found.fields[name]}" for name in FIELDS if name in found.fields]
+    return "\n".join(rows) + "\n"
+
+
+def _keys() -> str:
+    partition = keys.Keys().partition("activation")
+    samples = {"id": "ATV-123:ABC", "state": "Waiting", "queue": "todo", "job": "0-17", "key": "req-42", "version": 1}
+    rows = ["| key, for example | what it is |", "|---|---|"]
+    for holder, source in ((partition, keys.Partition), (keys.Keys(), keys.Keys)):
+        for name, member in vars(source).items():
+            made = _example(holder, name, member, samples)
+            if made:
+                text = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
+                rows.append(f"| `{made}` | {text.splitlines()[0]} |")
+    return "\n".join(rows) + "\n"
+
+
+def _example(holder: object, name: str, member: object, samples: dict[str, object]) -> str | None:
+    if isinstance(member, property):
+        return str(getattr(holder, name))
+    if name.startswith("_") or not inspect.isfunction(member) or name == "partition":
+        return None
+    wanted = list(inspect.signature(member).parameters)[1:]
+    return str(getattr(holder, name)(*(samples.get(parameter, "w1") for parameter in wanted)))
+
+
+def _errors() -> str:
+    rows = ["| error | code | meaning |", "|---|---|---|"]
+    for name, member in vars(errors).items():
+        if inspect.isclass(member) and issubclass(member, errors.SignalboxError):
+            text = (member.__doc__ or "").strip().splitlines()
+            rows.append(f"| `{name}` | {member.code} | {text[0] if text else _branch(name)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _branch(name: str) -> str:
+    """The remark beside an error in the tree at the top of errors.py."""
+    found = re.search(rf"[├└]── {name}\b *(.*)", errors.__doc__ or "")
+    return found.group(1).strip() if found else ""
+
+
+def render() -> str:
+    parts = [
+        "# Engine and key reference",
+        "Made from the source by `python -m machines.engine.reference docs/engine-reference.md`; do not edit by hand.",
+        "## Functions\n\nAny client that can say `FCALL` (or `FCALL_RO` for those flagged `no-writes`) drives the same "
+        "machines. Every function takes one key: the root of the partition, which routes the call on a cluster.\n\n"
+        "    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle '{\"token\":\"MTOB1J\"}'",
+        *map(_function, headers()),
+        "## Keys\n\nAll keys of one partition share a hash tag. Nothing outside the engine may write them.",
+        _keys(),
+        "## Errors\n\nEvery error has a stable code and its facts as attributes (`error.facts()` gives both as JSON).",
+        _errors(),
+    ]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(render(), encoding="utf-8")

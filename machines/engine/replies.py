@@ -1,0 +1,217 @@
+"""Reading what the functions library answers; ``lua/replies.lua`` is the other half."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+from .errors import (
+    BadInput,
+    BadPayload,
+    Conflict,
+    EngineFault,
+    InstanceExists,
+    LeaseLost,
+    Refused,
+    SignalboxError,
+    UnknownEvent,
+    UnknownInstance,
+    UnknownMachine,
+)
+from .records import Because, Candidate, Explanation, Instance, Job, Live, Outcome, Step
+
+
+class Status(StrEnum):
+    """The first word of every reply."""
+
+    OK = "OK"
+    REFUSED = "REFUSED"
+    CONFLICT = "CONFLICT"
+    NO_INSTANCE = "NOINSTANCE"
+    NO_MACHINE = "NOMACHINE"
+    BAD_PAYLOAD = "BADPAYLOAD"
+    BAD_ARGUMENT = "BADARG"
+    EXISTS = "EXISTS"
+    LOST = "LOST"
+    FAULT = "FAULT"
+
+
+class FieldTypes:
+    """How the raw hash fields of one definition version read: scalars as they are, the rest as JSON."""
+
+    __slots__ = ("_read", "finals", "version")
+
+    _READERS: Mapping[str, Callable[[str], Any]] = {
+        "string": str,
+        "integer": lambda raw: int(float(raw)),
+        "number": float,
+        "boolean": lambda raw: raw == "true",
+        "json": json.loads,
+    }
+
+    def __init__(self, program: Mapping[str, Any], version: int) -> None:
+        self.version = version
+        self.finals = frozenset(s["name"] for s in program["states"] if s.get("final"))
+        self._read = {spec["name"]: self._READERS[spec["type"]] for spec in program.get("data", ())}
+
+    def data(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of an instance, in declared order; absent fields are left out."""
+        return {name: read(raw[name]) for name, read in self._read.items() if name in raw}
+
+
+def pairs(flat: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def instance(
+    machine: str, id: str, raw: Mapping[str, Any], types: FieldTypes, outcome: Outcome | None = None
+) -> Instance:
+    state = str(raw["_state"])
+    return Instance(
+        id=id,
+        machine=machine,
+        configuration=[state],
+        data=types.data(raw),
+        version=int(raw["_version"]),
+        definition=types.version,
+        entered=int(float(raw["_entered"])),
+        created=int(float(raw["_created"])),
+        done=state in types.finals,
+        jobs=str(raw.get("_jobs") or "").split(),
+        outcome=outcome,
+    )
+
+
+def outcome(reply: Sequence[Any]) -> Outcome:
+    return Outcome(str(reply[1]).split(), str(reply[2]) == "1")
+
+
+def explanation(machine: str, id: str, text: str) -> Explanation:
+    seen = json.loads(text)
+    candidates = [Candidate(**{**c, "because": [Because(**b) for b in c["because"]]}) for c in seen["candidates"]]
+    after = seen["outcome"]
+    if after is not None:
+        after["transitions"] = after["transitions"].split()
+    return Explanation(
+        machine=machine,
+        id=id,
+        event=seen["event"],
+        taken=seen["taken"],
+        version=int(seen["version"]),
+        configuration=seen["state"],
+        candidates=candidates,
+        why=seen["why"],
+        error=seen["error"],
+        outcome=after,
+        known_events=seen["known"],
+    )
+
+
+def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None = None) -> SignalboxError:
+    """The error a reply other than OK stands for."""
+    status = reply[0]
+    if status == Status.REFUSED:
+        why = explanation(machine, id, reply[1])
+        return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
+    if status == Status.CONFLICT:
+        return Conflict(machine, id, expected=-1 if expect is None else expect, actual=int(reply[1]))
+    if status == Status.NO_INSTANCE:
+        return UnknownInstance(machine, id)
+    if status == Status.NO_MACHINE:
+        return UnknownMachine(machine)
+    if status == Status.EXISTS:
+        return InstanceExists(machine, id)
+    if status == Status.BAD_PAYLOAD:
+        return BadPayload(str(reply[1]), field=str(reply[2]) if len(reply) > 2 and reply[2] else None)
+    if status == Status.BAD_ARGUMENT:
+        return BadInput(str(reply[1]))
+    if status == Status.LOST:
+        return LeaseLost(id, why=str(reply[1]))
+    return EngineFault(f"{machine}/{id}: {' '.join(map(str, reply[1:]))}")
+
+
+def step(entry: str) -> Step:
+    """One history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]."""
+    version, at, event, state, transitions, actor, reason, payload, changed, *unset = json.loads(entry)
+    changes = dict(changed or {})
+    changes.update(dict.fromkeys(unset[0] if unset else ()))
+    return Step(
+        version=int(version),
+        at=int(at),
+        event=event,
+        source=None,
+        configuration=[state],
+        transitions=transitions.split(),
+        actor=actor or "",
+        reason=reason or "",
+        payload=payload or {},
+        changes=changes,
+    )
+
+
+def steps(entries: Sequence[str]) -> list[Step]:
+    """Entries oldest first; each step's source is the configuration before it."""
+    read = [step(entry) for entry in entries]
+    return [replace(s, source=b.configuration) for b, s in pairwise(read)][::-1] + read[:1]
+
+
+def live(machine: str, text: str) -> Live:
+    seen = json.loads(text)
+    return Live(
+        machine=machine,
+        version=int(seen["version"]),
+        counts=seen["counts"],
+        oldest=seen["oldest"],
+        flow=seen["flow"],
+        queues=seen["queues"],
+        now=int(seen["now"]),
+    )
+
+
+def merged(parts: Sequence[Live]) -> Live:
+    """The partitions of one machine as one."""
+    first, *rest = parts
+    for part in rest:
+        first = Live(
+            machine=first.machine,
+            version=max(first.version, part.version),
+            counts=_sum(first.counts, part.counts),
+            oldest=first.oldest | {s: min(ms, first.oldest.get(s, ms)) for s, ms in part.oldest.items()},
+            flow=_sum(first.flow, part.flow),
+            queues={q: _sum(first.queues.get(q, {}), part.queues.get(q, {})) for q in first.queues | part.queues},
+            now=max(first.now, part.now),
+        )
+    return first
+
+
+def _sum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *(n for n in b if n not in a))}
+
+
+def job(machine: str, root: str, id: str, row: Mapping[str, Any], data: dict[str, Any]) -> Job:
+    return Job(
+        id=id,
+        machine=machine,
+        root=root,
+        queue=row["queue"],
+        src=row["src"],
+        instance=row["instance"],
+        invoke=row["invoke"],
+        input=json.loads(row["input"]) if row.get("input") else None,
+        data=data,
+        attempt=int(row["attempt"]),
+        attempts=int(row["attempts"]),
+        token=row.get("token") or "",
+        lease_until=int(float(row.get("until") or 0)),
+        lease=int(row["lease"]),
+        created=int(float(row["created"])),
+        place=row["place"],
+        worker=row.get("worker") or "",
+        error=row.get("error") or "",
+        kind=row.get("kind") or "",
+        trace=row.get("trace") or "",
+    )

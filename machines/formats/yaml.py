@@ -1,0 +1,179 @@
+"""YAML as plain data: the core schema of YAML 1.2, and nothing that runs, repeats or loops.
+
+YAML 1.1, which PyYAML reads by default, takes the key ``on`` for true and ``12:30`` for a number.
+Here only ``true`` and ``false`` are truth values, so a state's ``on:`` is what it says.
+Values are built here, from the parser's nodes: no constructor of the library is ever called.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import yaml
+
+from machines.engine import limits
+from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.path import quote
+
+from .text import MAX_FINDINGS
+from .yaml_nodes import COLLECTION, LOADER, PLAIN, QUOTED
+
+MAX_NODES = 200_000  # after aliases are written out; a definition of 1 MiB has fewer
+
+_STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq"))
+_NULL = re.compile(r"~|null|Null|NULL|")
+_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
+_INT = re.compile(r"[-+]?[0-9]+")
+_OTHER_INT = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+
+
+def read(text: str) -> tuple[Any, list[Finding]]:
+    """The value, and everything that is wrong with the text; the value counts only if that is nothing."""
+    try:
+        too_deep = _depth_finding(text)
+        if too_deep:
+            return None, [too_deep]
+        root = yaml.compose(text, Loader=LOADER)
+    except yaml.MarkedYAMLError as error:
+        return None, [_malformed(error)]
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return None, [finding("SB131", "", f"not YAML: {_first_line(error)}")]
+    if root is None:
+        return None, [finding("SB131", "", "the text is empty")]
+    builder = _Builder()
+    if builder.is_bomb(root):
+        return None, builder.findings
+    value = builder.build(root)
+    return value, builder.findings
+
+
+def _depth_finding(text: str) -> Finding | None:
+    """Composing recurses, so the depth is measured on the flat stream of events first."""
+    depth = 0
+    for event in yaml.parse(text, Loader=LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > limits.MAX_JSON_DEPTH:
+                message = f"nested more than {limits.MAX_JSON_DEPTH} levels deep"
+                return finding("SB111", _mark(event.start_mark), message)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return None
+
+
+class _Builder:
+    """Nodes to plain values."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self._sizes: dict[int, int] = {}  # nodes below each node, aliases written out
+        self._open: set[int] = set()
+
+    def _add(self, code: str, node: yaml.Node, message: str, hint: str = "") -> None:
+        if len(self.findings) < MAX_FINDINGS:
+            self.findings.append(finding(code, _mark(node.start_mark), message, hint))
+
+    def is_bomb(self, root: yaml.Node) -> bool:
+        """Measures without expanding: every anchor is counted once and multiplied by its uses."""
+        if self._size(root) > MAX_NODES and not self.findings:
+            self._add("SB135", root, f"aliases repeat their anchors to more than {MAX_NODES} values")
+        return bool(self.findings)
+
+    def _size(self, node: yaml.Node) -> int:
+        if id(node) in self._open:
+            self._add("SB135", node, "an anchor contains an alias of itself")
+            return 0
+        if id(node) not in self._sizes:
+            self._open.add(id(node))
+            self._sizes[id(node)] = 1 + sum(self._size(child) for child in _children(node))
+            self._open.discard(id(node))
+        return self._sizes[id(node)]
+
+    def build(self, node: yaml.Node, depth: int = 0) -> Any:
+        if depth > limits.MAX_JSON_DEPTH:  # an alias deep inside may stand for something deep itself
+            if not any(found.code == "SB111" for found in self.findings):
+                self._add("SB111", node, f"nested more than {limits.MAX_JSON_DEPTH} levels deep")
+            return None
+        if isinstance(node, yaml.MappingNode):
+            self._check_tag(node, COLLECTION, _MAP)
+            return self._mapping(node, depth)
+        if isinstance(node, yaml.SequenceNode):
+            self._check_tag(node, COLLECTION, _SEQ)
+            return [self.build(item, depth + 1) for item in node.value]
+        return self._scalar(node)
+
+    def _check_tag(self, node: yaml.Node, *allowed: str) -> None:
+        if node.tag not in allowed:
+            self._add("SB135", node, f"the tag {quote(node.tag)} is not allowed", "only plain data can be read")
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self.build(key_node, depth + 1)
+            value = self.build(value_node, depth + 1)
+            if not isinstance(key, str):
+                self._add("SB110", key_node, "a key is not text", "write it in quotes")
+            elif key == "<<" and key_node.tag == PLAIN:
+                self._add("SB135", key_node, "merge keys (<<) are not allowed", "write the keys out")
+            elif key in result:
+                self._add("SB132", key_node, f"the key {quote(key)} stands twice in one mapping")
+            else:
+                result[key] = value
+        return result
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        self._check_tag(node, PLAIN, QUOTED, _STR)
+        text: str = node.value
+        if node.tag != PLAIN:
+            return text
+        if _NULL.fullmatch(text):
+            return None
+        if _BOOL.fullmatch(text):
+            return text.lower() == "true"
+        return self._number(node, text)
+
+    def _number(self, node: yaml.Node, text: str) -> Any:
+        if _NOT_FINITE.fullmatch(text):
+            self._add("SB133", node, f"{text} is not a finite number", "write null, or a text")
+            return None
+        if _INT.fullmatch(text) or _OTHER_INT.fullmatch(text):
+            return self._integer(node, text)
+        if _FLOAT.fullmatch(text):
+            number = float(text)
+            if not math.isfinite(number):
+                self._add("SB133", node, "the number is too large")
+            return number
+        return text
+
+    def _integer(self, node: yaml.Node, text: str) -> int:
+        number = 0
+        if len(text) <= 20:
+            number = int(text, 0) if _OTHER_INT.fullmatch(text) else int(text)
+        if len(text) > 20 or abs(number) > limits.MAX_INTEGER:
+            self._add("SB133", node, "an integer of 2**53 or more cannot be held exactly", "write it in quotes")
+        return number
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _mark(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+
+
+def _malformed(error: yaml.MarkedYAMLError) -> Finding:
+    problem = error.problem or error.context or "cannot be read"
+    if isinstance(error, yaml.composer.ComposerError) and "document" in f"{error.context} {problem}":
+        return finding("SB135", _mark(error.problem_mark), "the text holds several documents", "keep one")
+    return finding("SB131", _mark(error.problem_mark or error.context_mark), f"not YAML: {problem}")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
