@@ -1,0 +1,1 @@
+"""Sample machines and the work they ask for: what the demo runs."""

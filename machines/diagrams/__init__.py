@@ -1,0 +1,82 @@
+"""A machine's diagram: DOT for other tools, SVG for our pages, and the names of its parts.
+
+``dot(outline)`` is Graphviz source. ``draw(outline)`` has Graphviz lay that source out in this process
+and draws the parts itself, so that the SVG holds nothing but what is promised here. ``index(outline)``
+tells which id each state, transition and queue has. ``lit(svg, ids)`` marks parts on the server,
+``standalone(svg)`` brings its own stylesheet and can be opened by itself.
+
+What is in the SVG, and what may be painted on it
+-------------------------------------------------
+Nothing has an inline style or script, all colour comes from ``static/machines/diagram.css``; without that
+file the drawing is still readable (``currentColor`` on no background). User-written text is only ever
+text or an attribute's value, never markup. Ids carry no prefix: one diagram of a machine to a page. ::
+
+    <svg class="sb-diagram" data-machine="activation" viewBox="0 0 w h" width="w" height="h">
+      <g class="edges">
+        <g id="edge-start" class="edge start">…</g>
+        <g id="edge-t3" class="edge transition" data-transition="t3" data-source="Waiting"
+           data-target="Active" data-events="entitle">
+          <title>event, guard and actions in full</title>
+          <path class="line"/> <path class="head"/>
+          <g class="label">
+            <text class="event">entitle<tspan class="flow" dx="8"></tspan></text>   <- PAINT .flow: the flow number
+            <text class="guard">[…]</text> <text class="action">/ …</text>
+          </g>
+        </g>
+        <g id="feeds-2-todo" class="edge feeds" data-source="Waiting" data-queue="todo">…</g>
+      </g>
+      <g class="nodes">
+        <g id="start" class="start">…</g>
+        <g id="state-2" class="node state" data-state="Waiting" data-index="2">
+          <title>name, description, tags, entry, exit and work in full</title>
+          <rect class="plate"/>                                  (a final state has <rect class="rim"/> too)
+          <circle class="lamp"/>
+          <text class="name"><tspan>…</text> <text class="detail">…
+          <text class="count" text-anchor="end"></text>          <- PAINT: how many instances are in it
+        </g>
+        <g id="queue-todo" class="node queue" data-queue="todo">
+          <title/> <path class="plate"/> <text class="name">
+          <text class="count" text-anchor="end"></text>          <- PAINT: how many jobs are ready
+        </g>
+      </g>
+    </svg>
+
+More classes: states ``initial`` and ``final``; transitions ``internal`` (no target: the state is not left),
+``always``, ``done`` and ``error`` (what work leads to). ``data-target`` is absent on an internal one.
+
+To paint: set ``textContent`` of ``.count`` and ``.flow`` (they start empty, hold seven characters such
+as ``12,345`` or ``+1.2k/s``, and are set in tabular digits), and add or remove these classes, which the
+stylesheet knows. Leave positions, ids and other attributes alone.
+
+    on a state     ``occupied`` its lamp is on · ``current`` the instance shown is in it ·
+                   ``heat-1`` … ``heat-5`` the more instances, the warmer · ``changed`` flashes once
+    on a transition ``busy`` it was taken a moment ago · ``taken`` part of the step shown ·
+                   ``possible`` its event could be fired now · ``changed`` flashes once
+    on a queue     ``occupied`` jobs wait · ``dead`` some are out of attempts · ``changed``
+    on the svg     ``stale`` what is painted is old: all marks fade
+
+Colours are custom properties with a fallback for light and dark; a page sets what it likes around the SVG:
+``--sb-ink --sb-paper --sb-node --sb-lit --sb-lit-ink --sb-go --sb-stop --sb-note``.
+"""
+
+from __future__ import annotations
+
+from .drawing import DRAWING, Diagram, draw
+from .layout import LayoutFailed
+from .marks import lit, standalone
+from .names import edge_id, index, queue_id, state_id
+from .source import dot
+
+__all__ = [
+    "DRAWING",
+    "Diagram",
+    "LayoutFailed",
+    "dot",
+    "draw",
+    "edge_id",
+    "index",
+    "lit",
+    "queue_id",
+    "standalone",
+    "state_id",
+]

@@ -1,0 +1,57 @@
+"""Measures of the drawing, in points; one point is one pixel of an SVG at its own size.
+
+Graphviz has no fonts in this process and estimates. So boxes are sized here, from columns, for fonts
+of known width, and Graphviz is only told how much room each takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .labels import Line
+from .text import columns
+
+NAME = 14.0  # font size; the bold sans of browsers is at most this wide per column:
+NAME_COLUMN = 8.3
+NAME_LINE = 18.0
+SMALL = 10.0  # font size of details, guards and actions: fixed-width fonts are 0.6 of it
+SMALL_COLUMN = 6.0
+SMALL_LINE = 13.0
+EVENT_COLUMN = 7.0  # the event's name on an edge: bold sans at 12
+
+PAD = 12.0
+LAMP = 4.5  # radius
+LAMP_ROOM = 19.0
+COUNT_ROOM = 54.0  # seven tabular digits at 13, and air
+STATE_LEAST = 132.0
+FLOW_ROOM = 44.0
+LABEL_GAP = 5.0  # between an edge and its label
+QUEUE_HEIGHT = 28.0
+QUEUE_END = 14.0  # the slats at the open end of a queue
+RIM = 4.0
+START = 6.0  # radius
+MARGIN = 10.0
+
+
+def state_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, float]:
+    """Width and height of a state's box: lamp, name and count on top, details below."""
+    top = LAMP_ROOM + max(map(columns, name), default=0) * NAME_COLUMN + COUNT_ROOM
+    below = max((line.columns for line in details), default=0) * SMALL_COLUMN
+    width = max(STATE_LEAST, top + PAD, below + 2 * PAD)
+    height = 2 * PAD + max(1, len(name)) * NAME_LINE - 2
+    return round(width), round(height + (len(details) * SMALL_LINE + 4 if details else 0))
+
+
+def queue_size(name: str) -> tuple[float, float]:
+    return round(2 * PAD + QUEUE_END + columns(name) * SMALL_COLUMN * 1.1 + COUNT_ROOM - 14), QUEUE_HEIGHT
+
+
+def label_columns(lines: Sequence[Line]) -> int:
+    """Width of an edge's label in columns of the small font; the event's line keeps room for the flow number."""
+    widths = [line.columns for line in lines if line.kind != "event"]
+    events = [line.columns * EVENT_COLUMN + FLOW_ROOM for line in lines if line.kind == "event"]
+    return max([*widths, *(int(-(-width // SMALL_COLUMN)) for width in events)], default=0)
+
+
+def label_size(lines: Sequence[Line]) -> tuple[float, float]:
+    return label_columns(lines) * SMALL_COLUMN, len(lines) * SMALL_LINE

@@ -1,0 +1,67 @@
+"""A machine: a name, and what its current version says about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import models
+
+from machines.engine.errors import UnknownMachine
+
+if TYPE_CHECKING:
+    from .version import MachineVersion
+
+
+class MachineManager(models.Manager["Machine"]):
+    def get_or_adopt(self, name: str) -> Machine:
+        """The machine, taken in from Redis if a script published it there. Raises Machine.DoesNotExist."""
+        from machines.publishing import adopt
+
+        try:
+            return self.get(name=name)
+        except Machine.DoesNotExist:
+            try:
+                return adopt(name)
+            except UnknownMachine as error:
+                raise Machine.DoesNotExist(error.message) from error
+
+
+class Machine(models.Model):
+    """Written by ``machines.publishing`` alone. What instances do is in Redis, never here."""
+
+    name = models.CharField(max_length=64, unique=True)
+    description = models.TextField(blank=True, default="")
+    current = models.PositiveIntegerField(help_text="number of the version that new instances get")
+    created_at = models.DateTimeField(auto_now_add=True)
+    adopted = models.BooleanField(default=False, help_text="first seen in Redis, where a script had published it")
+
+    objects = MachineManager()
+
+    class Meta:
+        ordering = ["name"]
+        default_permissions = ("view",)
+        permissions = [
+            ("fire_machine", "Can fire events"),
+            ("operate_machine", "Can operate (force, delete, queues)"),
+            ("publish_machine", "Can publish definitions"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def version(self, number: int | None = None) -> MachineVersion:
+        """A version, the current one by default; taken in from Redis if it is only there.
+
+        Raises MachineVersion.DoesNotExist.
+        """
+        from machines.publishing import adopt
+
+        number = self.current if number is None else number
+        found = self.versions.filter(number=number).first()
+        if found is None:
+            try:
+                adopt(self.name)
+            except UnknownMachine as error:
+                raise self.versions.model.DoesNotExist(error.message) from error
+            found = self.versions.get(number=number)
+        return found

@@ -1,0 +1,156 @@
+"""Publishing: the same versions under the same numbers, in SQL for people and in Redis for instances.
+
+Redis gives the numbers, so that programs without Django publish too. Whichever side lacks a version gets it
+from the other: ``adopt`` fills SQL, ``restore`` fills Redis, and ``publish`` does both for its machine first.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from machines import diagrams
+from machines.connections import get_engine
+from machines.engine.definitions import check, compile, digest, outline
+from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
+from machines.models import Machine, MachineVersion
+
+log = logging.getLogger(__name__)
+
+
+class Diverged(SignalboxError):
+    """SQL and Redis hold different definitions under one number; ``machine`` and ``version`` name it.
+
+    It takes a Redis that lost its data and got a script's publication before ``restore`` ran, or two sites on
+    one prefix.
+    """
+
+    code = "SB460"
+
+    def __init__(self, machine: str, version: int) -> None:
+        self.machine = machine
+        self.version = version
+        super().__init__(f"version {version} of {machine!r} is one definition in SQL and another one in Redis")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "version": self.version}
+
+
+def publish(definition: object, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
+    """Check a definition, make it the machine's current version, record it. The same document is the same version.
+
+    Raises DefinitionError with every finding, Diverged, EngineUnavailable. Should SQL fail after Redis
+    succeeded, calling again records what Redis has.
+    """
+    findings = check(definition)
+    if any(finding.is_error for finding in findings) or not isinstance(definition, dict):
+        raise DefinitionError(findings)
+    name = definition["id"]
+    restore(name)
+    try:
+        number = _new_number(adopt(name), definition)
+    except UnknownMachine:
+        number = None
+    published = get_engine().publish(definition, version=number)
+    return _record(name, published.version, definition, user=user, notes=notes)
+
+
+def adopt(name: str) -> Machine:
+    """Take in every version of a machine that is in Redis and not in SQL. Raises UnknownMachine, Diverged."""
+    engine = get_engine()
+    current, numbers = engine.live(name).version, engine.versions(name)
+    recorded = set(MachineVersion.objects.filter(machine__name=name).values_list("number", flat=True))
+    for number in numbers:
+        if number not in recorded:
+            _record(name, number, engine.definition(name, number), adopted=True)
+    machine = Machine.objects.get(name=name)
+    if machine.current != current:
+        _make_current(machine, machine.versions.get(number=current))
+    return machine
+
+
+def restore(name: str | None = None) -> list[MachineVersion]:
+    """Publish to Redis what SQL knows and Redis does not, under the same numbers; which versions that were.
+
+    Instances do not come back: only Redis had them. Versions that differ on both sides are left, and logged.
+    """
+    machines = Machine.objects.all() if name is None else Machine.objects.filter(name=name)
+    return [version for machine in machines for version in _restore(machine)]
+
+
+def diverged(machine: Machine) -> list[int]:
+    """Numbers under which SQL and Redis hold different definitions."""
+    engine = get_engine()
+    shared = machine.versions.filter(number__in=engine.versions(machine.name)).order_by("number")
+    return [version.number for version in shared if _differs(version, engine.definition(machine.name, version.number))]
+
+
+def _restore(machine: Machine) -> list[MachineVersion]:
+    engine = get_engine()
+    try:
+        held = engine.versions(machine.name)
+    except UnknownMachine:
+        held = []
+    missing = list(machine.versions.exclude(number__in=held).order_by("number"))
+    for version in missing:
+        engine.publish(version.definition, version=version.number)
+    newest = max([*held, *(version.number for version in missing)], default=None)
+    if missing and newest != missing[-1].number:
+        # What is published last is current; a gap that was filled must not be.
+        engine.publish(engine.definition(machine.name, newest), version=newest)
+    for number in diverged(machine) if held else ():
+        log.warning("%s", Diverged(machine.name, number))
+    return missing
+
+
+def _new_number(machine: Machine, definition: dict[str, Any]) -> int | None:
+    """Redis compares programs, and gives the number. A change of words alone is a new document, so we give one."""
+    engine = get_engine()
+    same_program = digest(compile(engine.definition(machine.name))) == digest(compile(definition))
+    if same_program and _text(machine.version().definition) != _text(definition):
+        return max(engine.versions(machine.name)) + 1
+    return None
+
+
+def _record(
+    name: str,
+    number: int,
+    definition: dict[str, Any],
+    *,
+    user: AbstractBaseUser | None = None,
+    notes: str = "",
+    adopted: bool = False,
+) -> MachineVersion:
+    """The version as SQL has it from now on; the first record of a number stays."""
+    machines = Machine.objects.filter(name=name)
+    fields = {"definition": definition, "digest": digest(compile(definition)), "notes": notes, "published_by": user}
+    if not MachineVersion.objects.filter(machine__in=machines, number=number).exists():
+        # Laid out before the transaction, which on SQLite keeps everybody else from writing.
+        fields |= {"drawing": diagrams.draw(outline(definition)).svg, "drawing_format": diagrams.DRAWING}
+    with transaction.atomic():
+        machine, _ = Machine.objects.get_or_create(name=name, defaults={"current": number, "adopted": adopted})
+        version, _ = machine.versions.get_or_create(number=number, defaults=fields)
+        if _differs(version, definition):
+            raise Diverged(name, number)
+        _make_current(machine, version)
+    return version
+
+
+def _make_current(machine: Machine, version: MachineVersion) -> None:
+    machine.current = version.number
+    description = version.definition.get("description")
+    machine.description = description if isinstance(description, str) else ""
+    machine.save(update_fields=["current", "description"])
+
+
+def _differs(version: MachineVersion, definition: dict[str, Any]) -> bool:
+    return _text(version.definition) != _text(definition) and version.digest != digest(compile(definition))
+
+
+def _text(definition: dict[str, Any]) -> str:
+    """Two documents are the same when this is; the order of keys counts."""
+    return json.dumps(definition, separators=(",", ":"))

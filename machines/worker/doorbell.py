@@ -1,0 +1,69 @@
+"""The doorbell: what an idle worker waits on."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+
+import redis
+
+from machines.engine import Engine, errors
+
+
+class Doorbell:
+    """Blocks on the bell lists of queues, on a connection of its own.
+
+    A ring says "look at this queue" and carries no work: losing one delays a job until the next
+    look, never loses it. The connection's socket timeout is above the block time, so that a healthy
+    wait is never cut, and a half-open connection is noticed soon after.
+    """
+
+    MARGIN = 5.0  # seconds of socket timeout above the block time
+
+    def __init__(self, engine: Engine, block: float) -> None:
+        self._engine = engine
+        self._block = block
+        # One wait cannot span the slots of a cluster: there the fetcher looks into its queues instead.
+        self.hears = isinstance(engine.client, redis.Redis)
+        self._client = _own_connection(engine.client, block + self.MARGIN) if self.hears else None
+        self._id: int | None = None
+        self._interrupted = threading.Event()
+
+    def wait(self, bells: Sequence[str]) -> str | None:
+        """The bell that rang, or None after the block time. Raises ``EngineUnavailable``."""
+        if self._client is None or not bells or self._interrupted.is_set():
+            self._interrupted.wait(self._block)
+            return None
+        try:
+            if self._id is None:
+                self._id = self._client.client_id()
+            rung = self._client.blpop(list(bells), timeout=self._block)
+        except (redis.RedisError, OSError) as error:
+            self._id = None
+            self._client.connection_pool.disconnect()
+            raise errors.EngineUnavailable(f"the doorbell's connection is gone: {error}") from error
+        if rung is None:
+            return None
+        bell = rung[0]
+        return bell.decode() if isinstance(bell, bytes) else bell
+
+    def interrupt(self) -> None:
+        """Ends all waiting, also one going on in another thread. Should that fail, the block time ends it."""
+        self._interrupted.set()
+        if self._id is not None:
+            with contextlib.suppress(redis.RedisError):
+                self._engine.client.client_unblock(self._id)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+
+def _own_connection(client: redis.Redis, socket_timeout: float) -> redis.Redis:
+    """A client to where ``client`` goes, with one connection and a socket timeout (seconds) of its own."""
+    pool = client.connection_pool
+    settings = pool.connection_kwargs | {"socket_timeout": socket_timeout}
+    return redis.Redis(
+        connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, max_connections=1, **settings)
+    )

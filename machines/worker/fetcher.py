@@ -1,0 +1,89 @@
+"""Takes jobs off the queues, and waits when there are none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from machines.engine import Engine, errors
+from machines.worker.doorbell import Doorbell
+from machines.worker.job import Job
+from machines.worker.routes import Route, Routes
+
+REFRESH = 1.0  # seconds between two looks at what is published: a new machine is picked up in that, plus the block time
+
+
+class Fetcher:
+    """Keeps a list of the queues that may hold work: one leaves it when a take finds less than asked for,
+    and comes back when its bell rings. So an idle worker asks no queue anything.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        routes: Routes,
+        doorbell: Doorbell,
+        worker: str,
+        *,
+        rescan: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._routes = routes
+        self._doorbell = doorbell
+        self._worker = worker
+        self._rescan = rescan
+        self._clock = clock
+        self._promising: dict[Route, None] = {}  # in the order to try them
+        self._refreshed = self._scanned = -float("inf")
+
+    def fetch(self, room: int) -> list[Job]:
+        """Takes up to ``room`` jobs, queue by queue in turn. One call to Redis for each queue tried."""
+        jobs: list[Job] = []
+        for route in list(self._promising):
+            if len(jobs) >= room:
+                break
+            try:
+                jobs += self._take(route, room - len(jobs))
+            except errors.EngineUnavailable:
+                if not jobs:
+                    raise
+                break  # what was taken so far is held, and has to be worked on
+        return jobs
+
+    def _take(self, route: Route, room: int) -> list[Job]:
+        taken = self._engine.take(route.machine, route.queue, self._worker, count=room)
+        del self._promising[route]
+        if len(taken) == room:
+            self._promising[route] = None  # there may be more: to the end of the line, the others come first
+        return [Job(job) for job in taken]
+
+    def wait(self) -> None:
+        """Waits for a bell, the block time at most, and notes the queue that rang."""
+        if self.look():
+            return
+        bells = {self._bell(route): route for route in self._routes.served}
+        rung = self._doorbell.wait(list(bells))
+        if not self._doorbell.hears:
+            self.rescan()
+        if rung in bells:
+            self._promising[bells[rung]] = None
+
+    def look(self) -> bool:
+        """Now and then notes what was published, and all queues; says whether there are any to try."""
+        now = self._clock()
+        if now - self._refreshed >= REFRESH:
+            self._refreshed = now
+            if self._routes.refresh():
+                self.rescan()
+        if now - self._scanned >= self._rescan:
+            self.rescan()
+        return bool(self._promising)
+
+    def rescan(self) -> None:
+        """Every queue may hold work: at the start, after an outage, and should a ring have been lost."""
+        self._scanned = self._clock()
+        self._promising = dict.fromkeys(self._routes.served)
+
+    def _bell(self, route: Route) -> str:
+        return self._engine.keys.partition(route.machine).bell(route.queue)

@@ -1,0 +1,68 @@
+"""The loop around a periodic duty. It decides how long to wait, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Protocol
+
+from machines.engine import errors
+from machines.worker.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+
+class Duty(Protocol):
+    def once(self) -> bool:
+        """One pass; says whether it found work."""
+
+    def pause(self) -> float:
+        """Seconds to wait after a pass that found none."""
+
+
+class Periodic:
+    """Runs a duty in a thread: at once again while it finds work, else after its pause."""
+
+    def __init__(self, name: str, duty: Duty, *, backoff: float) -> None:
+        self._name = name
+        self._duty = duty
+        self._backoff = Backoff(backoff)
+        self._woken = threading.Condition()
+        self._wanted = False
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """The next pass comes now."""
+        with self._woken:
+            self._wanted = True
+            self._woken.notify_all()
+
+    def stop(self, seconds: float = 1.0) -> None:
+        with self._woken:
+            self._stopped = True
+            self._woken.notify_all()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._stopped:
+            pause = self._pass()
+            with self._woken:
+                self._woken.wait_for(lambda: self._wanted or self._stopped, pause)
+                self._wanted = False
+
+    def _pass(self) -> float:
+        """One pass; answers how long to wait after it."""
+        try:
+            found = self._duty.once()
+        except errors.EngineUnavailable as error:
+            log.debug("%s: %s", self._name, error)
+            return self._backoff.next()
+        except Exception:
+            log.exception("%s failed; it goes on", self._name)
+            return self._backoff.next()
+        self._backoff.reset()
+        return 0.0 if found else self._duty.pause()

@@ -1,0 +1,82 @@
+"""Which function does the work that definitions call by name.
+
+::
+
+    from machines.worker import handler
+
+    @handler("provision")
+    def provision(job):          # or: async def provision(job)
+        return {"ok": True}
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from machines.engine import limits
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class HandlerError(ValueError):
+    """A handler cannot be registered; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A registered function; ``where`` is its dotted path, for messages."""
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+    where: str
+
+
+class Registry:
+    """Handlers by name. A worker process uses ``handlers``, the one below; tests make their own."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+
+    def handler(self, name: str) -> Callable[[Function], Function]:
+        """Decorator: ``name`` is what a definition's ``src`` says. The function itself stays as it is."""
+        if (why := limits.check_handler_name(name)) is not None:
+            raise HandlerError(f'a handler\'s name {why}; write @handler("name")')
+
+        def register(function: Function) -> Function:
+            self._add(_described(name, function))
+            return function
+
+        return register
+
+    def _add(self, handler: Handler) -> None:
+        known = self._handlers.get(handler.name)
+        if known is not None and known.where != handler.where:
+            raise HandlerError(f"two handlers are called {handler.name!r}: {known.where} and {handler.where}")
+        self._handlers[handler.name] = handler
+
+    def get(self, name: str) -> Handler | None:
+        return self._handlers.get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._handlers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._handlers))
+
+    def __len__(self) -> int:
+        return len(self._handlers)
+
+
+def _described(name: str, function: Callable[..., Any]) -> Handler:
+    call = getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is a coroutine function counts as async
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    where = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    return Handler(name, function, is_async, where)
+
+
+handlers = Registry()
+handler = handlers.handler

@@ -1,0 +1,112 @@
+"""Which queues this worker serves: those that definitions feed and it has a handler for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from machines.engine import Engine, definitions, errors
+from machines.worker.registry import Registry
+
+log = logging.getLogger(__name__)
+
+Feeds = dict[str, set[str]]  # queue -> handlers whose jobs it carries
+
+
+class Route(NamedTuple):
+    """One queue of one machine."""
+
+    machine: str
+    queue: str
+
+    def __str__(self) -> str:
+        return f"{self.machine}/{self.queue}"
+
+
+def feeds_of(program: dict[str, Any]) -> Feeds:
+    """The queues of a compiled definition, and which handlers' jobs each of them carries."""
+    feeds: Feeds = {queue: set() for queue in program.get("queues", [])}
+    for state in program["states"]:
+        for invoke in state.get("invoke", []):
+            feeds.setdefault(invoke["queue"], set()).add(invoke["src"])
+        for action in _actions(state):
+            if action[0] == "enqueue":
+                feeds.setdefault(action[1], set()).add(action[2])
+    return feeds
+
+
+def _actions(state: dict[str, Any]) -> Iterator[list[Any]]:
+    yield from state.get("entry", [])
+    yield from state.get("exit", [])
+    for transition in [*state.get("transitions", []), *state.get("always", [])]:
+        yield from transition.get("actions", [])
+
+
+class Routes:
+    """The queues to take from, kept up to date while machines are published.
+
+    Every published version counts: instances of an old one still need their handlers. A queue is
+    served when at least one of its handlers is here; the jobs of the others are left for other workers.
+    """
+
+    def __init__(self, engine: Engine, registry: Registry, only: Iterable[str] = ()) -> None:
+        self._engine = engine
+        self._registry = registry
+        self._only = frozenset(only)
+        self._feeds: dict[tuple[str, int], Feeds] = {}
+        self._current: dict[str, int] | None = None
+        self._unknown: frozenset[str] = frozenset()
+        self.machines: list[str] = []
+        self.served: list[Route] = []
+        self.missing: dict[Route, set[str]] = {}
+
+    def refresh(self) -> bool:
+        """One look at what is published; says whether that changed which queues are served."""
+        current = self._engine.machines()
+        if current == self._current:
+            return False
+        before = self.served
+        for machine in current:
+            self._learn(machine)
+        self._current = current
+        self.machines = sorted(current)
+        self._feeds = {(machine, version): f for (machine, version), f in self._feeds.items() if machine in current}
+        self._choose()
+        return self.served != before
+
+    def _learn(self, machine: str) -> None:
+        for version in self._engine.versions(machine):
+            if (machine, version) not in self._feeds:
+                self._feeds[machine, version] = self._feeds_of(machine, version)
+
+    def _feeds_of(self, machine: str, version: int) -> Feeds:
+        try:
+            return feeds_of(definitions.compile(self._engine.definition(machine, version)))
+        except errors.SignalboxError as error:
+            log.warning("version %s of %s cannot be read here: %s", version, machine, error)
+            return {}
+
+    def _choose(self) -> None:
+        wanted: dict[Route, set[str]] = {}
+        for (machine, _version), feeds in self._feeds.items():
+            for queue, sources in feeds.items():
+                if not self._only or queue in self._only:
+                    wanted.setdefault(Route(machine, queue), set()).update(sources)
+        self._warn_of_unknown({route.queue for route in wanted})
+        self.served = sorted(r for r, sources in wanted.items() if any(src in self._registry for src in sources))
+        missing = {r: lacking for r, sources in wanted.items() if (lacking := self._lacking(sources))}
+        for route, lacking in sorted(missing.items()):
+            if lacking != self.missing.get(route):
+                log.warning("no handler here for %s on %s: left for other workers", ", ".join(sorted(lacking)), route)
+        self.missing = missing
+
+    def _warn_of_unknown(self, known: set[str]) -> None:
+        """A queue that was asked for and that nothing feeds: a slip of the pen, or its machine comes later."""
+        unknown = self._only - known
+        if unknown and unknown != self._unknown:
+            log.warning("no published machine feeds a queue called %s", ", ".join(sorted(unknown)))
+        self._unknown = unknown
+
+    def _lacking(self, sources: set[str]) -> set[str]:
+        return {src for src in sources if src not in self._registry}
