@@ -1,0 +1,1 @@
+"""The Django project and the web side: pages, the live socket, the demo."""

@@ -1,0 +1,1 @@
+"""The HTTP API: JSON in and out, the rights of pages and sockets, stable error codes."""

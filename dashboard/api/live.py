@@ -1,0 +1,65 @@
+"""``GET /api/v1/live/?topic=…``: the snapshot a socket would get, for a page that has none.
+
+It is read when asked for, so it stands alone: its epoch is its own and its number is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from redis.exceptions import RedisError
+
+from dashboard.access import allows
+from dashboard.live import frames, topics
+from dashboard.live.protocol import HTTP_STATUS, ErrorCode
+from dashboard.live.reading import Command, LibraryMissing, read_once
+from dashboard.live.sources import Value
+from dashboard.live.topics import BadTopic, Topic
+from machines.connections import get_engine
+from machines.engine import Engine
+from machines.engine.errors import SignalboxError
+
+EPOCH = "http"
+
+
+@never_cache
+@require_safe
+def show(request: HttpRequest) -> JsonResponse:
+    if not request.user.is_authenticated:
+        return JsonResponse(frames.error(ErrorCode.FORBIDDEN, "nobody is signed in"), status=401)
+    name = request.GET.get("topic", "")
+    try:
+        topic = topics.parse(name)
+    except BadTopic as error:
+        return _refuse(ErrorCode.BAD_TOPIC, str(error), name[: frames.ECHO])
+    if not allows(request.user, topic.right):
+        return _refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
+    try:
+        value, at = read(get_engine(), topic)
+    except (SignalboxError, RedisError, OSError):
+        return _refuse(ErrorCode.UNAVAILABLE, "Redis does not answer", str(topic))
+    return JsonResponse(frames.value("snapshot", topic, epoch=EPOCH, seq=1, data=value, at=at))
+
+
+def read(engine: Engine, topic: Topic) -> tuple[Value, int]:
+    """The topic's value and the Redis time of the read, ms."""
+
+    def send(commands: Iterable[Command]) -> list[Any]:
+        pipeline = engine.client.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        return list(pipeline.execute(raise_on_error=False))
+
+    try:
+        return read_once(engine.keys, topic, send)
+    except LibraryMissing:
+        engine.load_library()
+        return read_once(engine.keys, topic, send)
+
+
+def _refuse(code: ErrorCode, message: str, topic: str) -> JsonResponse:
+    return JsonResponse(frames.error(code, message, topic), status=HTTP_STATUS[code])

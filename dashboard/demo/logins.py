@@ -1,0 +1,67 @@
+"""The demo's accounts: one for each kind of person, with passwords nobody can guess."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, Permission
+
+from dashboard import home
+from dashboard.access import RIGHTS, ROLES
+
+ADMIN = "admin"
+ACCOUNTS = {ADMIN: "sees, moves and changes everything", "operator": "sees, and fires events", "viewer": "only sees"}
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """``password`` is empty where somebody has changed it since."""
+
+    name: str
+    password: str
+    may: str
+
+
+def prepare(folder: Path) -> list[Login]:
+    """Makes the accounts that are not there. Passwords are generated once and kept in ``folder``/logins.json."""
+    kept = _kept(folder / "logins.json")
+    return [Login(name, _account(name, kept[name]), may) for name, may in ACCOUNTS.items()]
+
+
+def _account(name: str, password: str) -> str:
+    """The password that works for the account, or an empty one when ours does not."""
+    user, created = get_user_model().objects.get_or_create(
+        username=name, defaults={"is_staff": name == ADMIN, "is_superuser": name == ADMIN}
+    )
+    if created:
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        if name in ROLES:
+            user.groups.add(_group(name))
+    return password if user.check_password(password) else ""
+
+
+def _group(role: str) -> Group:
+    """The group of a role, with the role's rights."""
+    group, created = Group.objects.get_or_create(name=role)
+    if created:
+        wanted = [RIGHTS[right].split(".")[1] for right in ROLES[role]]
+        group.permissions.set(Permission.objects.filter(content_type__app_label="machines", codename__in=wanted))
+    return group
+
+
+def _kept(path: Path) -> dict[str, str]:
+    """The passwords of earlier starts; new ones where there are none. The file is its owner's alone."""
+    fresh = {name: secrets.token_urlsafe(9) for name in ACCOUNTS}
+    text = home.keep(path, json.dumps(fresh, indent=2))
+    os.chmod(path, 0o600)
+    try:
+        known = json.loads(text)
+    except ValueError:
+        known = {}
+    return {name: str(known.get(name) or fresh[name]) for name in ACCOUNTS}

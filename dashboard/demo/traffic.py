@@ -1,0 +1,140 @@
+"""Traffic for the demo: devices that ask for codes, customers who type them, right and wrong.
+
+The same seed makes the same choices. It runs forever in bounded space: there is a fixed set of ids for each
+machine; one that is taken is moved on, one that is finished is deleted and begins again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from random import Random
+from zlib import crc32
+
+from machines.engine import Engine
+from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance
+
+log = logging.getLogger(__name__)
+
+ACTOR = "traffic"
+SERVICES = ("NBCSports", "ABC", "HBO", "Showtime", "Arte")
+ACTIVATIONS = 250  # instances of the activation machine
+DEVICES = 120  # instances of new_device
+DEVICE_SHARE = 0.2  # of all beats, this part goes to new_device
+RIGHT = 0.55  # how often a customer types the right code
+CLUMSY, CLUMSY_RIGHT = 4, 0.1  # one customer of so many seldom does, and ends suspended now and then
+RESTART = 0.2  # how often an active device is given away, and begins again
+OWN_TOKEN = 0.3  # how often a device brings its own code
+
+
+class Traffic:
+    """Each ``beat`` is one thing that happens to one instance. Whatever the engine refuses is part of life."""
+
+    def __init__(self, engine: Engine, seed: int) -> None:
+        self._engine = engine
+        self._random = Random(seed)
+        self._next_device = 0
+        self._moves: dict[str, Callable[[str], None]] = {
+            "New": self._activate,
+            "Waiting": self._enter_code,
+            "Active": self._use,
+            "Suspended": self._ask_again,
+        }
+
+    def populate(self) -> int:
+        """Gives every id of the activation machine a start, so that the page is not empty. Returns how many are new."""
+        new = 0
+        for number in range(ACTIVATIONS):
+            id = activation_id(number)
+            try:
+                self._engine.create("activation", id, actor=ACTOR)
+            except InstanceExists:
+                continue
+            new += 1
+            for _ in range(self._random.randrange(8)):
+                self._attempt(lambda id=id: self._move(id))
+        return new
+
+    def beat(self) -> bool:
+        """Whether anything moved."""
+        if self._random.random() < DEVICE_SHARE:
+            return self._attempt(self._device)
+        id = activation_id(self._random.randrange(ACTIVATIONS))
+        return self._attempt(lambda: self._move(id))
+
+    def _attempt(self, move: Callable[[], None]) -> bool:
+        """An operator may have been quicker, or the machine has changed: then this beat does nothing."""
+        try:
+            move()
+        except EngineUnavailable:
+            raise
+        except SignalboxError as error:
+            log.debug("%s", error)
+            return False
+        return True
+
+    def _move(self, id: str) -> None:
+        try:
+            state = self._engine.get("activation", id).state
+        except UnknownInstance:
+            self._engine.create("activation", id, actor=ACTOR)
+            return
+        self._moves.get(state, self._restart)(id)
+
+    def _activate(self, id: str) -> None:
+        self._fire(id, "activate", {"token": self._own_token()})
+
+    def _enter_code(self, id: str) -> None:
+        token = self._engine.get("activation", id).data.get("token", "")
+        right = CLUMSY_RIGHT if crc32(id.encode()) % CLUMSY == 0 else RIGHT
+        self._fire(id, "entitle", {"token": token if self._random.random() < right else "WRONG1"})
+
+    def _use(self, id: str) -> None:
+        if self._random.random() < RESTART:
+            self._restart(id)
+        else:
+            self._fire(id, "entitle", {"token": ""})
+
+    def _ask_again(self, id: str) -> None:
+        self._fire(id, "entitle", {"token": self._own_token()})
+
+    def _restart(self, id: str) -> None:
+        self._engine.delete("activation", id, actor=ACTOR, reason="the device was given away")
+        self._engine.create("activation", id, actor=ACTOR)
+
+    def _device(self) -> None:
+        """The next device of the ring comes in. One that still waits for a worker is left alone."""
+        id = device_id(self._next_device)
+        self._next_device = (self._next_device + 1) % DEVICES
+        try:
+            instance = self._engine.get("new_device", id)
+        except UnknownInstance:
+            self._begin_device(id)
+            return
+        if instance.done:
+            self._engine.delete("new_device", id, actor=ACTOR, reason="begins again")
+            self._begin_device(id)
+        elif instance.state == "failed":
+            self._engine.fire("new_device", id, "retry", {}, actor=ACTOR)
+
+    def _begin_device(self, id: str) -> None:
+        device, service = id.split(":")
+        self._engine.create("new_device", id, {"device": device, "service": service}, actor=ACTOR)
+
+    def _fire(self, id: str, event: str, payload: dict[str, str]) -> None:
+        self._engine.fire("activation", id, event, payload, actor=ACTOR)
+
+    def _own_token(self) -> str:
+        """A code of the device's own, or none: then the machine makes one."""
+        if self._random.random() >= OWN_TOKEN:
+            return ""
+        return "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ23456789", k=6))
+
+
+def activation_id(number: int) -> str:
+    """``ATV-017:ABC``: five services on each device."""
+    return f"ATV-{number // len(SERVICES):03d}:{SERVICES[number % len(SERVICES)]}"
+
+
+def device_id(number: int) -> str:
+    return f"ATV-{500 + number}:{SERVICES[number % len(SERVICES)]}"

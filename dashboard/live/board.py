@@ -1,0 +1,156 @@
+"""The feeds of everything watched in this process, and the last value of each. Does no I/O and waits for nothing."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from dashboard.live.feed import Feed
+from dashboard.live.outbox import Outbox
+from dashboard.live.sources import Source, World, sources, value
+from dashboard.live.topics import Topic
+from machines.engine.keys import Keys
+from machines.engine.records import Live
+
+#: how far Redis time may step back before it counts as another server's, ms: clocks are corrected now and then
+CLOCK_SLACK = 1000
+
+
+class Full(Exception):
+    """As many topics are watched as may be."""
+
+
+class Board:
+    def __init__(self, keys: Keys, *, most: int) -> None:
+        self._keys = keys
+        self._most = most
+        self._feeds: dict[Topic, Feed] = {}
+        self._world = World()
+        self._needed: dict[Source, set[Topic]] = {}
+        self._stale_plan = False
+        self.epoch = _new_epoch()
+
+    @property
+    def at(self) -> int:
+        """Redis time of the last read, ms; 0 before the first."""
+        return self._world.at
+
+    # Who watches what
+
+    def join(self, outbox: Outbox, topic: Topic) -> None:
+        """The socket gets the snapshot and then every delta. Raises Full."""
+        feed = self._feeds.get(topic)
+        if feed is None:
+            if len(self._feeds) >= self._most:
+                raise Full
+            feed = self._feeds[topic] = Feed(topic, self.epoch)
+            self._stale_plan = True
+        feed.watchers.add(outbox)
+        outbox.snapshot(topic)
+
+    def leave(self, outbox: Outbox, topic: Topic) -> None:
+        outbox.forget(topic)
+        feed = self._feeds.get(topic)
+        if feed is None:
+            return
+        feed.watchers.discard(outbox)
+        if not feed.watchers:
+            del self._feeds[topic]
+            self._stale_plan = True
+
+    def snapshot(self, topic: Topic) -> str | None:
+        """The topic's snapshot as a frame; None while it has not been read."""
+        feed = self._feeds.get(topic)
+        return None if feed is None else feed.snapshot()
+
+    def has(self, topic: Topic) -> bool:
+        feed = self._feeds.get(topic)
+        return feed is not None and feed.value is not None
+
+    # What has to be read
+
+    def plan(self) -> set[Source]:
+        """Every source that somebody's topic needs."""
+        if self._stale_plan:
+            self._stale_plan = False
+            self._needed = defaultdict(set)
+            for topic in self._feeds:
+                for source in sources(topic, self._world):
+                    self._needed[source].add(topic)
+            readings = self._world.readings
+            self._world.readings = {source: readings[source] for source in self._needed if source in readings}
+        return set(self._needed)
+
+    def unread(self) -> set[Source]:
+        return {source for source in self.plan() if source not in self._world.readings}
+
+    def unfed(self) -> bool:
+        """Whether somebody still waits for a first value."""
+        return any(feed.value is None for feed in self._feeds.values())
+
+    def of(self, roots: Iterable[str]) -> set[Source]:
+        """The sources that may have changed when these partitions rang."""
+        rung = set(roots)
+        return {source for source in self.plan() if source.root(self._keys) in rung}
+
+    def roots(self) -> set[str]:
+        """The partitions to listen to."""
+        return {root for source in self.plan() if (root := source.root(self._keys)) is not None}
+
+    # What was read
+
+    def take(self, seen: World) -> None:
+        """Lays new readings over the old ones and tells the watchers of every topic whose value changed."""
+        if self._rewound(seen):
+            self.turn()
+        old = self._world
+        moved = seen.directory != old.directory
+        self._stale_plan = self._stale_plan or moved or any(_reshaped(s, old, seen) for s in seen.readings)
+        self._world = World(seen.directory, old.readings | seen.readings, seen.at)
+        self.plan()
+        for topic in self._feeds.keys() if moved else self._touched(seen):
+            self._offer(topic)
+
+    def _touched(self, seen: World) -> set[Topic]:
+        touched = {topic for source in seen.readings for topic in self._needed.get(source, ())}
+        return touched | {topic for topic, feed in self._feeds.items() if feed.value is None}
+
+    def _offer(self, topic: Topic) -> None:
+        """A topic of which a source is still unread waits for it."""
+        if all(source in self._world.readings for source in sources(topic, self._world)):
+            self._feeds[topic].offer(value(topic, self._world), self._world.at)
+
+    def turn(self) -> None:
+        """A new epoch: what is numbered so far is over, everyone gets snapshots."""
+        self.epoch = _new_epoch()
+        self._world = World()
+        self._stale_plan = True
+        for feed in self._feeds.values():
+            feed.turn(self.epoch)
+
+    def _rewound(self, seen: World) -> bool:
+        """Whether the server went back in time: emptied, restored, or another one than before."""
+        if seen.at < self._world.at - CLOCK_SLACK or self._world.directory.keys() - seen.directory.keys():
+            return True
+        return any(_went_back(self._world.readings.get(source), new) for source, new in seen.readings.items())
+
+
+def _went_back(old: Any, new: Any) -> bool:
+    """Flow counters only ever grow."""
+    if not isinstance(old, Live):
+        return False
+    return new is None or any(new.flow.get(edge, 0) < times for edge, times in old.flow.items())
+
+
+def _reshaped(source: Source, old: World, seen: World) -> bool:
+    """Whether the new reading may ask for other sources than the old one did."""
+    before, after = old.readings.get(source), seen.readings[source]
+    if source.kind == "instance":
+        return (before or {}).get("_def") != (after or {}).get("_def")
+    return source.kind == "workers" and before != after
+
+
+def _new_epoch() -> str:
+    return secrets.token_hex(6)

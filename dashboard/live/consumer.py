@@ -1,0 +1,186 @@
+"""One socket: who may connect, which commands it takes, what it may watch. What is shown comes from the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Any
+
+from channels.exceptions import StopConsumer
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.utils import await_many_dispatch
+
+from dashboard.live import frames
+from dashboard.live.budget import Budget
+from dashboard.live.frames import BadFrame, Command
+from dashboard.live.hub import Full, hub
+from dashboard.live.limits import limits
+from dashboard.live.outbox import Outbox
+from dashboard.live.patrol import patrol
+from dashboard.live.protocol import CloseCode, ErrorCode
+from dashboard.live.rights import Rights, RightsUnknown, look
+from dashboard.live.topics import Topic
+
+log = logging.getLogger(__name__)
+
+
+class LiveConsumer(AsyncWebsocketConsumer):
+    """The socket's messages and its own errands (``live.close``) are handled one after the other."""
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        self.scope, self.base_send = scope, send
+        self.limits = limits()
+        self.errands: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.budget = Budget(self.limits.commands, self.limits.commands_per_second)
+        self.topics: set[Topic] = set()
+        self.outbox: Outbox | None = None
+        self.sender: asyncio.Task[None] | None = None
+        try:
+            await await_many_dispatch([receive, self.errands.get], self.dispatch)
+        except StopConsumer:
+            pass
+        finally:
+            await self._leave()
+
+    # Connecting and leaving
+
+    async def connect(self) -> None:
+        user, session = self.scope.get("user"), self.scope.get("session")
+        self.session = getattr(session, "session_key", None) or ""
+        await self.accept()
+        if not self.session or not getattr(user, "is_authenticated", False):
+            self._end(CloseCode.SIGNED_OUT)
+        elif (outbox := hub().enter()) is None:
+            self._end(CloseCode.TRY_LATER)
+        else:
+            self.outbox = outbox
+            patrol().enter(self)
+            self.sender = asyncio.create_task(self._send_all(outbox), name="live sender")
+
+    async def _leave(self) -> None:
+        patrol().exit(self)
+        if self.sender is not None:
+            self.sender.cancel()
+            await asyncio.gather(self.sender, return_exceptions=True)
+        if self.outbox is not None:
+            outbox, self.outbox = self.outbox, None
+            for topic in self.topics:
+                hub().unsubscribe(outbox, topic)
+            self.topics.clear()
+            await hub().exit(outbox)
+
+    # What the client says
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if self.outbox is None:
+            return
+        try:
+            command = frames.read_command(bytes_data if text_data is None else text_data, limit=self.limits.frame)
+            cost = 1
+        except BadFrame as error:
+            command, cost = None, self.limits.bad_frame_cost
+            self._refuse(error.code, error.message, error.topic)
+        if not self.budget.spend(cost) or self.outbox.overflowed:
+            self._end(CloseCode.ABUSE)
+        elif command is not None:
+            await self._carry_out(command)
+
+    async def _carry_out(self, command: Command) -> None:
+        if command.kind == "unsubscribe":
+            self._drop(command.topic)
+        elif await self._may(command.topic):
+            if command.kind == "subscribe":
+                self._subscribe(command.topic)
+            else:
+                self._resync(command.topic)
+
+    async def _may(self, topic: Topic) -> bool:
+        """Whether the user has the right this very moment; tells the client if not.
+
+        When that cannot be told, the command is carried out and the socket muted until the patrol knows more.
+        """
+        try:
+            rights = (await look([self.session], deadline=self.limits.recheck_deadline))[self.session]
+        except RightsUnknown:
+            self._refuse(ErrorCode.UNAVAILABLE, "your rights cannot be looked up now; values follow later", str(topic))
+            self.doubted()
+            patrol().hurry()
+            return self.outbox is not None
+        self.found(rights)
+        if rights is None or topic.right not in rights:
+            self._refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
+            return False
+        return self.outbox is not None
+
+    def _subscribe(self, topic: Topic) -> None:
+        most = self.limits.topics_per_socket
+        if topic not in self.topics and len(self.topics) >= most:
+            self._refuse(ErrorCode.TOO_MANY_TOPICS, f"a socket watches at most {most} topics", str(topic))
+            return
+        try:
+            hub().subscribe(self.outbox, topic)
+        except Full:
+            self._refuse(ErrorCode.TOO_MANY_TOPICS, "too many topics are watched in all", str(topic))
+        else:
+            self.topics.add(topic)
+
+    def _resync(self, topic: Topic) -> None:
+        if topic in self.topics:
+            self.outbox.snapshot(topic)
+        else:
+            self._refuse(ErrorCode.BAD_TOPIC, f"this socket does not watch {topic}; subscribe first", str(topic))
+
+    def _drop(self, topic: Topic) -> None:
+        if topic in self.topics:
+            self.topics.discard(topic)
+            hub().unsubscribe(self.outbox, topic)
+
+    def _refuse(self, code: ErrorCode, message: str, topic: str | None = None) -> None:
+        self.outbox.notice(frames.encode(frames.error(code, message, topic)))
+
+    # What the patrol finds
+
+    def found(self, rights: Rights | None) -> None:
+        if self.outbox is None:
+            return
+        if rights is None:
+            self._end(CloseCode.SIGNED_OUT)
+            return
+        for topic in [topic for topic in self.topics if topic.right not in rights]:
+            self._drop(topic)
+            self._refuse(ErrorCode.FORBIDDEN, f"you may no longer watch {topic}", str(topic))
+        self.outbox.mute(False)
+
+    def doubted(self) -> None:
+        if self.outbox is not None:
+            self.outbox.mute(True)
+
+    # What goes out
+
+    async def _send_all(self, outbox: Outbox) -> None:
+        """Hands over one frame at a time; a client that does not take one in time is let go."""
+        while True:
+            frame = await outbox.next()
+            try:
+                async with asyncio.timeout(self.limits.send_deadline):
+                    await self.send(text_data=frame)
+            except TimeoutError:
+                return self._end(CloseCode.TOO_SLOW)
+            except Exception as error:  # each server has its own word for "the client is gone"
+                log.debug("a socket is gone: %r", error)
+                return self._end(None)
+
+    def _end(self, code: CloseCode | None) -> None:
+        """Asks for the end of this socket; safe to call from anywhere, more than once."""
+        if self.outbox is not None:
+            self.outbox.mute(True)
+        self.errands.put_nowait({"type": "live.close", "code": code})
+
+    async def live_close(self, message: dict[str, Any]) -> None:
+        """A slow client is given some time to take the close frame, then it goes without."""
+        if message["code"] is not None:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(self.limits.close_grace):
+                    await self.close(int(message["code"]))
+        raise StopConsumer

@@ -1,0 +1,81 @@
+"""Frames as text: server messages out, client commands in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.live import topics
+from dashboard.live.protocol import CLIENT, ErrorCode
+from dashboard.live.topics import BadTopic, Topic
+
+#: how much of a topic nobody can read is repeated in the error about it, characters
+ECHO = 100
+
+
+class BadFrame(Exception):
+    """A frame that is no command. ``topic`` is repeated to the client when it sent one."""
+
+    def __init__(self, code: ErrorCode, message: str, *, topic: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.topic = topic
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    kind: str
+    topic: Topic
+
+
+def read_command(frame: str | bytes, *, limit: int) -> Command:
+    """The command in a frame of at most ``limit`` bytes; raises BadFrame."""
+    raw = frame.encode(errors="surrogatepass") if isinstance(frame, str) else frame
+    if len(raw) > limit:
+        raise BadFrame(ErrorCode.FRAME_TOO_LARGE, f"a frame of {len(raw)} bytes; a command has at most {limit}")
+    content = _object(raw)
+    kind = content.get("type")
+    if not isinstance(kind, str) or kind not in CLIENT:
+        raise BadFrame(ErrorCode.UNKNOWN_TYPE, f"no command {_echo(kind)}; there are {', '.join(CLIENT)}")
+    name = content.get("topic")
+    try:
+        return Command(kind, topics.parse(name))
+    except BadTopic as error:
+        raise BadFrame(ErrorCode.BAD_TOPIC, str(error), topic=_echo(name)) from error
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise BadFrame(ErrorCode.NOT_JSON, "the frame is not JSON") from error
+    if not isinstance(content, dict):
+        raise BadFrame(ErrorCode.UNKNOWN_TYPE, "a command is an object with a type and a topic")
+    return content
+
+
+def _echo(value: object) -> str:
+    return value[:ECHO] if isinstance(value, str) else json.dumps(value)[:ECHO]
+
+
+def value(kind: str, topic: Topic, *, epoch: str, seq: int, data: Mapping[str, Any], at: int) -> dict[str, Any]:
+    """A snapshot or delta; ``at`` is Redis time in ms."""
+    return {"type": kind, "topic": str(topic), "epoch": epoch, "seq": seq, "data": data, "at": at}
+
+
+def status(state: str, *, epoch: str, at: int, every: float) -> dict[str, Any]:
+    """``every`` is in seconds and goes out in milliseconds."""
+    return {"type": "status", "state": state, "epoch": epoch, "at": at, "every": round(every * 1000)}
+
+
+def error(code: ErrorCode, message: str, topic: str | None = None) -> dict[str, Any]:
+    frame: dict[str, Any] = {"type": "error", "code": code.value, "message": message}
+    return frame if topic is None else frame | {"topic": topic}
+
+
+def encode(frame: Mapping[str, Any]) -> str:
+    """As compact ASCII: a lone surrogate in someone's data must not break the socket."""
+    return json.dumps(frame, separators=(",", ":"))

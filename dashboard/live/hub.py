@@ -1,0 +1,195 @@
+"""One hub for each ASGI process and event loop: hears what rang, reads it, and hands it to the sockets.
+
+It starts with the first socket and ends with the last. Whatever goes wrong with Redis ends the current link; the
+sockets are told "stale", and the next link begins with reading everything again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+import weakref
+from collections.abc import Callable
+
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from dashboard.live import frames
+from dashboard.live.agenda import Agenda
+from dashboard.live.board import Board, Full
+from dashboard.live.limits import Limits, limits
+from dashboard.live.link import Link
+from dashboard.live.outbox import Outbox
+from dashboard.live.protocol import ErrorCode
+from dashboard.live.topics import Topic
+from machines.engine.keys import Keys
+
+log = logging.getLogger(__name__)
+LIVE, STALE = "live", "stale"
+UNREACHABLE = "Redis does not answer; the snapshot follows when it does"
+
+
+class Hub:
+    def __init__(self, url: str, keys: Keys, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._keys = keys
+        self._limits = limits
+        self._clock = clock
+        self._outboxes: set[Outbox] = set()
+        self._board = Board(keys, most=limits.topics)
+        self._agenda = Agenda(limits.settle)
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._state: str | None = None  # unknown until Redis was tried once
+        self._run_id = ""
+        self._reconcile_at = 0.0
+        self._rest_until = 0.0
+
+    # What sockets ask for
+
+    def enter(self) -> Outbox | None:
+        """An outbox for a new socket; None when the process holds as many as it may."""
+        if len(self._outboxes) >= self._limits.sockets:
+            return None
+        outbox = Outbox(self._board.snapshot, notices=self._limits.notices)
+        self._outboxes.add(outbox)
+        if self._state is not None:
+            outbox.status(self._status(), good=self._state == LIVE)
+        if self._task is None:
+            self._board.turn()
+            self._task = asyncio.create_task(self._run(), name="live hub")
+        return outbox
+
+    async def exit(self, outbox: Outbox) -> None:
+        """The socket is gone; it has left its topics. The last one closes the hub."""
+        self._outboxes.discard(outbox)
+        if not self._outboxes and self._task is not None:
+            task, self._task, self._state = self._task, None, None
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def subscribe(self, outbox: Outbox, topic: Topic) -> None:
+        """Raises Full."""
+        self._board.join(outbox, topic)
+        if self._state == STALE and not self._board.has(topic):
+            outbox.notice(frames.encode(frames.error(ErrorCode.UNAVAILABLE, UNREACHABLE, str(topic))))
+        self._wake.set()
+
+    def unsubscribe(self, outbox: Outbox, topic: Topic) -> None:
+        self._board.leave(outbox, topic)
+
+    # One life of a link after the other
+
+    async def _run(self) -> None:
+        attempt = 0
+        while True:
+            link = Link(self._url, self._keys, self._limits, self._ring)
+            try:
+                await link.open()
+                attempt = 0
+                await self._serve(link)
+            except (RedisError, OSError) as error:
+                if self._state != STALE:
+                    log.warning("the live view lost Redis: %s", error)
+            except Exception:
+                log.exception("the live view failed; it starts again")
+            finally:
+                await _close(link)
+            self._lose()
+            await asyncio.sleep(random.uniform(0, min(self._limits.backoff, 0.1 * 2**attempt)))  # noqa: S311
+            attempt = min(attempt + 1, 16)
+
+    async def _serve(self, link: Link) -> None:
+        self._agenda.clear()
+        self._reconcile_at = self._rest_until = self._clock()
+        while True:
+            link.check()
+            await link.listen_to(self._board.roots())
+            await self._read(link)
+            await self._rest()
+
+    async def _read(self, link: Link) -> None:
+        now = self._clock()
+        if now < self._rest_until:
+            return
+        reconcile = now >= self._reconcile_at
+        wanted = self._board.unread() | self._board.of(self._agenda.take(now))
+        if reconcile:
+            await self._probe(link)
+            wanted |= {source for source in self._board.plan() if not source.constant} | self._board.unread()
+        if not (wanted or reconcile or self._board.unfed()):
+            return
+        self._board.take(await link.read(list(wanted)))
+        self._rest_until = now + max(self._limits.read_gap, (self._clock() - now) / self._limits.read_share)
+        if reconcile:
+            self._reconcile_at = now + self._every(link)
+            self._confirm()
+
+    async def _probe(self, link: Link) -> None:
+        await link.probe()
+        if self._run_id not in ("", link.run_id):
+            self._board.turn()
+        self._run_id = link.run_id
+
+    def _every(self, link: Link) -> float:
+        return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
+
+    async def _rest(self) -> None:
+        """Until something is due or somebody calls."""
+        now = self._clock()
+        due = [self._reconcile_at, self._agenda.next() or self._reconcile_at]
+        if self._board.unfed() or self._board.unread():
+            due.append(now)
+        pause = max(min(due), self._rest_until) - now
+        if pause > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), pause)
+        self._wake.clear()
+
+    def _ring(self, root: str) -> None:
+        if root:
+            self._agenda.ring(root, self._clock())
+        self._wake.set()
+
+    # What sockets are told of Redis itself
+
+    def _confirm(self) -> None:
+        self._state = LIVE
+        self._tell()
+
+    def _lose(self) -> None:
+        self._state = STALE
+        self._tell()
+
+    def _tell(self) -> None:
+        frame = self._status()
+        for outbox in self._outboxes:
+            outbox.status(frame, good=self._state == LIVE)
+
+    def _status(self) -> str:
+        state = self._state or STALE
+        every = self._limits.reconcile if state == LIVE else self._limits.backoff
+        return frames.encode(frames.status(state, epoch=self._board.epoch, at=self._board.at, every=every))
+
+
+async def _close(link: Link) -> None:
+    with contextlib.suppress(RedisError, OSError):
+        await link.close()
+
+
+_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = weakref.WeakKeyDictionary()
+
+
+def hub() -> Hub:
+    """The hub of the running event loop."""
+    loop = asyncio.get_running_loop()
+    found = _hubs.get(loop)
+    if found is None:
+        found = _hubs[loop] = Hub(settings.REDIS_URL, Keys(settings.SIGNALBOX_PREFIX), limits())
+    return found
+
+
+__all__ = ["Full", "Hub", "hub"]

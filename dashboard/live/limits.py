@@ -1,0 +1,67 @@
+"""Every bound and interval of the live view, in one place.
+
+Override single ones with ``SIGNALBOX_LIVE = {"reconcile": 5.0}`` in the settings; an unknown name
+stops the start. Times are seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    #: from a hint to the read it asks for: the pulse's 50 ms, during which further steps do not ring, and a margin
+    settle: float = 0.055
+    #: least time between two reads, so that many staggered partitions still share pipelines
+    read_gap: float = 0.025
+    #: share of the server's time one hub may take: a read of 10 ms is followed by 90 ms of rest
+    read_share: float = 0.1
+    #: how often everything watched is read again whatever was heard: heals a lost hint, proves the data fresh
+    reconcile: float = 2.0
+    #: the same where the server gives no hints (``CONFIG SET`` forbidden)
+    reconcile_without_hints: float = 0.5
+    #: deadline of one command, and of the subscriber's ping: a half-open connection is noticed after this
+    deadline: float = 3.0
+    #: longest pause between two attempts to reach Redis again (full jitter below it)
+    backoff: float = 5.0
+    #: commands in one pipeline; more are read in several, so that no single one holds the server long
+    pipeline: int = 200
+    #: topics watched by all sockets of a process together
+    topics: int = 5000
+    #: sockets of a process
+    sockets: int = 5000
+    #: topics of one socket
+    topics_per_socket: int = 64
+    #: a command frame: the longest sensible one is a topic of under 300 bytes
+    frame: int = 4096
+    #: error frames waiting for one socket before it is closed as abusive
+    notices: int = 32
+    #: command frames a socket may send at once, and how many come back each second
+    commands: int = 200
+    commands_per_second: float = 20.0
+    #: what a bad frame costs, in commands
+    bad_frame_cost: int = 10
+    #: one frame that takes longer than this to hand over: the client is too slow
+    send_deadline: float = 10.0
+    #: how long a slow client has to take its close frame before it is dropped without
+    close_grace: float = 5.0
+    #: how often every socket's session and rights are looked at again
+    recheck: float = 10.0
+    #: deadline of one such look; without an answer in time nothing is sent on
+    recheck_deadline: float = 5.0
+
+
+def limits() -> Limits:
+    """The limits in force: the defaults and what the settings say otherwise."""
+    given = getattr(settings, "SIGNALBOX_LIVE", {})
+    known = {field.name for field in fields(Limits)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise ImproperlyConfigured(
+            f"SIGNALBOX_LIVE: no limit named {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        )
+    return Limits(**given)

@@ -1,0 +1,98 @@
+"""Writes the message reference out of the protocol's declarations.
+
+python -m dashboard.live.reference            writes docs/message-reference.md
+python -m dashboard.live.reference --check    exit code 1 when that page is not what the code says
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dashboard.live import protocol, topics
+from dashboard.live.protocol import Message
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "message-reference.md"
+
+INTRODUCTION = """\
+# Message reference
+
+<!-- Written by `python -m dashboard.live.reference` from dashboard/live/protocol.py. Do not edit. -->
+
+`/ws/live/` is a websocket that carries JSON text frames, one message each. A page must be of this site and its user
+signed in; each command is checked against the user's rights when it comes, and all of them again every few seconds.
+
+What is sent is never a queue: for each topic a socket is told the latest value, so a slow client skips values and a
+client that is much too slow is closed. A client keeps, for each topic, `epoch` and `seq` of the last message. A
+delta whose epoch is the same and whose seq is one more is merged in; any other asks for a `resync`. After a reconnect
+it subscribes again and takes the snapshot.
+"""
+
+TWIN = """\
+## The same over HTTP
+
+`GET /api/v1/live/?topic=<topic>` answers with the `snapshot` a socket would get, with epoch `http` and seq 1, for a
+page that has no socket. Errors come as the `error` message, with status:
+"""
+
+
+def page() -> str:
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield INTRODUCTION
+    yield "## Topics\n"
+    yield from _table(("topic", "right", "value"), _topics())
+    yield '\nA machine, instance or queue that is not there has the value `{"gone": true}`, until it is.\n'
+    yield "## From the client\n"
+    yield from _messages(protocol.CLIENT_MESSAGES)
+    yield "## From the server\n"
+    yield from _messages(protocol.SERVER_MESSAGES)
+    yield "## Errors\n"
+    yield from _table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.ERRORS.items()))
+    yield "\n## Close codes\n"
+    yield from _table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.CLOSES.items()))
+    yield ""
+    yield TWIN
+    statuses = [("401", "nobody is signed in")]
+    statuses += [(str(status), f"`{code.value}`") for code, status in protocol.HTTP_STATUS.items()]
+    yield from _table(("status", "error"), statuses)
+
+
+def _topics() -> Iterator[tuple[str, str, str]]:
+    for kind, form, meaning in topics.FORMS:
+        yield f"`{form}`", topics.RIGHTS[kind], meaning
+
+
+def _messages(messages: Iterable[Message]) -> Iterator[str]:
+    for message in messages:
+        yield f"### `{message.kind}`\n\n{message.meaning}\n"
+        rows = ((f"`{f.name}`", f.type, f.meaning + ("" if f.required else " (optional)")) for f in message.fields)
+        yield from _table(("field", "type", "meaning"), rows)
+        yield f"\n```json\n{message.example}\n```\n"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        fresh = PAGE.exists() and PAGE.read_text(encoding="utf-8") == page()
+        if not fresh:
+            sys.stderr.write(f"{PAGE} is not what the code says; run python -m dashboard.live.reference\n")
+        return 0 if fresh else 1
+    if arguments:
+        sys.stderr.write(__doc__ or "")
+        return 2
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,9 @@
+"""The websocket addresses of the site; `dashboard.asgi` puts origin check and login around them."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from dashboard.live.consumer import LiveConsumer
+
+websocket_urlpatterns = [path("ws/live/", LiveConsumer.as_asgi())]

@@ -1,0 +1,48 @@
+"""``manage.py demo``: everything, on this machine, now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from dashboard.demo.errors import DemoFailed
+from dashboard.demo.show import Options, Show
+from dashboard.serving.port import PortTaken
+from machines.server import ServerError
+
+
+class Command(BaseCommand):
+    help = "Starts a Valkey, sample machines, workers, traffic and the site, until Ctrl-C. Data stays in .signalbox/."
+    requires_system_checks = []  # the server they look at is not there yet
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address of the site (default 127.0.0.1)")
+        parser.add_argument(
+            "--port", type=int, default=8000, help="port of the site; a busy one: the next (default 8000)"
+        )
+        parser.add_argument(
+            "--seed", type=int, default=7, help="of the traffic: the same seed does the same (default 7)"
+        )
+        parser.add_argument("--rate", type=float, default=5.0, help="events a second of the traffic (default 5)")
+        parser.add_argument("--no-traffic", action="store_true", help="nothing moves unless you move it")
+        parser.add_argument(
+            "--with-parent", action="store_true", help="end when the process that started this one ends"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        chosen = Options(
+            host=options["host"],
+            port=options["port"],
+            seed=options["seed"],
+            rate=0 if options["no_traffic"] else options["rate"],
+            with_parent=options["with_parent"],
+        )
+        try:
+            Show(chosen, say=self._say).run()
+        except (DemoFailed, ServerError, PortTaken) as error:
+            raise CommandError(str(error)) from None
+
+    def _say(self, line: str = "") -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

@@ -1,0 +1,68 @@
+"""What a page says when Redis is not there: 503, a code, and when to come back. Nothing else of the site breaks."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import TemplateDoesNotExist
+from django.template.loader import render_to_string
+from django.utils.deprecation import MiddlewareMixin
+from django_redis.exceptions import ConnectionInterrupted
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from dashboard.pages.errors import fault
+from machines.engine.errors import EngineUnavailable
+
+log = logging.getLogger(__name__)
+CODE = EngineUnavailable.code
+RETRY_AFTER = 5  # seconds
+CAUSES = (EngineUnavailable, ConnectionInterrupted, RedisConnectionError, RedisTimeoutError)
+PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p><p>Code {code}</p>"
+
+
+class Outage(MiddlewareMixin):
+    """Turns an engine, cache or session failure of a view into the 503 page. Sits innermost, next to the views."""
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return answer(request, error) if is_outage(error) else None
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """True when the error, or what it was raised from, says that Redis did not answer."""
+    while error is not None:
+        if isinstance(error, CAUSES):
+            return True
+        error = error.__cause__
+    return False
+
+
+def answer(request: HttpRequest, error: BaseException) -> HttpResponse:
+    """The 503 in the form the client asked for."""
+    log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
+    facts = {
+        "code": getattr(error, "code", CODE),
+        "title": "Redis does not answer",
+        "message": "The engine cannot be reached. Nothing was changed by this request unless it says otherwise.",
+    }
+    if request.path.startswith("/api/") or "text/html" not in request.headers.get("Accept", "text/html"):
+        response: HttpResponse = JsonResponse({"error": facts}, status=503)
+    else:
+        response = HttpResponse(_page(facts, request), status=503)
+    response["Retry-After"] = str(RETRY_AFTER)
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """``handler500``: an outage met outside of any view, as when the session is written, is still an outage."""
+    error = sys.exc_info()[1]
+    return answer(request, error) if is_outage(error) else fault(request)
+
+
+def _page(facts: dict[str, str], request: HttpRequest) -> str:
+    try:
+        return render_to_string("503.html", facts)
+    except TemplateDoesNotExist:
+        return PLAIN.format(**facts)

@@ -1,0 +1,111 @@
+"""What an operator just tried, and why it did not happen (or what would): it stands on top of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+
+from dashboard.pages.forms import TypedForm
+from dashboard.pages.levers import Route, routes_of
+from dashboard.pages.plans import Plan
+from machines.engine import Engine, Explanation, Instance, Step, errors
+
+MEANWHILE = 20  # steps shown of what happened since the operator looked
+
+STATUS = {"refused": 422, "conflict": 409, "mistake": 400, "preview": 200}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """``kind``: refused, conflict, mistake or preview. ``sent``: the fields as posted, to send them again knowingly.
+
+    ``changes`` are the data fields a preview would change, None where one would be unset.
+    """
+
+    kind: str
+    what: str
+    url: str
+    message: str = ""
+    code: str = ""
+    event: str = ""
+    form: TypedForm | None = None
+    explanation: Explanation | None = None
+    routes: list[Route] = field(default_factory=list)
+    expected: int | None = None
+    meanwhile: list[Step] = field(default_factory=list)
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    changes: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.kind]
+
+    @property
+    def tried(self) -> tuple[str, TypedForm] | None:
+        """The event whose form stays filled."""
+        return (self.event, self.form) if self.event and self.form is not None else None
+
+
+def mistake(what: str, url: str, error: errors.SignalboxError | None = None, **facts: Any) -> Attempt:
+    """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
+    if error is None:
+        return Attempt(
+            "mistake", what, url, "Something in the form is not right yet: see what is marked in it.", **facts
+        )
+    return Attempt("mistake", what, url, error.message, error.code, **facts)
+
+
+def refused(plan: Plan, url: str, error: errors.Refused, **facts: Any) -> Attempt:
+    explanation = error.explanation
+    return Attempt(
+        "refused", f"fire {explanation.event}", url, _why(explanation), error.code,
+        explanation=explanation, routes=list(routes_of(plan, explanation, payload_known=True)), **facts,
+    )  # fmt: skip
+
+
+def preview(plan: Plan, url: str, instance: Instance, explanation: Explanation, **facts: Any) -> Attempt:
+    """What would happen to ``instance``; nothing did."""
+    routes = list(routes_of(plan, explanation, payload_known=True))
+    message = "" if explanation.taken else _why(explanation)
+    what = f"fire {explanation.event}"
+    after = (explanation.outcome or {}).get("data", instance.data)
+    changes = {name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)}
+    return Attempt("preview", what, url, message, explanation=explanation, routes=routes, changes=changes, **facts)
+
+
+def conflict(engine: Engine, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any) -> Attempt:
+    """Someone moved the instance since the form was shown: what they did, and the same form for the version of now."""
+    try:
+        steps = engine.history(error.machine, error.id, limit=MEANWHILE)
+    except errors.LookupFailed:
+        steps = []
+    return Attempt(
+        "conflict", what, url, error.message, error.code, expected=error.expected,
+        meanwhile=[step for step in steps if step.version > error.expected],
+        sent=_kept(post), **facts,
+    )  # fmt: skip
+
+
+RENEWED = ("csrfmiddlewaretoken", "expect", "key", "check")
+
+
+def _kept(post: QueryDict) -> list[tuple[str, str]]:
+    """The posted fields but those that a second, knowing try gets anew."""
+    return [(name, text) for name, texts in post.lists() if name not in RENEWED for text in texts]
+
+
+def _why(explanation: Explanation) -> str:
+    """One sentence; the candidates say the rest."""
+    where = f"in state {explanation.state}"
+    if explanation.why == "unknown event":
+        return f"The machine knows no event {explanation.event}."
+    if explanation.why == "final":
+        return f"Nothing more can happen {where}: it is final."
+    if explanation.why == "no transition":
+        return f"No transition listens for {explanation.event} {where}."
+    if explanation.why == "error":
+        return f"An action of it fails {where}: {explanation.error}."
+    return f"No transition for {explanation.event} can be taken {where}."

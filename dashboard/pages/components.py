@@ -1,0 +1,96 @@
+"""Every component in every state, on one page: where looks are made and checked, in light, dark and narrow."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.access import require
+from dashboard.pages.depths import Depth
+from dashboard.pages.forms import TypedForm
+from dashboard.pages.levers import Route
+from dashboard.pages.rendering import page
+from dashboard.pages.tracks import Block
+from machines.engine import Job, Step
+from machines.engine.definitions import FieldOutline
+
+NOW = 1_700_000_000_000  # ms: the page shows the same at any time
+HOSTILE = """<script>alert("1")</script> {{ x }} ../%2F 🚦"""
+
+
+@require("view")
+def show(request: HttpRequest) -> HttpResponse:
+    return page(request, "pages/components.html", _everything() | {"now_ms": NOW})
+
+
+def _everything() -> dict[str, Any]:
+    return {
+        "blocks": [
+            Block("New", 0),
+            Block("Waiting", 37, NOW - 200_000),
+            Block("Active", 1_204_000, NOW - 9_000_000),
+            Block("Ended", 12, NOW - 90_000_000, final=True),
+            Block(HOSTILE, 1, NOW),
+        ],
+        "depths": [Depth("new_device", "todo", 12, 4, 0, 0), Depth("new_device", "provision", 0, 0, 3, 2)],
+        "verdicts": ["open", "depends", "refused", "idle"],
+        "routes": _routes(),
+        "ages": [NOW - ms for ms in (500, 45_000, 200_000, 7_500_000, 400_000_000, 4_000_000_000)],
+        "later": [NOW + 12_000, NOW - 3_000],
+        "form": _form(None),
+        "wrong": _form({"payload-count": "many", "payload-tags": "[1,", "payload-free": "x", "payload-*": "3"}),
+        "steps": _steps(),
+        "jobs": [_job("leased", "", 1), _job("dead", "the provider did not answer", 3)],
+        "workers": [(_worker(NOW - 2_000), True), (_worker(NOW - 60_000), False)],
+        "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
+    }
+
+
+def _routes() -> list[Route]:
+    return [
+        Route("t1", "depends", "Active", "event.token == token", "the right code"),
+        Route("t2", "fails", None, "failed < 3", "a wrong code", ["failed < 3 is false: failed = 3"]),
+        Route("t3", "error", "Active", "expires >= now", "", ["expires >= now fails: nothing cannot be compared"]),
+        Route("t4", "holds", "Suspended", None, "one wrong code too many"),
+        Route("t5", "later", HOSTILE, None, ""),
+    ]
+
+
+def _form(data: dict[str, str] | None) -> TypedForm:
+    kinds = [("token", ("string",)), ("count", ("integer",)), ("rate", ("number",)), ("sure", ("boolean",))]
+    kinds += [("tags", ("array",)), ("free", ("any",))]
+    outlines = [FieldOutline(name, types, f"takes {' or '.join(types)}") for name, types in kinds]
+    outlines.append(FieldOutline("needed", ("string",), required=True))
+    return TypedForm(outlines, is_open=True, id_prefix="wrong" if data else "blank", data=data)
+
+
+def _steps() -> list[Step]:
+    def step(version: int, ago: int, event: str, source: str | None, state: str, **rest: Any) -> Step:
+        given = {"actor": "", "reason": "", "payload": {}, "changes": {}} | rest
+        return Step(version, NOW - ago, event, [source] if source else None, [state], [], **given)
+
+    return [
+        step(4, 3_000, "entitle", "Waiting", "Active", actor="alice", payload={"token": "MTOB1J"}),
+        step(3, 60_000, "entitle", "Waiting", "Waiting", actor="alice", changes={"failed": 1, "note": HOSTILE}),
+        step(2, 90_000, "activate", "New", "Waiting", reason="the customer called", changes={"token": None}),
+        step(1, 95_000, "create", None, "New"),
+    ]
+
+
+def _job(place: str, error: str, attempt: int) -> Job:
+    return Job(
+        id="17", machine="new_device", root="", queue="todo", src="do_activate", instance="ATV-123:NBCSports",
+        invoke="todo", input=None, data={}, attempt=attempt, attempts=3, token="",
+        lease_until=NOW + 21_000, lease=30_000,
+        created=NOW - 60_000, place=place, worker="box:17:3f", error=error, kind="TimeoutError" if error else "",
+        trace="Traceback (most recent call last):\n  ...\nTimeoutError: the provider did not answer" if error else "",
+    )  # fmt: skip
+
+
+def _worker(seen: int) -> Any:
+    return SimpleNamespace(
+        id="box:17:3f", host="box", pid=17, queues=["new_device/todo", "new_device/provision"], in_hand=4,
+        started=NOW - 7_200_000, seen=seen, version="0.1.0", note="",
+    )  # fmt: skip

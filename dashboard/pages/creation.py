@@ -1,0 +1,47 @@
+"""The form for a new instance: id, data fields of the declared types, a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.pages.forms import CreateForm, TypedForm, fresh_key
+from dashboard.pages.plans import Plan
+from machines.engine import errors
+
+
+class Creation:
+    def __init__(self, plan: Plan, sent: Mapping[str, Any] | None = None) -> None:
+        self.plan = plan
+        self.form = CreateForm(sent)
+        self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
+        self.key = (sent.get("key") if sent else "") or fresh_key()
+
+    @classmethod
+    def blank(cls, plan: Plan) -> Creation:
+        return cls(plan)
+
+    def is_valid(self) -> bool:
+        # Both are asked, so that every mistake is shown at once.
+        return all([self.form.is_valid(), self.data.is_valid()])
+
+    @property
+    def has_mistakes(self) -> bool:
+        return bool(self.form.errors or self.data.errors)
+
+    def arguments(self) -> dict[str, Any]:
+        """For ``Engine.create``: only what was entered. After ``is_valid()``."""
+        cleaned = self.form.cleaned_data
+        return {
+            "id": cleaned["id"] or None,
+            "data": self.data.values() or None,
+            "key": cleaned["key"] or None,
+            "reason": cleaned["reason"],
+        }
+
+    def blame(self, error: errors.SignalboxError) -> None:
+        """Put the engine's refusal where the mistake is. The key is spent on no outcome: it may be used again."""
+        if isinstance(error, errors.BadPayload):
+            self.data.blame(error.field, error.message)
+        else:
+            self.form.add_error("id", error.message)

@@ -1,0 +1,142 @@
+"""From errors to pages: one mapping, one template, a stable code on each.
+
+Engine errors keep the engine's codes (``machines.engine.errors``). The site's own are
+
+    SB700 the request does not make sense     SB703 you may not do this     SB704 nothing lives at this address
+    SB708 the form is too old or not ours     SB710 the site failed
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.deprecation import MiddlewareMixin
+
+from dashboard.access import Forbidden
+from machines.engine import errors
+
+log = logging.getLogger(__name__)
+
+BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB703", "SB704", "SB708", "SB710"
+
+STATUS: dict[type[Exception], int] = {
+    errors.LookupFailed: 404,
+    errors.BadInput: 400,
+    errors.DefinitionError: 422,
+    errors.Refused: 422,
+    errors.InstanceExists: 409,
+    errors.Conflict: 409,
+    errors.LeaseLost: 409,
+    errors.EngineUnavailable: 503,
+    errors.EngineFault: 500,
+}
+
+TITLES: dict[type[Exception], str] = {
+    errors.UnknownMachine: "No such machine",
+    errors.UnknownInstance: "No such instance",
+    errors.BadInput: "The engine cannot take that",
+    errors.Refused: "Refused",
+    errors.Conflict: "Someone else moved it first",
+    errors.InstanceExists: "That id is taken",
+    errors.EngineUnavailable: "Redis does not answer",
+    errors.EngineFault: "The engine gave an answer nobody expected",
+}
+
+
+class EngineErrors(MiddlewareMixin):
+    """Turns what the engine raises, and no view caught, into its page (or JSON under ``/api/``).
+
+    Sits innermost. A GET that finds Redis away is left to the outage page; a POST gets a page that can send
+    the same form again, because nobody knows whether the first one counted and the key in it makes twice once.
+    """
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if not isinstance(error, errors.SignalboxError):
+            return None
+        if isinstance(error, errors.EngineUnavailable) and request.method != "POST":
+            return None
+        status = _nearest(STATUS, error) or 500
+        if status >= 500:
+            log.error("%s %s: %s %s", request.method, request.path, error.code, error)
+        if request.path.startswith("/api/"):
+            return JsonResponse({"error": error.facts()}, status=status)
+        return _engine_page(request, error, status)
+
+
+def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int) -> HttpResponse:
+    context = {"title": _nearest(TITLES, error) or "That did not work", "message": error.message, "code": error.code}
+    machine = getattr(error, "machine", "")
+    if isinstance(error, errors.UnknownInstance):
+        context["back"] = {"url": reverse("machine", args=[machine]), "text": f"All instances of {machine}"}
+    if isinstance(error, errors.EngineUnavailable):
+        return _send_again(request, context)
+    return error_page(request, status, **context)
+
+
+def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """503 with the form that did not get through, ready to be sent once more with the same key."""
+    sent = [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
+    repeatable = bool(request.POST.get("key"))
+    response = error_page(request, 503, resend=sent if repeatable else None, uncertain=True, **context)
+    response["Retry-After"] = "5"
+    return response
+
+
+def error_page(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
+    """``title``, ``message`` and ``code``; optional ``hint``, ``back`` (url, text), ``resend`` (name, value pairs)."""
+    response = render(request, "error.html", {"status": status} | context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return error_page(
+        request, 400, title="This request does not make sense", code=BAD_REQUEST,
+        message="Something in it is malformed or too large.",
+    )  # fmt: skip
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    message = "Your account does not have the right for this."
+    right = exception.right if isinstance(exception, Forbidden) else ""
+    if isinstance(exception, Forbidden):
+        message = f"{str(exception).capitalize()}."
+    return error_page(
+        request, 403, title="Not with this account", code=FORBIDDEN, message=message, right=right,
+        hint="Whoever manages accounts here can grant it." if right else "",
+    )  # fmt: skip
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    told = str(exception) if isinstance(exception, Http404) and exception.args and _is_words(exception) else ""
+    message = told or "Nothing lives at this address. It may have been deleted, or the link is not whole."
+    return error_page(request, 404, title="Nothing here", code=NO_PAGE, message=message)
+
+
+def fault(request: HttpRequest) -> HttpResponse:
+    """The last resort: rendered without request, session or engine, since any of them may be what failed."""
+    return HttpResponse(render_to_string("500.html", {"code": FAULT}), status=500)
+
+
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's CSRF check said no: cookies off, logged in elsewhere, or a page that stood open for days."""
+    return error_page(
+        request, 403, title="This form is too old", code=STALE_FORM,
+        message="It was not sent. Go back, reload the page, and send it again.",
+        hint="If that does not help: this site needs cookies.",
+    )  # fmt: skip
+
+
+def _nearest(table: dict[type[Exception], Any], error: Exception) -> Any:
+    """The entry of the error's own class, or of the closest class above it."""
+    return next((table[kind] for kind in type(error).__mro__ if kind in table), None)
+
+
+def _is_words(exception: Http404) -> bool:
+    """Django's own resolver puts a dict into its Http404; ours carry a sentence."""
+    return isinstance(exception.args[0], str)

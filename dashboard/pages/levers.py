@@ -1,0 +1,116 @@
+"""Levers: each event of an instance as a button with its form, and what the interlocking says about it now.
+
+Before anyone fires, every event is asked with an empty payload (``Engine.explain``, nothing is written). What depends
+on the payload cannot be known yet and is said to depend; what no payload could change is said outright.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dashboard.pages.forms import TypedForm
+from dashboard.pages.plans import Plan
+from machines.engine import Because, Candidate, Engine, Explanation, Instance, errors, expressions
+
+ASKED = 60  # events explained on one page: each costs a round trip
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One transition as an operator reads it. ``kind``: holds, fails, depends, error, or later (only if none above)."""
+
+    id: str
+    kind: str
+    target: str | None
+    guard: str | None
+    description: str
+    why: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """``verdict``: open, depends (on what is entered), refused (whatever is entered), idle (not listened for here)."""
+
+    event: str
+    description: str
+    form: TypedForm
+    verdict: str
+    routes: list[Route]
+    told: str = ""
+    asked: bool = False
+    number: int = 0
+
+
+def levers(engine: Engine, plan: Plan, instance: Instance, tried: tuple[str, TypedForm] | None = None) -> list[Lever]:
+    """Events of the current state first, then the others. ``tried`` is an event whose filled form stays filled."""
+    names = plan.event_names(instance.configuration)
+    return [_lever(engine, plan, instance, name, number, tried) for number, name in enumerate(names[:ASKED])]
+
+
+def _lever(
+    engine: Engine, plan: Plan, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None
+) -> Lever:
+    asked = tried is not None and tried[0] == name
+    form = tried[1] if tried and asked else plan.payload_form(name, instance.configuration, id_prefix=f"e{number}")
+    description = plan.event_description(name)
+    if not name:
+        return Lever("", "This state listens to a pattern of names.", form, "depends", [], "", asked, number)
+    try:
+        explanation = engine.explain(instance.machine, instance.id, name)
+    except errors.BadPayload as error:  # a required field: the empty payload does not get as far as the guards
+        return Lever(name, description, form, "depends", [], error.message, asked, number)
+    routes = list(routes_of(plan, explanation))
+    return Lever(name, description, form, _verdict(explanation, routes), routes, _told(explanation), asked, number)
+
+
+def routes_of(plan: Plan, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:
+    """The candidates in document order. With ``payload_known`` nothing depends any more: the verdicts are final."""
+    for candidate in explanation.candidates:
+        kind = _kind(candidate, payload_known)
+        why = [str(because) for because in candidate.because] if kind in ("fails", "error") or payload_known else []
+        if kind == "holds" and candidate.guard and not payload_known:
+            why = [str(because) for because in candidate.because if not _reads_event(because)]
+        described = plan.transition_description(candidate.id)
+        yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why)
+
+
+def _kind(candidate: Candidate, payload_known: bool) -> str:
+    if candidate.verdict == "not reached":
+        return "later"
+    if not payload_known and _depends(candidate):
+        return "depends"
+    return {"taken": "holds", "guard": "fails"}.get(candidate.verdict, "error")
+
+
+def _depends(candidate: Candidate) -> bool:
+    """Whether another payload could turn the verdict: something of the event was read on the way to it."""
+    if not candidate.guard:
+        return False
+    if candidate.because:
+        return any(_reads_event(because) for because in candidate.because)
+    return _mentions_event(candidate.guard)
+
+
+def _reads_event(because: Because) -> bool:
+    return any(name.split(".")[0].split("[")[0] == "event" for name in because.values) or _mentions_event(because.text)
+
+
+def _mentions_event(text: str) -> bool:
+    try:
+        return "event" in expressions.references(expressions.parse(text))
+    except expressions.ExpressionError:
+        return "event" in text
+
+
+def _verdict(explanation: Explanation, routes: list[Route]) -> str:
+    if explanation.why in ("no transition", "final", "unknown event"):
+        return "idle"
+    kinds = {route.kind for route in routes}
+    if "holds" in kinds:
+        return "open"
+    return "depends" if kinds & {"depends", "later"} else "refused"
+
+
+def _told(explanation: Explanation) -> str:
+    return "" if explanation.taken else str(explanation)

@@ -1,0 +1,62 @@
+"""Repairs: force an instance into a state, or delete it. Both need ``operate``, a reason, and the version seen."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from dashboard.access import require
+from dashboard.pages import attempts, plans
+from dashboard.pages.forms import DeleteForm, ForceForm
+from dashboard.pages.instances import instance_page
+from machines.connections import get_engine
+from machines.engine import errors
+
+
+@require("operate")
+def force(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("instance", machine, id)
+    engine, url = get_engine(), reverse("force", args=[machine, id])
+    before = engine.get(machine, id)
+    form = ForceForm([state.name for state in plans.plan(machine, before.definition).outline.states], request.POST)
+    what = "force"
+    if not form.is_valid():
+        return instance_page(request, machine, id, attempt=attempts.mistake(what, url), force=form)
+    given = form.cleaned_data
+    what = f"force into {given['state']}"
+    try:
+        after = engine.force(
+            machine, id, given["state"], data=given["data"], expect=given["expect"],
+            actor=request.user.get_username(), reason=given["reason"],
+        )  # fmt: skip
+    except errors.Conflict as error:
+        tried = attempts.conflict(engine, what, url, error, request.POST)
+        return instance_page(request, machine, id, attempt=tried, force=form)
+    except errors.BadInput as error:
+        form.add_error("data" if isinstance(error, errors.BadPayload) else None, error.message)
+        return instance_page(request, machine, id, attempt=attempts.mistake(what, url, error), force=form)
+    messages.success(request, f"Forced: {before.state} → {after.state}, version {after.version}")
+    return redirect("instance", machine, id)
+
+
+@require("operate")
+def delete(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("instance", machine, id)
+    engine, url = get_engine(), reverse("delete", args=[machine, id])
+    form = DeleteForm(request.POST)
+    if not form.is_valid():
+        return instance_page(request, machine, id, attempt=attempts.mistake("delete", url), delete=form)
+    given = form.cleaned_data
+    try:
+        was = engine.delete(
+            machine, id, expect=given["expect"], actor=request.user.get_username(), reason=given["reason"]
+        )
+    except errors.Conflict as error:
+        tried = attempts.conflict(engine, "delete", url, error, request.POST)
+        return instance_page(request, machine, id, attempt=tried, delete=form)
+    messages.success(request, f"{was.id} deleted; it was in {was.state}")
+    return redirect("machine", machine)

@@ -1,0 +1,142 @@
+"""From a declared type to the input that takes it: text, number, choice, JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+
+WHOLE = 2**53
+"""Numbers are doubles in the engine: whole numbers are exact up to here."""
+TEXT_LIMIT = 65536  # characters; the engine's own limit on a payload is 64 KiB
+PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
+
+
+class Typed:
+    """What the template asks: the name of the type, and whether there are two inputs side by side."""
+
+    type_name = "text"
+    is_pair = False
+
+
+class Text(Typed, forms.CharField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=TEXT_LIMIT, strip=False, widget=forms.TextInput(PLAIN), **options)
+        self.widget.attrs.pop("maxlength", None)
+
+
+class Whole(Typed, forms.IntegerField):
+    type_name = "whole number"
+
+    def __init__(self, **options: Any) -> None:
+        limits = {"min_value": -WHOLE, "max_value": WHOLE}
+        super().__init__(widget=forms.TextInput(PLAIN | {"inputmode": "numeric"}), **limits, **options)
+
+
+class Number(Typed, forms.FloatField):
+    type_name = "number"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.TextInput(PLAIN | {"inputmode": "decimal"}), **options)
+
+    def to_python(self, value: Any) -> int | float | None:
+        number = super().to_python(value)
+        return int(number) if number is not None and number.is_integer() and abs(number) <= WHOLE else number
+
+
+class YesNo(Typed, forms.TypedChoiceField):
+    type_name = "true or false"
+
+    def __init__(self, **options: Any) -> None:
+        choices = [("", "not sent"), ("true", "true"), ("false", "false")]
+        super().__init__(choices=choices, coerce=lambda word: word == "true", empty_value=None, **options)
+
+
+class JsonText(Typed, forms.CharField):
+    type_name = "JSON"
+
+    def __init__(self, *, type_name: str = "JSON", rows: int = 3, **options: Any) -> None:
+        options.setdefault("required", False)
+        super().__init__(max_length=TEXT_LIMIT, widget=forms.Textarea(PLAIN | {"rows": rows, "cols": 40}), **options)
+        self.widget.attrs.pop("maxlength", None)
+        self.type_name = type_name
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)  # the text is what may not be too long
+        return parse(text) if text else None
+
+
+class TextOrJson(Typed, forms.MultiValueField):
+    """For a field that takes several types, or whose type nobody declared: the operator says which it is."""
+
+    type_name = "text or JSON"
+    is_pair = True
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("required", False)
+        kinds = [("text", "text"), ("json", "JSON")]
+        text = forms.CharField(max_length=TEXT_LIMIT, strip=False, required=False)
+        parts = [text, forms.ChoiceField(choices=kinds, required=False)]
+        # The tilde keeps the second input's name apart from every field's own.
+        widgets = {"": forms.TextInput(PLAIN), "~kind": forms.Select({"aria-label": "read as"}, choices=kinds)}
+        super().__init__(parts, widget=Pair(widgets), require_all_fields=False, **options)
+
+    def compress(self, parts: list[Any]) -> Any:
+        text, kind = parts or ("", "text")
+        if self.required and not text:
+            raise forms.ValidationError(self.error_messages["required"], code="required")
+        return parse(text) if text and kind == "json" else text
+
+
+class Pair(forms.MultiWidget):
+    """Text and what to read it as, side by side."""
+
+    def decompress(self, value: Any) -> list[Any]:
+        if value is None:
+            return ["", "text"]
+        return [value, "text"] if isinstance(value, str) else [json.dumps(value), "json"]
+
+
+SINGLE = {"string": Text, "integer": Whole, "number": Number, "boolean": YesNo}
+STRUCTURED = {"object", "array", "null"}
+
+
+def field_for(outline: Any) -> forms.Field:
+    """The input for a FieldOutline; what it takes when blank is not sent unless the field is required."""
+    field = _field(set(outline.types or ["any"]), outline)
+    if outline.initial not in (None, ""):
+        field.widget.attrs["placeholder"] = json.dumps(outline.initial, ensure_ascii=False).strip('"')
+    return field
+
+
+def _field(types: set[str], outline: Any) -> forms.Field:
+    options = {
+        "label": outline.name,
+        "help_text": outline.description or "",
+        "required": bool(getattr(outline, "required", False)),
+    }
+    if types == {"integer", "number"}:
+        types = {"number"}
+    if len(types) == 1 and (single := SINGLE.get(next(iter(types)))):
+        return single(**options)
+    if types <= STRUCTURED:
+        return JsonText(type_name=f"JSON {' or '.join(sorted(types))}", **options)
+    return TextOrJson(**options)
+
+
+def parse(text: str) -> Any:
+    """JSON as the standard has it: no NaN, no Infinity. Raises ValidationError that says where it goes wrong."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise forms.ValidationError(f"This is not JSON: {error.msg} ({where}).", code="json") from None
+    except RecursionError:
+        raise forms.ValidationError("This JSON is nested too deeply.", code="json") from None
+    except ValueError as error:
+        raise forms.ValidationError(f"This is not JSON: {error}.", code="json") from None
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON number")

@@ -1,0 +1,1 @@
+"""Serving the site: one uvicorn process for HTTP and websockets."""

@@ -1,0 +1,35 @@
+"""uvicorn, set up for this site."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+
+APPLICATION = "dashboard.asgi:application"
+CLOSING = 3  # seconds open requests and sockets get at the end; pages reconnect by themselves
+LARGEST_FRAME = 64 * 1024  # bytes of one websocket message; the live protocol itself refuses far smaller ones
+PING = 20.0  # seconds between two pings, and before an answer counts as missing
+
+
+def server(*, log_level: str = "warning") -> uvicorn.Server:
+    """Ready to ``run(sockets=[...])``. No access log: the reverse proxy in front keeps one."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            APPLICATION,
+            log_level=log_level,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            ws_max_size=LARGEST_FRAME,
+            ws_ping_interval=PING,
+            ws_ping_timeout=PING,
+            ws_per_message_deflate=False,  # deltas are short: compressing them costs more than it saves
+            timeout_graceful_shutdown=CLOSING,
+        )
+    )
+
+
+def run(listener: socket.socket) -> None:
+    """Serves until SIGTERM or SIGINT."""
+    server().run(sockets=[listener])

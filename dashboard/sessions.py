@@ -1,0 +1,25 @@
+"""Sessions in the cache, which is Redis; an outage of it is an outage, and logs nobody out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.sessions.backends import cache
+
+
+class SessionStore(cache.SessionStore):
+    """Django's own takes an error for "no such session": the visitor becomes a stranger and loses the cookie.
+
+    Here the error goes on to the outage page, and the visitor is still logged in when Redis is back.
+    """
+
+    def load(self) -> dict[str, Any]:
+        return self._found(self._cache.get(self.cache_key))
+
+    async def aload(self) -> dict[str, Any]:
+        return self._found(await self._cache.aget(await self.acache_key()))
+
+    def _found(self, data: dict[str, Any] | None) -> dict[str, Any]:
+        if data is None:  # expired, or made up
+            self._session_key = None
+        return data or {}

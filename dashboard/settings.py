@@ -1,0 +1,138 @@
+"""Django settings. Everything is read from the environment, and nothing has to be there: docs/settings.md."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from zoneinfo import available_timezones
+
+from dashboard import home, stores
+from dashboard.env import Environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+ENVIRONMENT = Environment(os.environ)
+_env = ENVIRONMENT
+
+SIGNALBOX_HOME = Path(_env.text("SIGNALBOX_HOME", str(BASE_DIR / ".signalbox"))).expanduser().absolute()
+DEBUG = _env.flag("DEBUG")
+SECRET_KEY = _env.secret("SECRET_KEY") or home.secret_key(SIGNALBOX_HOME)
+
+# Who may call us, and by which name.
+ALLOWED_HOSTS = _env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = _env.words("CSRF_TRUSTED_ORIGINS")
+BEHIND_TLS = _env.flag("BEHIND_TLS")
+
+# The engine.
+REDIS_URL = _env.url("REDIS_URL", home.redis_url(SIGNALBOX_HOME), stores.REDIS_SCHEMES)
+SIGNALBOX_PREFIX = _env.checked(
+    "SIGNALBOX_PREFIX",
+    "sb:",
+    lambda prefix: re.fullmatch(r"[A-Za-z0-9_.-]{1,40}:", prefix) is not None,
+    "1 to 40 letters, digits, '_', '.' or '-', and a ':' at the end",
+)
+SIGNALBOX_EXAMPLES = _env.flag("SIGNALBOX_EXAMPLES", True)
+SIGNALBOX_DEMO_PACE = _env.integer("SIGNALBOX_DEMO_PACE", 0, low=0, high=60_000)  # ms an example's handler takes
+
+# Beside the engine: SQL, cache, sessions.
+DATABASES = {"default": stores.database(_env.url("DATABASE_URL", "", stores.DATABASE_SCHEMES), SIGNALBOX_HOME)}
+CACHE_URL = stores.cache_url(_env.url("CACHE_URL", "", stores.CACHE_SCHEMES), REDIS_URL)
+CACHES = stores.caches(CACHE_URL, SIGNALBOX_PREFIX)
+SESSION_ENGINE = "dashboard.sessions"
+SESSION_COOKIE_AGE = 14 * 86400  # seconds
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "machines",
+    "dashboard",
+    *(["examples"] if SIGNALBOX_EXAMPLES else []),
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "dashboard.csp.ContentSecurityPolicy",
+    "dashboard.staticfiles.StaticFiles",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "dashboard.outage.Outage",
+    "dashboard.pages.errors.EngineErrors",
+]
+ROOT_URLCONF = "dashboard.urls"
+ASGI_APPLICATION = "dashboard.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "/accounts/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/accounts/login/"
+CSRF_FAILURE_VIEW = "dashboard.pages.errors.stale_form"
+
+LANGUAGE_CODE = "en"
+USE_TZ = True
+TIME_ZONE = _env.checked("TIME_ZONE", "UTC", lambda zone: zone in available_timezones(), "a name such as Europe/Paris")
+
+# Static files come straight from where they are written: no build, no collectstatic.
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+# No inline script or style, nothing from elsewhere. XFrameOptions, nosniff and referrer policy are Django's.
+CONTENT_SECURITY_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "font-src": "'self'",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS else None
+SECURE_HSTS_SECONDS = 86400 if BEHIND_TLS else 0
+
+LOG_LEVEL = _env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "examples")},
+}

@@ -1,0 +1,98 @@
+"""What templates need beyond Django's own: ages, figures, and JSON values as people read them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django import template
+from django.template import Context
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from dashboard.pages import times
+
+if TYPE_CHECKING:
+    from dashboard.pages.listing import Listing
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def ago(context: Context, ms: float | None) -> SafeString:
+    """``<time>3 min</time>`` with the exact time in its title; the script ticks it from ``data-at`` (ms)."""
+    return _time(ms, context, "ago")
+
+
+@register.simple_tag(takes_context=True)
+def until(context: Context, ms: float | None) -> SafeString:
+    """The same for a time to come: ``in 12 s``, and ``overdue 3 s`` once it is past."""
+    return _time(ms, context, "until")
+
+
+def _time(ms: float | None, context: Context, kind: str) -> SafeString:
+    if not ms:
+        return format_html("{}", "–")
+    now = context.get("now_ms") or time.time() * 1000
+    return format_html(
+        '<time class="tick" datetime="{}" title="{}" data-at="{}" data-kind="{}">{}</time>',
+        _iso(ms),
+        times.exact(ms),
+        int(ms),
+        kind,
+        _words((now - ms) / 1000, kind),
+    )
+
+
+def _iso(ms: float) -> str:
+    at = times.moment(ms)
+    return at.isoformat(timespec="milliseconds") if at else ""
+
+
+def _words(seconds: float, kind: str) -> str:
+    if kind == "ago":
+        return times.age(seconds)
+    return f"in {times.age(-seconds)}" if seconds <= 0 else f"overdue {times.age(seconds)}"
+
+
+@register.filter
+def figure(number: Any) -> str:
+    """12,345: the same grouping in every language, so that columns line up."""
+    return f"{number:,}" if isinstance(number, int) else str(number)
+
+
+@register.filter
+def value(anything: Any) -> str:
+    """A data value as its JSON text: a string keeps its quotes, so that "" and "3" cannot be mistaken."""
+    return json.dumps(anything, ensure_ascii=False, default=str)
+
+
+@register.filter
+def moment(ms: float) -> str:
+    return times.exact(ms)
+
+
+@register.filter
+def clock(ms: float) -> str:
+    """``02:22:03``: the time of day of a moment, in UTC."""
+    at = times.moment(ms)
+    return f"{at:%H:%M:%S}" if at else "–"
+
+
+@register.simple_tag
+def querystring_of(**terms: Any) -> str:
+    """``?state=Waiting``: a query string with its values quoted."""
+    return f"?{urlencode(terms)}"
+
+
+@register.filter
+def with_state(listing: Listing, state: str) -> str:
+    """The address of the same list for another state, from its first page."""
+    return listing.url(state=state, cursor=None)
+
+
+@register.filter
+def at_cursor(listing: Listing, cursor: str) -> str:
+    return listing.url(cursor=cursor)

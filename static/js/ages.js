@@ -1,0 +1,35 @@
+// Every age on the page ticks. Times are the server's: the page brings its clock along in <body data-now>.
+
+import { age, exact } from "./format.js";
+
+const offset = Number(document.body.dataset.now || Date.now()) - Date.now(); // ms the server's clock is ahead of ours
+
+function words(element, now) {
+  const seconds = (now - Number(element.dataset.at)) / 1000;
+  if (element.dataset.kind !== "until") return age(seconds);
+  return seconds <= 0 ? `in ${age(-seconds)}` : `overdue ${age(seconds)}`;
+}
+
+function tick() {
+  if (document.hidden) return;
+  const now = Date.now() + offset;
+  for (const element of document.querySelectorAll("time[data-at]")) {
+    const text = words(element, now);
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+/** A <time> that ticks by itself from now on. */
+export function timeSince(ms) {
+  const element = document.createElement("time");
+  element.className = "tick";
+  element.dataset.at = ms;
+  element.dataset.kind = "ago";
+  element.title = exact(ms);
+  element.dateTime = new Date(ms).toISOString();
+  element.textContent = words(element, Date.now() + offset);
+  return element;
+}
+
+setInterval(tick, 1000);
+document.addEventListener("visibilitychange", tick);

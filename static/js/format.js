@@ -1,0 +1,40 @@
+// Figures and ages in the same words as the server: dashboard/pages/times.py and painting.py.
+
+const MINUTE = 60;
+const HOUR = 3600;
+const DAY = 86400;
+
+/** Two units at most: "45 s", "3 min", "2 h 5 min", "3 d 4 h", "45 d". */
+export function age(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (whole < MINUTE) return `${whole} s`;
+  if (whole < HOUR) return `${Math.floor(whole / MINUTE)} min`;
+  if (whole < DAY) return two(Math.floor(whole / HOUR), "h", Math.floor((whole % HOUR) / MINUTE), "min");
+  if (whole < 10 * DAY) return two(Math.floor(whole / DAY), "d", Math.floor((whole % DAY) / HOUR), "h");
+  return `${Math.floor(whole / DAY)} d`;
+}
+
+function two(large, unit, small, part) {
+  return small ? `${large} ${unit} ${small} ${part}` : `${large} ${unit}`;
+}
+
+/** 12,345 in every language. */
+export function figure(number) {
+  return number.toLocaleString("en-US");
+}
+
+/** At most seven characters: "12,345", "345k", "1.2M". */
+export function short(number) {
+  for (const [least, unit, letter] of [[999_500_000, 1e9, "G"], [999_500, 1e6, "M"], [99_999.5, 1e3, "k"]]) {
+    if (number >= least) {
+      const scaled = number / unit;
+      return `${scaled < 10 ? scaled.toFixed(1) : figure(Math.round(scaled))}${letter}`;
+    }
+  }
+  return figure(number);
+}
+
+/** "2026-11-21 02:22:03 UTC", as the title of every age says. */
+export function exact(ms) {
+  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,67 @@
+// The same snapshots over HTTP, for a page that cannot have a socket.
+
+const EVERY = 3000; // ms
+const EVERY_HIDDEN = 30000; // ms
+
+export class Poller {
+  #timer = null;
+  #running = false;
+  #round = 0; // answers of a round that was stopped are thrown away
+
+  /** `host`: topics(), hidden(), frame(f), refused(topic, error), signedOut(), outcome("polling" | "stale" | "offline", ms). */
+  constructor(host, { api = "/api/v1/live/", fetch = (...args) => window.fetch(...args) } = {}) {
+    this.host = host;
+    this.api = api;
+    this.fetch = fetch;
+  }
+
+  get running() {
+    return this.#running;
+  }
+
+  start() {
+    if (this.#running) return;
+    this.#running = true;
+    this.#poll(++this.#round);
+  }
+
+  stop() {
+    this.#running = false;
+    this.#round += 1;
+    clearTimeout(this.#timer);
+  }
+
+  async #poll(round) {
+    let outcome = "polling";
+    for (const topic of this.host.topics()) {
+      const seen = await this.#ask(topic, round);
+      if (round !== this.#round) return;
+      if (seen !== "polling") outcome = seen;
+      if (seen === "offline") break;
+    }
+    const pause = this.host.hidden() ? EVERY_HIDDEN : EVERY;
+    this.host.outcome(outcome, pause);
+    this.#timer = setTimeout(() => this.#poll(round), pause);
+  }
+
+  async #ask(topic, round) {
+    let response;
+    let answer;
+    try {
+      response = await this.fetch(`${this.api}?topic=${encodeURIComponent(topic)}`, {
+        headers: { Accept: "application/json" },
+        credentials: "same-origin",
+        signal: AbortSignal.timeout(10000),
+      });
+      answer = await response.json();
+    } catch {
+      return "offline";
+    }
+    if (round !== this.#round) return "polling";
+    if (response.ok) this.host.frame(answer);
+    else if (response.status === 401) this.host.signedOut();
+    else if (response.status >= 500) return "stale";
+    else this.host.refused(topic, answer);
+    return "polling";
+  }
+}

@@ -1,0 +1,68 @@
+// How fresh the page is: "live", "stale", "offline" or "polling", and the age of its data in seconds.
+
+const TICK = 1000; // ms
+const MISSED = 3; // intervals without a word before data counts as stale
+const FLOOR = 6000; // ms; intervals may be shorter than a slow network's hiccups
+
+/** Listeners are called as `listener({state, age, reason})` whenever one of them changes; age is null before any data. */
+export class Status {
+  #listeners = new Set();
+  #now;
+  #state = "offline";
+  #reason = "";
+  #confirmedAt = null;
+  #every = 2000;
+  #told = "";
+  #timer;
+
+  constructor(now = () => performance.now()) {
+    this.#now = now;
+    this.#timer = setInterval(() => this.tell(), TICK);
+  }
+
+  on(listener) {
+    this.#listeners.add(listener);
+    listener(this.current());
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Everything on the page is true right now; the next word is due in `every` ms. */
+  confirmed(state, every = this.#every) {
+    this.#every = every;
+    this.#confirmedAt = this.#now();
+    this.set(state);
+  }
+
+  set(state, reason = "") {
+    this.#state = state;
+    this.#reason = reason;
+    this.tell();
+  }
+
+  /** How long silence is normal, ms. */
+  get patience() {
+    return Math.max(FLOOR, this.#every * MISSED);
+  }
+
+  current() {
+    const waited = this.#confirmedAt === null ? null : this.#now() - this.#confirmedAt;
+    const silent = (this.#state === "live" || this.#state === "polling") && waited !== null && waited > this.patience;
+    return {
+      state: silent ? "stale" : this.#state,
+      age: waited === null ? null : Math.floor(waited / 1000),
+      reason: silent ? "no news" : this.#reason,
+    };
+  }
+
+  tell() {
+    const current = this.current();
+    const told = JSON.stringify(current);
+    if (told === this.#told) return;
+    this.#told = told;
+    for (const listener of this.#listeners) listener(current);
+  }
+
+  close() {
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,132 @@
+// The values of the watched topics. Snapshots replace, deltas merge; a missing number is a gap.
+
+const HIDDEN_EVERY = 5000; // ms between two deliveries while nobody can see the page
+
+/** RFC 7396: null removes, objects merge, all else replaces. Neither argument is changed. */
+export function merge(value, patch) {
+  if (!isObject(patch)) return patch;
+  const result = isObject(value) ? { ...value } : {};
+  for (const [key, change] of Object.entries(patch)) {
+    if (change === null) delete result[key];
+    else result[key] = merge(result[key], change);
+  }
+  return result;
+}
+
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/** Listeners are called as `listener(value, meta)`; meta is {topic, kind, epoch, seq, at, changed}. */
+export class Store {
+  #topics = new Map();
+  #hidden = false;
+  #late = new Map(); // topic -> meta of the last delivery that waits for the page to be seen
+  #timer = null;
+
+  get topics() {
+    return [...this.#topics.keys()];
+  }
+
+  has(topic) {
+    return this.#topics.has(topic);
+  }
+
+  value(topic) {
+    return this.#topics.get(topic)?.value ?? null;
+  }
+
+  /** Adds a listener; true when it is the topic's first. A value that is there already is delivered at once. */
+  add(topic, listener) {
+    const entry = this.#topics.get(topic) ?? { value: null, meta: null, listeners: new Set(), resyncing: false };
+    const first = entry.listeners.size === 0;
+    entry.listeners.add(listener);
+    this.#topics.set(topic, entry);
+    if (entry.meta) listener(entry.value, { ...entry.meta, kind: "snapshot", changed: entry.value });
+    return first;
+  }
+
+  /** Removes a listener; true when nobody listens to the topic any more. */
+  remove(topic, listener) {
+    const entry = this.#topics.get(topic);
+    if (!entry?.listeners.delete(listener) || entry.listeners.size > 0) return false;
+    this.drop(topic);
+    return true;
+  }
+
+  drop(topic) {
+    this.#topics.delete(topic);
+    this.#late.delete(topic);
+  }
+
+  snapshot(frame) {
+    const entry = this.#topics.get(frame.topic);
+    if (!entry) return;
+    entry.resyncing = false;
+    this.#take(entry, frame, frame.data);
+  }
+
+  /** Answers true when a resync must be asked for: the delta does not follow what is here. */
+  delta(frame) {
+    const entry = this.#topics.get(frame.topic);
+    if (!entry) return false;
+    const { meta } = entry;
+    if (!meta || meta.epoch !== frame.epoch || frame.seq !== meta.seq + 1) return this.#gap(entry);
+    if (!entry.resyncing) this.#take(entry, frame, merge(entry.value, frame.data));
+    return false;
+  }
+
+  #gap(entry) {
+    const ask = !entry.resyncing;
+    entry.resyncing = true;
+    return ask;
+  }
+
+  /** A new connection: snapshots are on their way for all. */
+  restart() {
+    for (const entry of this.#topics.values()) entry.resyncing = true;
+  }
+
+  #take(entry, frame, value) {
+    const { type: kind, topic, epoch, seq, at } = frame;
+    entry.value = value;
+    entry.meta = { topic, epoch, seq, at };
+    this.#deliver(entry, { ...entry.meta, kind, changed: frame.data });
+  }
+
+  #deliver(entry, meta) {
+    if (this.#hidden) {
+      this.#late.set(meta.topic, meta);
+      this.#timer ??= setTimeout(() => this.#flush(), HIDDEN_EVERY);
+      return;
+    }
+    for (const listener of [...entry.listeners]) call(listener, entry.value, meta);
+  }
+
+  /** Nobody looks at a hidden tab: it takes everything in and paints only now and then. */
+  hide(hidden) {
+    this.#hidden = hidden;
+    if (!hidden) this.#flush();
+  }
+
+  #flush() {
+    clearTimeout(this.#timer);
+    this.#timer = null;
+    const late = [...this.#late];
+    this.#late.clear();
+    for (const [topic, meta] of late) {
+      const entry = this.#topics.get(topic);
+      const whole = { ...meta, kind: "snapshot", changed: entry?.value };
+      for (const listener of [...(entry?.listeners ?? [])]) call(listener, entry.value, whole);
+    }
+  }
+}
+
+// One listener that fails must not keep the others from their value.
+function call(listener, value, meta) {
+  try {
+    listener(value, meta);
+  } catch (error) {
+    reportError(error);
+  }
+}

@@ -1,0 +1,49 @@
+import { live } from "./lamp.js";
+import { figure } from "./format.js";
+import { put, putCount, putDepths } from "./paint.js";
+import { refresh, throttled } from "./regions.js";
+
+const REGIONS = ["alarms", "tracks", "depths", "workers"];
+const again = throttled(() => refresh(REGIONS), 2000);
+let known = "";
+
+live().subscribe("overview", ({ machines, workers }) => {
+  const queues = {};
+  let total = 0;
+  for (const [name, machine] of Object.entries(machines)) {
+    total += machine.total;
+    paintMachine(name, machine);
+    for (const [queue, held] of Object.entries(machine.queues ?? {})) queues[`${name}/${queue}`] = held;
+  }
+  putDepths(queues);
+  const sums = { total, workers, ready: sum(queues, "ready"), dead: sum(queues, "dead") };
+  for (const element of document.querySelectorAll("[data-sum]")) {
+    put(element, figure(sums[element.dataset.sum]));
+    if (element.dataset.sum === "dead") element.classList.toggle("bad", sums.dead > 0);
+  }
+  renew(machines, queues, workers);
+});
+
+function paintMachine(name, { counts, total }) {
+  const panel = [...document.querySelectorAll("section[data-machine]")].find((found) => found.dataset.machine === name);
+  if (!panel) return;
+  put(panel.querySelector("[data-total]"), figure(total));
+  for (const block of panel.querySelectorAll("[data-state]")) {
+    putCount(block.querySelector("[data-count]"), counts[block.dataset.state] ?? 0);
+  }
+}
+
+function sum(queues, place) {
+  return Object.values(queues).reduce((all, held) => all + (held[place] ?? 0), 0);
+}
+
+// What figures alone cannot show (a new machine, a queue with dead jobs, a worker gone) is rendered anew.
+function renew(machines, queues, workers) {
+  const shape = JSON.stringify([
+    Object.entries(machines).map(([name, machine]) => [name, machine.version, machine.total === 0]).sort(),
+    Object.entries(queues).map(([name, held]) => [name, held.dead, held.ready > 0]).sort(),
+    workers,
+  ]);
+  if (known && known !== shape) again();
+  known = shape;
+}

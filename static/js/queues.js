@@ -1,0 +1,24 @@
+import { live } from "./lamp.js";
+import { putDepths } from "./paint.js";
+import { refresh, throttled } from "./regions.js";
+
+const { queuePage } = document.body.dataset;
+const again = throttled(() => refresh(["jobs"]), 1000);
+let known = "";
+
+if (queuePage) {
+  live().subscribe(`queue:${queuePage}`, (value) => {
+    if (value.gone) return;
+    putDepths({ [queuePage]: value });
+    const now = JSON.stringify(value);
+    if (known && known !== now) again();
+    known = now;
+  });
+} else {
+  live().subscribe("queues", ({ queues }) => {
+    putDepths(queues);
+    const now = Object.keys(queues).sort().join();
+    if (known && known !== now) location.reload(); // a machine with queues of its own was published
+    known = now;
+  });
+}
