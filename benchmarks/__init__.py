@@ -1,0 +1,1 @@
+"""How fast the engine is, measured against peers in the same run: ``python -m benchmarks``."""

@@ -1,0 +1,121 @@
+"""``python -m benchmarks``: all parts in one run, on a server of its own or on ``--url``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.clients import Client
+from benchmarks.driver import Driver
+from benchmarks.hot import Hot
+from benchmarks.pages import Pages
+from benchmarks.report import Aim, Section
+from benchmarks.stage import Stage
+from benchmarks.throughput import Throughput
+from machines.server import Server
+
+PARTS = ("throughput", "client", "hot", "pages")
+
+
+def main() -> None:
+    given = _arguments()
+    started = time.monotonic()
+    with _server(given.url) as url, contextlib.ExitStack() as stack:
+        stage = Stage(url)
+        stage.set_up()
+        run = Run(stage, stack, given.rounds, given.seconds)
+        sections = [section for part in given.parts for section in _shown(getattr(run, part)())]
+        aims, server = _aims(sections), _server_name(stage)
+        stack.close()
+        stage.clear()
+    took = time.monotonic() - started
+    print("\n" + "\n".join(map(str, aims)))
+    print(f"\n{server}, {took:.0f} seconds")
+    if set(given.parts) == set(PARTS) and not given.dry:
+        report.write(sections, aims, server, took)
+        print(f"written to {report.RESULTS.name}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--url", help="a server to use instead of one of its own; only keys below bench: are touched")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement")
+    parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def _server(url: str | None) -> Iterator[str]:
+    if url:
+        yield url
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="signalbox-bench-") as folder,
+        Server(Path(folder), persistent=False) as own,
+    ):
+        yield own.url
+
+
+def _shown(sections: list[Section]) -> list[Section]:
+    print(report.text(sections), flush=True)
+    return sections
+
+
+class Run:
+    """The parts share one load driver; it is started when the first of them needs it."""
+
+    def __init__(self, stage: Stage, stack: contextlib.ExitStack, rounds: int, seconds: float) -> None:
+        self._stage = stage
+        self._stack = stack
+        self._rounds = rounds
+        self._seconds = seconds
+
+    @functools.cached_property
+    def _driver(self) -> Driver:
+        return self._stack.enter_context(self._stage.driver())
+
+    def throughput(self) -> list[Section]:
+        return Throughput(self._stage, self._driver).sections(self._rounds, self._seconds)
+
+    def client(self) -> list[Section]:
+        return Client(self._stage, self._seconds).sections(self._rounds)
+
+    def hot(self) -> list[Section]:
+        return [Hot(self._stage, self._seconds).section(self._rounds)]
+
+    def pages(self) -> list[Section]:
+        return [Pages(self._stage, self._driver, self._seconds * 2).section(self._rounds)]
+
+
+def _aims(sections: list[Section]) -> list[Aim]:
+    aims = []
+    for section in sections:
+        for row in section.rows:
+            for peer, least in AIMS.get((section.title, row.title), {}).items():
+                aims.append(Aim(f"{row.title} against {peer}, {section.title}", least, row.ratios[peer]))
+    return aims
+
+
+AIMS = {
+    ("50 connections, pipelines of 16", "fire"): {"hand-written": 0.75},
+    ("8 processes on one instance", "fire"): {"WATCH": 8.0},
+    ("A hundred live pages open", "fire, pages open"): {"none open": 0.95},
+}
+
+
+def _server_name(stage: Stage) -> str:
+    info = stage.engine.client.info("server")
+    valkey = info.get("valkey_version")
+    return f"Valkey {valkey}" if valkey else f"Redis {info['redis_version']}"
+
+
+if __name__ == "__main__":
+    main()

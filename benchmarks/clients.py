@@ -1,0 +1,106 @@
+"""Part two: what one synchronous Python client gets out of it, call by call and in pipelines of 100."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+
+from benchmarks import watch
+from benchmarks.report import Row, Section
+from benchmarks.rounds import interleave
+from benchmarks.stage import PREFIX, Stage
+from benchmarks.workloads import PHASES, TOKEN, peer_root
+from machines.engine import Fire, Instance
+
+PIPELINE = 100
+PAYLOAD = {"token": TOKEN}
+SINGLE = [f"ATV-single-{number:03}:NBCSports" for number in range(PIPELINE)]
+MANY = [f"ATV-many-{number:03}:NBCSports" for number in range(PIPELINE)]
+TURNS = [(id, now) for now in PHASES for id in SINGLE]  # each instance goes once round the cycle
+
+
+class Client:
+    """Every contender has accounts of its own and keeps its place in the cycle between rounds."""
+
+    def __init__(self, stage: Stage, seconds: float) -> None:
+        self._stage = stage
+        self._engine = stage.engine
+        self._redis = stage.engine.client
+        self._seconds = seconds
+        self._root = peer_root(PREFIX)
+
+    def sections(self, rounds: int) -> list[Section]:
+        return [self._single(rounds), self._pipelined(rounds)]
+
+    def _single(self, rounds: int) -> Section:
+        self._stage.enrol(SINGLE)
+        for id in SINGLE:
+            watch.enrol(self._redis, f"{PREFIX}watch:{id}")
+        found = interleave(
+            rounds,
+            {
+                "watch": self._timed(itertools.cycle(TURNS), self._watch),
+                "hand": self._timed(itertools.cycle(TURNS), self._hand),
+                "fire": self._timed(itertools.cycle(TURNS), self._fire),
+            },
+        )
+        watched, hand, fire = found["watch"], found["hand"], found["fire"]
+        return Section(
+            "One client, one call at a time (redis-py)",
+            [
+                Row("WATCH, MULTI, EXEC in Python", watched.rate),
+                Row("hand-written Lua transition", hand.rate, {"WATCH": hand.against(watched)}),
+                Row("fire", fire.rate, {"WATCH": fire.against(watched), "hand-written": fire.against(hand)}),
+            ],
+        )
+
+    def _pipelined(self, rounds: int) -> Section:
+        self._stage.enrol(MANY)
+        hand_turns, fire_turns = itertools.cycle(PHASES), itertools.cycle(PHASES)
+        found = interleave(
+            rounds,
+            {
+                "hand": self._timed(hand_turns, self._hand_many, PIPELINE),
+                "fire": self._timed(fire_turns, self._fire_many, PIPELINE),
+            },
+        )
+        hand, fire = found["hand"], found["fire"]
+        return Section(
+            f"One client, pipelines of {PIPELINE}",
+            [
+                Row("hand-written Lua transition, pipeline", hand.rate),
+                Row("fire_many", fire.rate, {"hand-written": fire.against(hand)}),
+            ],
+        )
+
+    def _timed(self, turns: itertools.cycle, call: Callable, each: int = 1) -> Callable[[], float]:
+        def run() -> float:
+            done, started = 0, time.perf_counter()
+            deadline = started + self._seconds
+            while time.perf_counter() < deadline:
+                call(next(turns))
+                done += each
+            return done / (time.perf_counter() - started)
+
+        return run
+
+    def _watch(self, turn: tuple[str, int]) -> None:
+        watch.entitle(self._redis, f"{PREFIX}watch:{turn[0]}", TOKEN, turn[1] // 1000)
+
+    def _hand(self, turn: tuple[str, int]) -> None:
+        self._redis.execute_command("FCALL", "bench_entitle", 1, self._root, turn[0], TOKEN, turn[1])
+
+    def _fire(self, turn: tuple[str, int]) -> None:
+        self._engine.fire("activation", turn[0], "entitle", PAYLOAD, now=turn[1])
+
+    def _hand_many(self, now: int) -> None:
+        pipeline = self._redis.pipeline(transaction=False)
+        for id in MANY:
+            pipeline.execute_command("FCALL", "bench_entitle", 1, self._root, id, TOKEN, now)
+        pipeline.execute()
+
+    def _fire_many(self, now: int) -> None:
+        results = self._engine.fire_many([Fire("activation", id, "entitle", PAYLOAD, now=now) for id in MANY])
+        if not all(isinstance(result, Instance) for result in results):
+            raise RuntimeError(f"a call was not accepted: {results[0]}")

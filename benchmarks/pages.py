@@ -1,0 +1,81 @@
+"""Part four: the engine at its limit while a hundred pages watch it live, against none.
+
+The site is the real one, under uvicorn, in a process of its own; the pages are websocket clients in
+another, each subscribed to the machine that is being fired at. All of them share this machine's cores
+with the server, which real browsers would not: the ratio is on the strict side.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection as Pipe
+from statistics import median
+
+from benchmarks import watchers
+from benchmarks.driver import Driver
+from benchmarks.report import Row, Section
+from benchmarks.rounds import interleave
+from benchmarks.site import Site
+from benchmarks.stage import Stage
+
+PAGES = 100
+DEPTH = 16
+WARM_UP = 0.5  # seconds of firing before the clock starts: hub and server settle
+
+
+class Pages:
+    def __init__(self, stage: Stage, driver: Driver, seconds: float) -> None:
+        self._stage = stage
+        self._driver = driver
+        self._seconds = seconds
+        self._updates: list[float] = []
+
+    def section(self, rounds: int) -> Section:
+        with Site(self._stage.url) as site:
+            pipe = _start(site)
+            found = interleave(rounds, {"none": self._fire, "open": self._with_pages(pipe)})
+            pipe.send(None)
+        open_, none = found["open"], found["none"]
+        return Section(
+            "A hundred live pages open",
+            [
+                Row("fire, no page open", none.rate),
+                Row("fire, pages open", open_.rate, {"none open": open_.against(none)}, self._note()),
+            ],
+        )
+
+    def _fire(self) -> float:
+        self._driver.run("fire", DEPTH, WARM_UP)
+        return self._driver.run("fire", DEPTH, self._seconds).rate
+
+    def _with_pages(self, pipe: Pipe) -> Callable[[], float]:
+        def run() -> float:
+            _ask(pipe, "open")
+            started = time.perf_counter()
+            rate = self._fire()
+            took = time.perf_counter() - started
+            self._updates.append(_ask(pipe, "close") / PAGES / took)
+            return rate
+
+        return run
+
+    def _note(self) -> str:
+        return f"each page was shown {median(self._updates):.0f} updates a second"
+
+
+def _start(site: Site) -> Pipe:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    context.Process(target=watchers.serve, args=(theirs, site.address, site.cookie, PAGES), daemon=True).start()
+    theirs.close()
+    return ours
+
+
+def _ask(pipe: Pipe, order: str) -> int:
+    pipe.send(order)
+    answer = pipe.recv()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

@@ -1,0 +1,90 @@
+"""The figures as text: on the terminal, and in RESULTS.md with machine and date."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+
+
+@dataclass(slots=True)
+class Row:
+    """One contender: operations a second, and its ratio to each peer by name."""
+
+    title: str
+    rate: float
+    ratios: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def compared(self) -> str:
+        return ", ".join(f"{ratio:.2f} x {peer}" for peer, ratio in self.ratios.items())
+
+
+@dataclass(slots=True)
+class Section:
+    title: str
+    rows: list[Row]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A ratio that should be reached."""
+
+    what: str
+    least: float
+    reached: float
+
+    def __str__(self) -> str:
+        verdict = "reached" if self.reached >= self.least else "MISSED"
+        return f"{self.what}: {self.reached:.2f}, aim {self.least:g}: {verdict}"
+
+
+def text(sections: Sequence[Section]) -> str:
+    lines = []
+    for section in sections:
+        lines += ["", section.title]
+        for row in section.rows:
+            lines.append(f"  {row.title:<44} {row.rate:>11,.0f} /s   {row.compared:<36} {row.note}".rstrip())
+        if section.note:
+            lines.append(f"  ({section.note})")
+    return "\n".join(lines)
+
+
+def write(sections: Sequence[Section], aims: Sequence[Aim], server: str, took: float) -> None:
+    """Replaces RESULTS.md: the last figures only, the history is in version control."""
+    lines = [
+        "# Last figures",
+        "",
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, one run of {took:.0f} seconds by `make bench`.",
+        f"Machine: {_machine()}, {server}.",
+        "Medians of interleaved rounds. Trust the ratios; the absolute numbers are this machine's.",
+    ]
+    for section in sections:
+        lines += ["", f"## {section.title}", "", "| | a second | ratio | |", "|---|---:|---|---|"]
+        lines += [f"| {row.title} | {row.rate:,.0f} | {row.compared} | {row.note} |" for row in section.rows]
+        if section.note:
+            lines += ["", section.note]
+    lines += ["", "## Aims", "", *[f"- {aim}" for aim in aims], ""]
+    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _machine() -> str:
+    system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores of {_processor()}, {system}"
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

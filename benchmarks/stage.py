@@ -1,0 +1,76 @@
+"""What every part measures on: one server, the activation machine, and the same accounts for all contenders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import workloads
+from benchmarks.driver import Driver
+from machines.engine import Engine
+
+HERE = Path(__file__).parent
+DEFINITION = HERE.parent / "examples" / "activation.json"
+PREFIX = "bench:"
+BATCH = 500  # calls in one pipeline while setting up
+
+
+class Stage:
+    """The server's address, an engine on it, and accounts in the state Waiting."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = Engine.from_url(url, prefix=PREFIX)
+
+    def set_up(self) -> None:
+        """Starts from nothing below the prefix."""
+        self.clear()
+        self.engine.load_library()
+        self.engine.client.function_load((HERE / "handwritten.lua").read_text(encoding="utf-8"), replace=True)
+        self.engine.publish(json.loads(DEFINITION.read_text(encoding="utf-8")))
+
+    def clear(self) -> None:
+        keys = list(self.engine.client.scan_iter(match=f"{PREFIX.rstrip(':')}[-:]*", count=1000))
+        for at in range(0, len(keys), BATCH):
+            self.engine.client.unlink(*keys[at : at + BATCH])
+
+    def enrol(self, ids: list[str]) -> None:
+        """Accounts that wait for the code to be entered, for the engine and for the hand-written peer alike."""
+        for id in ids:
+            self.engine.create("activation", id, now=workloads.START)
+        payload = {"token": workloads.TOKEN}
+        self.engine.fire_many(("activation", id, "activate", payload) for id in ids)
+        self._copy(ids)
+
+    def _copy(self, ids: list[str]) -> None:
+        ours, root = self.engine.keys.partition("activation"), workloads.peer_root(PREFIX)
+        pipeline = self.engine.client.pipeline(transaction=False)
+        for id in ids:
+            pipeline.copy(ours.instance(id), f"{root}:i:{id}", replace=True)
+            pipeline.zadd(f"{root}:in:Waiting", {id: workloads.START})
+        pipeline.execute()
+
+    @contextlib.contextmanager
+    def driver(self) -> Iterator[Driver]:
+        """A load driver with its accounts enrolled and every workload prepared at every depth."""
+        for depth in workloads.DEPTHS:
+            self.enrol([id for number in range(workloads.CONNECTIONS) for id in workloads.ids(depth, number)])
+        driver = Driver(self.url, PREFIX)
+        try:
+            for depth in workloads.DEPTHS:
+                for workload in workloads.COMMANDS:
+                    driver.prepare(workload, depth)
+            yield driver
+        finally:
+            driver.stop()
+
+    def moved(self) -> int:
+        """How many transitions of the activation machine were ever taken."""
+        return sum(self.engine.live("activation").flow.values())
+
+    def cpu(self) -> float:
+        """Seconds of CPU the server has used."""
+        used = self.engine.client.info("cpu")
+        return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])

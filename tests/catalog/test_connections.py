@@ -1,0 +1,36 @@
+"""machines.connections.get_engine: one engine for a process, another one for other settings."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from machines.connections import get_engine
+from machines.engine import Engine, EngineUnavailable
+
+
+def test_it_is_the_same_engine_for_every_thread(settings) -> None:
+    settings.SIGNALBOX_PREFIX = "one:"
+    with ThreadPoolExecutor(8) as pool:
+        engines = list(pool.map(lambda _: get_engine(), range(32)))
+    assert len({id(engine) for engine in engines}) == 1
+
+
+def test_other_settings_give_another_engine(settings) -> None:
+    settings.SIGNALBOX_PREFIX = "one:"
+    first = get_engine()
+    settings.SIGNALBOX_PREFIX = "two:"
+    assert get_engine() is not first
+    assert get_engine().keys.prefix == "two:"
+
+
+def test_it_can_be_had_while_redis_is_down() -> None:
+    engine = get_engine()
+    with pytest.raises(EngineUnavailable):
+        engine.ping()
+
+
+def test_it_works_on_the_keys_the_settings_name(engine: Engine, prefix: str) -> None:
+    get_engine().ping()
+    assert get_engine().keys.prefix == prefix

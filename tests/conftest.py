@@ -1,0 +1,158 @@
+"""What every test may ask for: a real server, a key prefix of its own, an engine on both.
+
+``redis_url``   the server of this run: Valkey from its wheel, or what the environment names:
+                REDIS_URL_TEST=redis://...          a server that runs already
+                SIGNALBOX_TEST_SERVER=redis          Debian's redis-server, or any other program
+``prefix``      keys of this test only; Django's settings point at them, they are removed afterwards
+``engine``      an Engine on that prefix; ``machines.connections.get_engine()`` gives one on the same keys
+
+A test that uses a fixture of Redis, the browser or PostgreSQL gets that marker; all others are ``pure``.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from django.conf import settings as django_settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from dashboard import stores
+from machines.server import Server
+
+NOWHERE = "unix:///nonexistent/signalbox-test.sock"
+IN_CI = bool(os.environ.get("CI"))
+PROGRAMS = {"": None, "valkey": None, "redis": "redis-server"}
+# Django's own fixtures log in, and sessions live in Redis.
+NEED_PREFIX = {"client", "admin_client", "async_client", "engine"}
+MARKERS = {
+    "browser": {"browser", "page"},
+    "postgres": {"postgres_url"},
+    "redis": {"redis_url", "other_redis_url", "prefix", "site"} | NEED_PREFIX,
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A test that forgets to ask for a prefix must not reach the server of whoever runs it."""
+    django_settings.REDIS_URL = NOWHERE
+    django_settings.CACHES = stores.caches(NOWHERE, "test:")
+    django_settings.SIGNALBOX_HOME = Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there"
+    django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    database = django_settings.DATABASES["default"]
+    if url := os.environ.get("DATABASE_URL_TEST"):
+        database |= stores.database(url, Path())
+    else:  # a file: the site fixture serves from other threads, which a database in memory does not take well
+        folder = tempfile.TemporaryDirectory(prefix="signalbox-test-")
+        config.add_cleanup(folder.cleanup)
+        database.setdefault("TEST", {})["NAME"] = str(Path(folder.name) / "test.sqlite3")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        wanted = set(getattr(item, "fixturenames", ()))
+        found = [marker for marker, names in MARKERS.items() if wanted & names]
+        written = [marker for marker in ("pure", *MARKERS) if item.get_closest_marker(marker)]
+        for marker in found or ([] if written else ["pure"]):
+            item.add_marker(marker)
+
+
+def missing(what: str, hint: str) -> None:
+    """A laptop skips what it does not have; CI must have it."""
+    if IN_CI:
+        pytest.fail(f"{what} is missing here, and CI must have it: {hint}")
+    pytest.skip(f"{what} is missing here; {hint}")
+
+
+def program(name: str) -> str | None:
+    """The server program called ``name`` in SIGNALBOX_TEST_SERVER, or None for the wheel's Valkey."""
+    named = PROGRAMS.get(name, name)
+    if named is not None and shutil.which(named) is None:
+        missing(f"the program {named}", "install it (Debian: redis-server)")
+    return named
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The server of this run."""
+    if given := os.environ.get("REDIS_URL_TEST"):
+        yield given
+        return
+    named = program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
+    with Server(tmp_path_factory.mktemp("server"), program=named) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def other_redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Debian's Redis 7.0, beside the server of this run: for what the two are known to do differently."""
+    with Server(tmp_path_factory.mktemp("redis"), program=program("redis")) as server:
+        yield server.url
+
+
+@pytest.fixture
+def prefix(redis_url: str, settings) -> Iterator[str]:
+    """A key prefix of this test's own, with the site, its cache and its sessions pointed at it."""
+    prefix = f"t{secrets.token_hex(4)}:"
+    settings.REDIS_URL = redis_url
+    settings.SIGNALBOX_PREFIX = prefix
+    settings.CACHES = stores.caches(redis_url, prefix)
+    yield prefix
+    with redis.Redis.from_url(redis_url, retry=Retry(NoBackoff(), 0)) as client:
+        for pattern in (prefix, stores.web_prefix(prefix)):
+            remove(client, pattern)
+
+
+def remove(client: redis.Redis, prefix: str) -> None:
+    """Every key that starts with ``prefix``, and no other."""
+    for key in client.scan_iter(match=f"{prefix}*", count=1000):
+        client.unlink(key)
+
+
+@pytest.fixture
+def engine(redis_url: str, prefix: str) -> Iterator:
+    """An engine on this test's prefix."""
+    from machines.engine import Engine
+
+    engine = Engine.from_url(redis_url, prefix=prefix)
+    yield engine
+    engine.client.close()
+
+
+@pytest.fixture
+def site(prefix: str, transactional_db: None) -> Iterator[str]:
+    """The whole site, websockets included, under uvicorn in a thread of this process. Gives its URL, without a slash."""
+    from dashboard.serving import port
+    from dashboard.serving import site as serving
+
+    with port.listen("127.0.0.1", 0) as listener:
+        server = serving.server()
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="site")
+        thread.start()
+        yield port.address(listener).rstrip("/")
+        server.should_exit = True
+        thread.join(timeout=20)
+        assert not thread.is_alive(), "the site does not stop"
+
+
+@pytest.fixture(autouse=True)
+def _sessions_have_a_place(request: pytest.FixtureRequest) -> None:
+    """Django's client fixtures come with a prefix, whether the test asks for one or not."""
+    if NEED_PREFIX & set(request.fixturenames):
+        request.getfixturevalue("prefix")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> str:
+    """A PostgreSQL in which databases may be made and dropped."""
+    url = os.environ.get("POSTGRES_URL_TEST", "")
+    if not url:
+        missing("POSTGRES_URL_TEST", "set it to postgres://user:password@host/postgres")
+    return url

@@ -1,0 +1,108 @@
+"""Laying out: fast for what people write, bounded for what they do not."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from machines import diagrams
+from machines.diagrams import drawing, layout
+from machines.diagrams.geometry import Box, Layout
+from machines.diagrams.grid import grid
+from machines.diagrams.host import LayoutFailed, graphviz_host
+from machines.engine.definitions import Outline, outline
+
+from .samples import chain, example, one_state, parsed, ring
+
+SMALL = "digraph { a -> b }"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _graphviz_is_compiled() -> None:
+    graphviz_host()
+
+
+def overlapping(boxes: dict[str, Box]) -> list[tuple[str, str]]:
+    def apart(a: Box, b: Box) -> bool:
+        return a.right <= b.left or b.right <= a.left or a.bottom <= b.top or b.bottom <= a.top
+
+    names = sorted(boxes)
+    return [(x, y) for x in names for y in names if x < y and not apart(boxes[x], boxes[y])]
+
+
+def complete(places: Layout, made: Outline) -> bool:
+    index = diagrams.index(made)
+    nodes = {*index["states"].values(), *index["queues"].values(), "start"}
+    edges = {*index["transitions"].values(), "edge-start"}
+    return nodes == places.boxes.keys() and edges <= places.curves.keys()
+
+
+@pytest.mark.parametrize("made", [chain(100), ring([f"s{n}" for n in range(100)], extra=1)], ids=["ring", "crossed"])
+def test_a_hundred_states_take_less_than_a_second(made: Outline) -> None:
+    start = time.process_time()
+    svg = diagrams.draw(made).svg
+    assert time.process_time() - start < 1
+    assert len([id for id in parsed(svg) if id.startswith("state-")]) == 100
+
+
+def test_the_largest_definition_is_drawn_within_seconds() -> None:
+    made = ring([f"s{n}" for n in range(500)], extra=4)
+    start = time.process_time()
+    svg = diagrams.draw(made).svg
+    assert time.process_time() - start < 12
+    assert svg.count(' class="edge transition') == 2500
+
+
+@pytest.mark.parametrize("name", ["activation", "new_device"])
+def test_no_state_or_queue_covers_another(name: str) -> None:
+    made = outline(example(name))
+    places = layout.lay_out(made)
+    assert complete(places, made)
+    assert overlapping(places.boxes) == []
+
+
+def test_the_same_machine_is_drawn_the_same_way_every_time() -> None:
+    made = outline(example("new_device"))
+    assert diagrams.draw(made) == diagrams.draw(made)
+
+
+def test_a_guest_that_does_too_much_is_stopped_and_the_next_one_works() -> None:
+    with pytest.raises(LayoutFailed, match="fuel"):
+        graphviz_host().lay_out(diagrams.dot(chain(50)), "json0", 10**6)
+    assert b"objects" in graphviz_host().lay_out(SMALL, "json0", 10**9)
+
+
+def test_source_that_cannot_be_read_is_a_failure_and_the_next_one_works() -> None:
+    with pytest.raises(LayoutFailed):
+        graphviz_host().lay_out("digraph {", "json0", 10**9)
+    assert b"objects" in graphviz_host().lay_out(SMALL, "json0", 10**9)
+
+
+def test_threads_may_draw_at_the_same_time() -> None:
+    made = outline(example("activation"))
+    with ThreadPoolExecutor(6) as pool:
+        drawn = list(pool.map(lambda _: diagrams.draw(made).svg, range(30)))
+    assert len(set(drawn)) == 1
+
+
+def test_a_long_chain_does_not_run_out_of_stack() -> None:
+    assert complete(layout.lay_out(chain(500)), chain(500))
+
+
+@pytest.mark.parametrize("made", [outline(example("new_device")), outline(example("activation"))])
+def test_the_grid_places_everything_without_graphviz(made: Outline) -> None:
+    places = grid(made)
+    assert complete(places, made)
+    assert overlapping({name: box for name, box in places.boxes.items() if name != "start"}) == []
+
+
+def test_more_transitions_than_graphviz_can_take_go_to_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "TOO_MANY", 1)
+    made = outline(example("activation"))
+    assert drawing.lay_out(made) == grid(made)
+
+
+def test_a_state_without_a_way_in_or_out_is_drawn() -> None:
+    assert {"state-1", "state-2", "state-3"} <= parsed(diagrams.draw(one_state()).svg).keys()

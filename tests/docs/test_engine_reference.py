@@ -1,0 +1,31 @@
+"""docs/engine-reference.md is made from the source and must be what the source says now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from machines.engine import library, reference
+
+pytestmark = pytest.mark.pure
+PAGE = Path(__file__).parents[2] / "docs" / "engine-reference.md"
+
+
+def test_the_page_is_what_the_source_says():
+    assert PAGE.read_text(encoding="utf-8") == reference.render(), (
+        "run: python -m machines.engine.reference docs/engine-reference.md"
+    )
+
+
+def test_every_function_has_a_complete_header():
+    for header in reference.headers():
+        missing = {"KEYS", "ARGV", "Returns", "Notifies", "Cost"} - set(header.fields)
+        assert header.purpose, header.name
+        assert not missing, f"{header.name} does not say: {', '.join(sorted(missing))}"
+
+
+def test_every_function_file_is_registered_in_the_library():
+    text = library.text()
+    for header in reference.headers():
+        assert f"function_name = '{header.name}'" in text

@@ -1,0 +1,51 @@
+"""What the pages tell a reader to type works as they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from machines.engine import errors
+from machines.engine.definitions import check
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+
+
+def block(page: str, language: str, beginning: str) -> str:
+    """The fenced block of a page that contains ``beginning``."""
+    for found in re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
+        if beginning in found:
+            return found
+    raise AssertionError(f"{page} has no {language} block with {beginning!r}")
+
+
+@pytest.mark.redis
+def test_the_readme_example_ends_in_the_refusal_it_promises(engine):
+    code = block("README.md", "python", "engine.publish")
+    body = re.sub(r"^engine = .*$", "", code, flags=re.MULTILINE)
+    with pytest.raises(errors.Refused, match=re.escape("knocks >= 2 is false: knocks = 0")):
+        exec(compile(body, "README.md", "exec"), {"engine": engine})
+
+
+@pytest.mark.redis
+def test_the_tutorial_machine_publishes_and_moves_as_told(engine):
+    definition = json.loads(block("docs/tutorial.md", "json", '"id": "parcel"'))
+    assert [f for f in check(definition) if f.is_error] == []
+    engine.publish(definition)
+    code = re.sub(r"^engine = .*$", "", block("docs/tutorial.md", "python", "P-1"), flags=re.MULTILINE)
+    printed: list[str] = []
+    exec(compile(code, "tutorial.md", "exec"), {"engine": engine, "print": lambda *a: printed.append(str(a[0]))})
+    assert printed[0] == "event 'send' is refused in state Moving: no transition listens for it there"
+    assert "Delivered" in printed[1]
+    assert printed[2] == "['send', '(create)']"
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

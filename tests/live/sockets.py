@@ -1,0 +1,117 @@
+"""A browser's end of a socket, signed in or not, on the site's real ASGI stack."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from dashboard.access import RIGHTS
+from tests.live.builders import Screen
+
+PATIENCE = 10.0
+
+
+def make_user(name: str, *rights: str) -> User:
+    user = User.objects.create_user(name, password="x")
+    codenames = [RIGHTS[right].partition(".")[2] for right in rights]
+    user.user_permissions.set(Permission.objects.filter(content_type__app_label="machines", codename__in=codenames))
+    return user
+
+
+def sign_in(user: User) -> str:
+    """The cookie of a fresh session."""
+    client = Client()
+    client.force_login(user)
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
+async def visitor(name: str, *rights: str) -> tuple[User, str]:
+    """A user with these rights, and the session cookie."""
+    user = await database_sync_to_async(make_user)(name, *rights)
+    return user, await database_sync_to_async(sign_in)(user)
+
+
+class Socket(ApplicationCommunicator):
+    """Shows what it gets on a `Screen`; remembers the close code. Channels' own communicator comes with Daphne only.
+
+    ``room``: frames it takes without anybody looking at them; 0 is any number. A real connection has buffers, too.
+    """
+
+    def __init__(self, cookie: str = "", *, origin: str = "http://testserver", room: int = 0) -> None:
+        from dashboard.asgi import application
+
+        headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
+        if cookie:
+            headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()))
+        scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
+        super().__init__(application, scope)
+        self._output_queue = asyncio.Queue(room)
+        self.screen = Screen()
+        self.closed: int | None = None
+
+    async def connect(self) -> None:
+        await self.send_input({"type": "websocket.connect"})
+        assert (await self.receive_output(PATIENCE))["type"] == "websocket.accept"
+
+    async def disconnect(self) -> None:
+        await self.send_input({"type": "websocket.disconnect", "code": 1001})
+        await self.wait(PATIENCE)
+
+    async def send(self, frame: str | bytes) -> None:
+        await self.send_input({"type": "websocket.receive", "text" if isinstance(frame, str) else "bytes": frame})
+
+    async def say(self, kind: str, topic: str) -> None:
+        await self.send(json.dumps({"type": kind, "topic": topic}))
+
+    async def subscribe(self, *topics: str) -> None:
+        for topic in topics:
+            await self.say("subscribe", topic)
+
+    async def step(self) -> dict[str, Any]:
+        """The next frame, shown."""
+        message = await self.receive_output(PATIENCE)
+        if message["type"] == "websocket.close":
+            self.closed = message.get("code")
+            return {"type": "close"}
+        return self.screen.show(message["text"])
+
+    async def until(self, holds: Callable[[Screen], Any]) -> None:
+        async def wait() -> None:
+            while not holds(self.screen):
+                assert self.closed is None, f"closed with {self.closed}"
+                await self.step()
+
+        try:
+            await asyncio.wait_for(wait(), PATIENCE)
+        except TimeoutError:
+            pytest.fail(f"the screen never came to show it: {self.screen.values} {self.screen.frames[-3:]}")
+
+    async def sees(self, topic: str, **expected: Any) -> dict[str, Any]:
+        def shown(screen: Screen) -> bool:
+            value = screen.values.get(topic)
+            return value is not None and all(value.get(name) == part for name, part in expected.items())
+
+        await self.until(shown)
+        return self.screen.values[topic]
+
+    async def error(self) -> dict[str, Any]:
+        """The next error frame."""
+        seen = len(self.screen.frames)
+        await self.until(lambda screen: any(frame["type"] == "error" for frame in screen.frames[seen:]))
+        return self.screen.frames[-1]
+
+    async def end(self) -> int | None:
+        """Waits for the close; its code."""
+        async with asyncio.timeout(PATIENCE):
+            while self.closed is None:
+                await self.step()
+        return self.closed

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dashboard import origin
+from dashboard.live import frames, protocol
+from dashboard.live.protocol import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
+from dashboard.live.topics import Topic
+
+PYTHON_TYPES = {"string": str, "integer": int, "object": dict}
+BUILT = {
+    "snapshot": frames.value("snapshot", Topic("overview"), epoch="e", seq=1, data={}, at=1),
+    "delta": frames.value("delta", Topic("overview"), epoch="e", seq=2, data={}, at=1),
+    "status": frames.status("live", epoch="e", at=1, every=2.0),
+    "error": frames.error(ErrorCode.FORBIDDEN, "no", "overview"),
+}
+
+
+def fits(message: Message, frame: dict[str, Any]) -> None:
+    assert frame.pop("type") == message.kind
+    fields = {field.name: field for field in message.fields}
+    assert frame.keys() <= fields.keys()
+    assert {name for name, field in fields.items() if field.required} <= frame.keys()
+    for name, value in frame.items():
+        assert isinstance(value, PYTHON_TYPES[fields[name].type])
+
+
+@pytest.mark.parametrize("message", [*CLIENT.values(), *SERVER.values()], ids=lambda m: m.kind)
+def test_each_example_is_such_a_message(message: Message) -> None:
+    fits(message, json.loads(message.example))
+
+
+@pytest.mark.parametrize("kind", SERVER)
+def test_what_the_server_builds_is_as_declared(kind: str) -> None:
+    fits(SERVER[kind], dict(BUILT[kind]))
+
+
+def test_every_code_has_a_meaning() -> None:
+    assert set(ERRORS) == set(ErrorCode)
+    assert set(CLOSES) == set(CloseCode)
+    assert set(protocol.HTTP_STATUS) <= set(ErrorCode)
+
+
+def test_the_origin_check_closes_with_the_declared_code() -> None:
+    assert origin.BAD_ORIGIN == CloseCode.BAD_ORIGIN

@@ -1,0 +1,67 @@
+"""Users by role, published machines, and instances with odd names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from dashboard.access import RIGHTS, ROLES
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TOKEN = {"token": "MTOB1J"}
+
+
+def example(name: str) -> dict:
+    return json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def user_of(db: None) -> Callable:
+    """A user with the rights of a role; "nobody" logs in and holds none."""
+
+    def made(role: str, name: str = ""):
+        user = get_user_model().objects.create_user(name or f"the-{role}", password="let me in")
+        rights = ROLES.get(role, ())
+        codes = [RIGHTS[right].partition(".")[2] for right in rights]
+        user.user_permissions.set(Permission.objects.filter(codename__in=codes, content_type__app_label="machines"))
+        return user
+
+    return made
+
+
+@pytest.fixture
+def as_(user_of: Callable, prefix: str) -> Callable[[str], Client]:
+    """A client logged in with a role; "anonymous" is not logged in."""
+
+    def made(role: str, name: str = "") -> Client:
+        client = Client()
+        if role != "anonymous":
+            client.force_login(user_of(role, name))
+        return client
+
+    return made
+
+
+@pytest.fixture
+def activation(engine, db: None) -> str:
+    """The activation machine, published; its name."""
+    return engine.publish(example("activation")).name
+
+
+@pytest.fixture
+def devices(engine, db: None) -> str:
+    """The machine whose states feed queues, published; its name."""
+    return engine.publish(example("new_device")).name
+
+
+@pytest.fixture
+def waiting(engine, activation: str):
+    """ATV-123:NBCSports, waiting for the code MTOB1J, at version 2."""
+    engine.create(activation, "ATV-123:NBCSports")
+    return engine.fire(activation, "ATV-123:NBCSports", "activate", TOKEN)

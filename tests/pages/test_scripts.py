@@ -1,0 +1,73 @@
+"""The page scripts: native modules, small, without HTML strings; and markup without inline script or style."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted((ROOT / "static/js").rglob("*.js"))
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+HTML_STRINGS = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "eval("]
+HTML_STRINGS += ["new Function", "setHTMLUnsafe", ".srcdoc", "javascript:"]
+IMPORT = re.compile(r"^import (?:.* from )?\"([^\"]+)\";$", re.M)
+
+
+def _named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+def test_a_script_is_short(script):
+    assert len(script.read_text(encoding="utf-8").splitlines()) < 150
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+def test_a_script_makes_no_html_out_of_text(script):
+    text = script.read_text(encoding="utf-8")
+    assert [word for word in HTML_STRINGS if word in text] == []
+    assert not re.search(r"""["'`]\s*<[a-z/!]""", text, re.I)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+def test_what_a_script_imports_is_there(script):
+    for name in IMPORT.findall(script.read_text(encoding="utf-8")):
+        assert name.startswith("."), f"{name} is not from here"
+        assert (script.parent / name).resolve().is_file(), name
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+def test_a_script_sets_no_inline_style(script):
+    assert not re.search(r"\.style\b|setAttribute\(\"style\"", script.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=_named)
+def test_a_template_has_no_inline_script_or_style(template):
+    text = template.read_text(encoding="utf-8")
+    assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:", text, re.I)
+    for tag in re.findall(r"<script[^>]*>", text):
+        assert 'type="module" src="{% static' in tag
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=_named)
+def test_a_template_escapes_whatever_it_is_given(template):
+    text = template.read_text(encoding="utf-8")
+    assert not re.search(r"\|\s*safe\b|safeseq|autoescape off", text)
+    attributes = re.findall(r"""\s[\w-]+=\{[{%]""", text)
+    assert attributes == [], "an attribute without quotes"
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=_named)
+def test_every_form_that_posts_carries_the_csrf_token(template):
+    for form in re.findall(r"<form\b.*?</form>", template.read_text(encoding="utf-8"), re.S):
+        if 'method="post"' in form:
+            assert "{% csrf_token %}" in form
+
+
+def test_every_entry_is_used_by_a_page():
+    pages = "".join(path.read_text(encoding="utf-8") for path in TEMPLATES)
+    shared = {name for script in SCRIPTS for name in IMPORT.findall(script.read_text(encoding="utf-8"))}
+    for script in (ROOT / "static/js").glob("*.js"):
+        assert f"js/{script.name}" in pages or f"./{script.name}" in shared, f"{script.name} is used by nothing"

@@ -1,0 +1,38 @@
+"""A port is known to be ours before anything is started on it."""
+
+import pytest
+
+from dashboard.serving import port
+
+
+@pytest.fixture
+def busy():
+    with port.listen("127.0.0.1", 0) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_a_busy_port_is_refused_with_its_number(busy):
+    with pytest.raises(port.PortTaken, match=f"port {busy} cannot be had: Address already in use") as caught:
+        port.listen("127.0.0.1", busy)
+    assert caught.value.port == busy
+
+
+def test_the_next_free_one_is_taken_when_that_is_allowed(busy):
+    with port.listen("127.0.0.1", busy, tries=20) as listener:
+        assert busy < listener.getsockname()[1] <= busy + 20
+
+
+def test_port_0_is_any_free_one():
+    with port.listen("127.0.0.1", 0, tries=20) as listener:
+        assert listener.getsockname()[1] > 0
+
+
+def test_an_address_that_is_not_ours_is_a_clear_error():
+    with pytest.raises(port.PortTaken, match="Cannot assign requested address"):
+        port.listen("192.0.2.1", 8000, tries=20)
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::1", "[::1]")])
+def test_the_address_is_one_a_browser_can_open(host, shown):
+    with port.listen(host, 0) as listener:
+        assert port.address(listener) == f"http://{shown}:{listener.getsockname()[1]}/"

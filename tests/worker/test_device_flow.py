@@ -1,0 +1,147 @@
+"""A new device walks through its queues, step by step: start, todo, provision, entitlement, end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from examples import handlers
+from machines.worker.discovery import discover
+from machines.worker.job import Job
+from tests.worker.builders import drain
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+QUEUES = ("start", "todo", "provision", "entitlement")
+
+
+@pytest.fixture
+def flow(engine):
+    """Both machines published; calling it records a request for a new device."""
+    for name in ("activation", "new_device"):
+        engine.publish(json.loads((EXAMPLES / f"{name}.json").read_text()))
+
+    def request(id="ea498100", device="MYTV-678", service="CNN", token="MTOB1J"):
+        return engine.create("new_device", id, {"device": device, "service": service, "token": token})
+
+    return request
+
+
+def depths(engine):
+    """How many jobs wait on each queue, in the order of the flow."""
+    found = engine.queues("new_device")
+    return [found[queue]["ready"] for queue in QUEUES]
+
+
+def step(engine, queue):
+    """One worker's round on one queue: take, run the handler, complete."""
+    (taken,) = engine.take("new_device", queue, "w1")
+    result = discover().get(taken.src).function(Job(taken))
+    return engine.complete(taken, result)
+
+
+def test_each_step_moves_the_device_one_queue_on(engine, flow):
+    assert flow().state == "start"
+    assert depths(engine) == [1, 0, 0, 0]
+    assert step(engine, "start").state == "todo"
+    assert depths(engine) == [0, 1, 0, 0]
+    assert step(engine, "todo").state == "provision"
+    assert depths(engine) == [0, 0, 1, 0]
+    assert step(engine, "provision").state == "entitlement"
+    assert depths(engine) == [0, 0, 0, 1]
+    assert step(engine, "entitlement").state == "end"
+    assert depths(engine) == [0, 0, 0, 0]
+    assert engine.get("new_device", "ea498100").done
+
+
+def test_the_account_is_created_then_waits_then_is_active(engine, flow):
+    flow()
+    step(engine, "start")
+    step(engine, "todo")
+    account = engine.get("activation", "MYTV-678:CNN")
+    assert (account.state, account.data["token"], account.data["failed"]) == ("Waiting", "MTOB1J", 0)
+    step(engine, "provision")
+    account = engine.get("activation", "MYTV-678:CNN")
+    assert account.state == "Active"
+    assert account.data["expires"] > account.entered / 1000
+
+
+def test_a_request_without_a_code_gets_the_one_the_account_drew(engine, flow):
+    flow(token="")
+    step(engine, "start")
+    moved = step(engine, "todo")
+    assert len(moved.data["token"]) == 6
+    assert moved.data["token"] == engine.get("activation", "MYTV-678:CNN").data["token"]
+    step(engine, "provision")
+    assert engine.get("activation", "MYTV-678:CNN").state == "Active"
+
+
+def test_each_step_leaves_its_time(engine, flow):
+    flow()
+    step(engine, "start")
+    assert step(engine, "todo").data["ts"] > 1_700_000_000
+
+
+def test_a_step_that_is_run_again_moves_the_account_once(engine, flow):
+    """The worker died after the work and before saying so: the next one runs the same handler again."""
+    flow(token="")
+    step(engine, "start")
+    step(engine, "todo")
+    (taken,) = engine.take("new_device", "provision", "dies")
+    handlers.do_entitlement(Job(taken))
+    before = engine.get("activation", "MYTV-678:CNN")
+    engine.sweep("new_device", now=taken.lease_until)
+    step(engine, "provision")
+    assert engine.get("activation", "MYTV-678:CNN") == before
+
+
+def test_activating_again_after_a_crash_gives_the_code_of_the_first_time(engine, flow):
+    flow(token="")
+    step(engine, "start")
+    (taken,) = engine.take("new_device", "todo", "dies")
+    first = handlers.do_activate(Job(taken))
+    engine.sweep("new_device", now=taken.lease_until)
+    assert step(engine, "todo").data["token"] == first["token"]
+
+
+def test_a_service_that_was_activated_before_keeps_its_code(engine, flow):
+    flow("first")
+    drain(engine, discover())
+    flow("second", token="OTHER1")
+    drain(engine, discover())
+    again = engine.get("new_device", "second")
+    assert (again.state, again.data["token"]) == ("end", "MTOB1J")
+
+
+def test_a_request_that_names_no_device_fails_and_can_be_put_right(engine, flow):
+    flow(device="")
+    for _ in range(3):
+        (taken,) = engine.take("new_device", "start", "w1")
+        with pytest.raises(ValueError, match="needs a device"):
+            handlers.do_start(Job(taken))
+        engine.fail(taken, "a new device needs a device and a service", kind="ValueError")
+        engine.sweep("new_device", now=taken.created + 3_600_000)
+    failed = engine.get("new_device", "ea498100")
+    assert (failed.state, failed.data["error"]) == ("failed", "a new device needs a device and a service")
+    engine.force("new_device", failed.id, "start", actor="op", reason="told by the shop", data={"device": "MYTV-678"})
+    drain(engine, discover())
+    assert engine.get("new_device", failed.id).state == "end"
+
+
+def test_many_devices_at_once_all_reach_the_end(engine, flow):
+    for number in range(25):
+        flow(f"request-{number}", device=f"TV-{number}")
+    drain(engine, discover(), concurrency=8)
+    assert engine.counts("new_device")["end"] == 25
+    assert engine.counts("activation")["Active"] == 25
+
+
+def test_with_a_pace_set_the_work_takes_its_time_and_ends_when_the_job_is_withdrawn(engine, flow, settings):
+    settings.SIGNALBOX_DEMO_PACE = 60_000
+    flow()
+    (taken,) = engine.take("new_device", "start", "w1")
+    job = Job(taken)
+    job.lose("it was withdrawn")
+    with pytest.raises(Exception, match="no longer yours"):
+        handlers.do_start(job)

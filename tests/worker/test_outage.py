@@ -1,0 +1,86 @@
+"""Redis goes away under a worker and comes back."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from machines.engine import Engine
+from machines.server import Server
+from tests.stage.processes import eventually
+from tests.worker import builders
+from tests.worker.builders import Running, places, registry_of
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def server():
+    """A server of this test's own, to be stopped and started."""
+    with tempfile.TemporaryDirectory(prefix="sb-") as folder:
+        server = Server(Path(folder)).start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def own_engine(server):
+    engine = Engine.from_url(server.url)
+    engine.publish(builders.errand())
+    yield engine
+    engine.client.close()
+
+
+def done(engine, id):
+    return engine.get("errand", id).state == "done"
+
+
+def test_an_idle_worker_takes_work_again_after_a_restart(server, own_engine):
+    with Running(own_engine, registry_of(run=print)):
+        own_engine.create("errand", "before")
+        eventually(lambda: done(own_engine, "before"), "the job before the restart is done")
+        server.stop()
+        server.start()
+        own_engine.create("errand", "after")
+        eventually(lambda: done(own_engine, "after"), "the job after the restart is done", patience=5)
+
+
+def test_a_handler_that_finishes_while_redis_is_away_is_not_run_again(server, own_engine):
+    begun, let, runs = threading.Event(), threading.Event(), []
+
+    def handler(job):
+        runs.append(job.attempt)
+        begun.set()
+        assert let.wait(20)
+
+    own_engine.create("errand", "e1")
+    with Running(own_engine, registry_of(run=handler)):
+        assert begun.wait(10)
+        server.stop()
+        let.set()
+        server.start()
+        eventually(lambda: done(own_engine, "e1"), "the job is done")
+    assert (runs, places(own_engine)) == ([1], {})
+
+
+def test_a_worker_started_before_redis_waits_for_it(server, own_engine):
+    own_engine.create("errand", "e1")
+    server.stop()
+    with Running(own_engine, registry_of(run=print)):
+        server.start()
+        eventually(lambda: done(own_engine, "e1"), "the job is done")
+
+
+def test_a_connection_cut_while_waiting_on_the_doorbell_is_made_anew(own_engine):
+    with Running(own_engine, registry_of(run=print), block=10) as worker:
+        eventually(lambda: worker.routes.served and _waiting(own_engine), "the worker waits on the doorbell")
+        own_engine.client.client_kill_filter(_id=_waiting(own_engine)[0]["id"])
+        own_engine.create("errand", "e1")
+        eventually(lambda: done(own_engine, "e1"), "the job is done", patience=5)
+
+
+def _waiting(engine):
+    return [client for client in engine.client.client_list() if client["cmd"] == "blpop"]

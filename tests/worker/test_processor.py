@@ -1,0 +1,144 @@
+"""One job's run: the handler, and what the engine is told."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from machines.engine import errors
+from machines.worker.crew import Loop
+from machines.worker.job import Job
+from machines.worker.processor import MISSING_DELAY, Processor
+from tests.worker.builders import BACKOFF, START, places, registry_of, take_one
+
+
+@pytest.fixture
+def process(engine):
+    """Takes the one ready job and runs it with the handler given."""
+    loop = Loop()
+    loop.start()
+
+    def run(handler, *, now=START, before=lambda job: None, **others):
+        processor = Processor(
+            engine, registry_of(run=handler, **others), loop.loop, stopping=threading.Event(), backoff=0.1
+        )
+        job = Job(take_one(engine, now=now))
+        before(job)
+        return processor.process(job)
+
+    yield run
+    loop.stop()
+
+
+def fails(job):
+    raise ValueError("no such street")
+
+
+def test_what_a_handler_returns_reaches_the_machine(engine, errand, process):
+    errand("e1")
+    assert process(lambda job: {"echo": job.data["what"]}) == "completed"
+    assert engine.get("errand", "e1").data["answer"] == {"echo": "the errand of e1"}
+
+
+def test_a_coroutine_works_as_well(engine, errand, process):
+    async def handler(job):
+        await asyncio.sleep(0)
+        return job.attempt
+
+    errand("e1")
+    assert process(handler) == "completed"
+    assert engine.get("errand", "e1").data["answer"] == 1
+
+
+def test_a_failing_handler_is_tried_again_after_its_backoff(engine, errand, process):
+    errand("e1")
+    assert process(fails) == "delayed"
+    (job,) = engine.jobs("errand", "errands", place="delayed")
+    assert (job.error, job.kind) == ("no such street", "ValueError")
+    assert 'raise ValueError("no such street")' in job.trace
+    assert engine.get("errand", "e1").state == "doing"
+
+
+def test_out_of_attempts_the_job_is_dead_and_the_machine_takes_its_on_error(engine, errand, process):
+    errand("e1")
+    engine.fail(take_one(engine), "the first time", now=START)
+    engine.sweep("errand", now=START + BACKOFF)
+    assert process(fails, now=START + BACKOFF) == "dead"
+    assert places(engine) == {"dead": 1}
+    failed = engine.get("errand", "e1")
+    assert (failed.state, failed.data["answer"]) == ("failed", ["ValueError", "no such street", 2])
+
+
+@pytest.mark.parametrize("result", [{1, 2}, float("nan"), "x" * 70_000], ids=["a set", "NaN", "too large"])
+def test_a_result_that_no_machine_could_hold_counts_as_a_failure(engine, errand, process, result):
+    errand("e1")
+    assert process(lambda job: result) == "delayed"
+    assert engine.jobs("errand", "errands", place="delayed")[0].error
+
+
+def test_a_job_whose_handler_is_not_here_is_left_for_others(engine, errand, process):
+    errand("e1")
+    engine.publish(_asks_for_another(engine.definition("errand")))
+    errand("e2")
+    (first,) = engine.take("errand", "errands", "somebody", now=START)
+    assert first.src == "run"
+    assert process(fails) == "missing"
+    (job,) = engine.jobs("errand", "errands", place="delayed")
+    assert (job.src, job.attempt) == ("elsewhere", 0)
+    assert MISSING_DELAY > 0
+
+
+def _asks_for_another(definition):
+    definition["states"]["doing"]["invoke"]["src"] = "elsewhere"
+    return definition
+
+
+def test_a_withdrawn_job_is_no_failure(engine, errand, process):
+    def handler(job):
+        engine.fire("errand", "e1", "cancel")
+        return "done anyway"
+
+    errand("e1")
+    assert process(handler) == "lost"
+    assert engine.get("errand", "e1").state == "cancelled"
+
+
+def test_a_handler_that_is_told_in_its_wait_ends_there(engine, errand, process):
+    went_on = threading.Event()
+
+    def handler(job):
+        job.wait(30)
+        went_on.set()
+
+    errand("e1")
+    assert process(handler, before=lambda job: job.lose("it was withdrawn")) == "lost"
+    assert not went_on.is_set()
+
+
+def test_a_coroutine_that_is_told_is_cancelled(engine, errand, process):
+    started, cancelled = threading.Event(), threading.Event()
+
+    async def handler(job):
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def lose_once_it_runs(job):
+        threading.Thread(target=lambda: (started.wait(10), job.lose("it was withdrawn"))).start()
+
+    errand("e1")
+    assert process(handler, before=lose_once_it_runs) == "lost"
+    assert cancelled.wait(10)
+
+
+def test_the_lease_of_another_job_lost_inside_a_handler_is_a_failure_like_any_other(engine, errand, process):
+    def handler(job):
+        raise errors.LeaseLost("some other job", why="gone")
+
+    errand("e1")
+    assert process(handler) == "delayed"

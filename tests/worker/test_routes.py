@@ -1,0 +1,82 @@
+"""Which queues a worker serves."""
+
+from __future__ import annotations
+
+import logging
+
+from machines.worker.hand import Hand
+from machines.worker.routes import Route, Routes
+from machines.worker.row import Row
+from tests.worker.builders import errand, registry_of
+
+
+def test_it_serves_the_queues_it_has_a_handler_for(engine):
+    engine.publish(errand("one", src="known", queue="a"))
+    engine.publish(errand("two", src="unknown", queue="b"))
+    routes = Routes(engine, registry_of(known=print))
+    assert routes.refresh() is True
+    assert routes.served == [Route("one", "a")]
+
+
+def test_it_can_be_told_to_serve_some_queues_only(engine):
+    for queue in ("a", "b", "c"):
+        engine.publish(errand(f"on_{queue}", queue=queue))
+    routes = Routes(engine, registry_of(run=print), only=["a", "c"])
+    routes.refresh()
+    assert routes.served == [Route("on_a", "a"), Route("on_c", "c")]
+
+
+def test_a_queue_that_nothing_feeds_is_pointed_out(engine, caplog):
+    engine.publish(errand())
+    Routes(engine, registry_of(run=print), only=["erands"]).refresh()
+    assert "no published machine feeds a queue called erands" in caplog.text
+
+
+def test_a_machine_published_later_is_picked_up(engine):
+    routes = Routes(engine, registry_of(run=print))
+    assert routes.refresh() is False
+    engine.publish(errand())
+    assert routes.refresh() is True
+    assert routes.served == [Route("errand", "errands")]
+    assert routes.refresh() is False
+
+
+def test_the_queues_of_older_versions_are_still_served(engine):
+    engine.publish(errand(queue="old"))
+    engine.publish(errand(queue="new"))
+    routes = Routes(engine, registry_of(run=print))
+    routes.refresh()
+    assert routes.served == [Route("errand", "new"), Route("errand", "old")]
+
+
+def test_queues_that_actions_feed_are_served_too(engine):
+    definition = {
+        "id": "fan",
+        "initial": "todo",
+        "states": {
+            "todo": {"on": {"go": {"target": "out", "actions": {"enqueue": {"src": "offer", "queue": "offers"}}}}},
+            "out": {"entry": {"enqueue": {"src": "tell"}}},
+        },
+    }
+    engine.publish(definition)
+    routes = Routes(engine, registry_of(offer=print, tell=print))
+    routes.refresh()
+    assert routes.served == [Route("fan", "offers"), Route("fan", "tell")]
+
+
+def test_a_handler_that_is_missing_here_is_reported_once(engine, caplog):
+    engine.publish(errand(src="elsewhere"))
+    routes = Routes(engine, registry_of(run=print))
+    with caplog.at_level(logging.WARNING):
+        routes.refresh()
+        engine.publish(errand("another"))
+        routes.refresh()
+    reports = [record.message for record in caplog.records if "elsewhere" in record.message]
+    assert reports == ["no handler here for elsewhere on errand/errands: left for other workers"]
+
+
+def test_the_workers_row_names_what_is_missing(engine):
+    engine.publish(errand(src="elsewhere"))
+    routes = Routes(engine, registry_of(run=print))
+    routes.refresh()
+    assert Row("w1", routes, Hand(1), version="").now().note == "no handler here for elsewhere"
