@@ -128,7 +128,7 @@ def engine(redis_url: str, prefix: str) -> Iterator:
 
 @pytest.fixture
 def site(prefix: str, transactional_db: None) -> Iterator[str]:
-    """The whole site, websockets included, under uvicorn in a thread of this process. Gives its URL, without a slash."""
+    """The whole site, websockets included, under uvicorn in a thread of this process. Its URL, without a slash."""
     from dashboard.serving import port
     from dashboard.serving import site as serving
 

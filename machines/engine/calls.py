@@ -8,29 +8,44 @@ from typing import Any, NoReturn
 
 from redis import exceptions
 
-from . import library
-from .client import Client
-from .errors import EngineFault, EngineUnavailable
+from . import library, routing
+from .client import FAILURES, Client
+from .errors import BadInput, EngineFault, EngineUnavailable
 
 MISSING = "Function not found"
-# Beginnings of server errors that mean "not now", for calls that have changed nothing.
-NOT_NOW = ("OOM", "LOADING", "READONLY", "MISCONF", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "BUSY", "NOREPLICAS")
+# Codes of server errors that mean "not now", for calls that have changed nothing.
+NOT_NOW = frozenset(
+    ["OOM", "LOADING", "READONLY", "MISCONF", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "BUSY", "NOREPLICAS"]
+)
 
 Arg = str | int | bytes
 
 
-def translate(error: exceptions.RedisError | OSError) -> NoReturn:
+def _code(error: Exception) -> str:
+    """The code a server error begins with; redis-py cuts it off where it has a class of its own for it."""
+    return getattr(error, "status_code", None) or str(error).partition(" ")[0]
+
+
+def translate(error: Exception) -> NoReturn:
     """Raise the engine error that says what a Redis error means for the caller."""
     text = str(error) or type(error).__name__
-    if isinstance(error, exceptions.ResponseError) and not text.startswith(NOT_NOW):
+    code = _code(error)
+    if isinstance(error, exceptions.DataError):
+        raise BadInput(f"an argument is nothing Redis can take: {text}", code="SB408") from error
+    if isinstance(error, exceptions.ResponseError) and code not in NOT_NOW:
         raise EngineFault(f"Redis answered: {text}") from error
     if isinstance(error, exceptions.TimeoutError):
         raise EngineUnavailable(
             f"Redis did not answer in time ({text}); the call may or may not have happened"
         ) from error
-    if text.startswith("OOM"):
+    if code == "OOM":
         raise EngineUnavailable("Redis is out of memory and takes no writes; nothing was changed") from error
     raise EngineUnavailable(f"Redis cannot be used now: {text}") from error
+
+
+def _words(function: str, root: str, args: Sequence[Arg]) -> Sequence[Arg]:
+    command = "FCALL_RO" if function in library.read_only() else "FCALL"
+    return (command, function, 1, root, *args)
 
 
 class Caller:
@@ -45,30 +60,29 @@ class Caller:
         """One function call; the reply as it came. Raises EngineUnavailable or EngineFault."""
         if not self._loaded:
             self.ensure()
-        command = "FCALL_RO" if function in library.read_only() else "FCALL"
         try:
-            return self._execute(command, function, root, args)
-        except (exceptions.RedisError, OSError) as error:
+            return self._execute(_words(function, root, args))
+        except FAILURES as error:
             translate(error)
 
     def command(self, *words: Arg) -> Any:
         """Any other Redis command, with the same errors."""
         try:
             return self._send(*words)
-        except (exceptions.RedisError, OSError) as error:
+        except FAILURES as error:
             translate(error)
 
     def _send(self, *words: Arg) -> Any:
         return self.client.execute_command(*words)  # type: ignore[no-untyped-call]
 
-    def _execute(self, command: str, function: str, root: str, args: Sequence[Arg]) -> list[Any]:
+    def _execute(self, words: Sequence[Arg]) -> list[Any]:
         try:
-            reply: list[Any] = self._send(command, function, 1, root, *args)
+            reply: list[Any] = self._send(*words)
         except exceptions.ResponseError as error:
             if MISSING not in str(error):
                 raise
             self.load()
-            reply = self._send(command, function, 1, root, *args)
+            reply = self._send(*words)
         return reply
 
     def many(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[Any]:
@@ -85,16 +99,11 @@ class Caller:
                 for i, reply in zip(again, self._pipeline([calls[i] for i in again]), strict=True):
                     replies[i] = reply
             return replies
-        except (exceptions.RedisError, OSError) as error:
+        except FAILURES as error:
             translate(error)
 
     def _pipeline(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[Any]:
-        pipeline = self.client.pipeline(transaction=False)
-        for function, root, args in calls:
-            command = "FCALL_RO" if function in library.read_only() else "FCALL"
-            pipeline.execute_command(command, function, 1, root, *args)
-        replies: list[Any] = pipeline.execute(raise_on_error=False)
-        return replies
+        return routing.send(self.client, [(root, _words(function, root, args)) for function, root, args in calls])
 
     def ensure(self) -> None:
         """Load the library unless the server already holds this very one."""
@@ -103,7 +112,7 @@ class Caller:
                 return
             try:
                 held = self._held()
-            except (exceptions.RedisError, OSError) as error:
+            except FAILURES as error:
                 translate(error)
             if held != library.fingerprint():
                 self.load()
@@ -127,5 +136,5 @@ class Caller:
                     "this server has no FUNCTION command: Signalbox needs Redis 7 or later, or Valkey"
                 ) from error
             translate(error)
-        except (exceptions.RedisError, OSError) as error:
+        except FAILURES as error:
             translate(error)

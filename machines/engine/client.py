@@ -10,10 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import redis
+from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from .errors import BadInput
+from .errors import BadInput, EngineUnavailable
 
 SOCKET_TIMEOUT = 5.0  # seconds a call may take: the longest function is far below it
 CONNECT_TIMEOUT = 3.0  # seconds: a server on the same network answers in milliseconds
@@ -22,6 +23,9 @@ MAX_CONNECTIONS = 512  # a process of threads seldom has more calls under way
 SCHEMES = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
 
 Client = redis.Redis | redis.RedisCluster
+
+# Everything redis-py raises. The errors of its cluster client are not among its own RedisErrors.
+FAILURES = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 
 
 def options(**overrides: Any) -> dict[str, Any]:
@@ -38,7 +42,10 @@ def options(**overrides: Any) -> dict[str, Any]:
 
 
 def connect(url: str, **overrides: Any) -> Client:
-    """A client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``; connects on first use."""
+    """A client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``.
+
+    Connects on first use; only a cluster is asked at once which nodes it has, or EngineUnavailable.
+    """
     scheme = urlsplit(url).scheme
     if scheme not in SCHEMES:
         raise BadInput(f"a Redis URL begins with one of {', '.join(SCHEMES)}://, not {scheme or url[:40]!r}")
@@ -47,9 +54,9 @@ def connect(url: str, **overrides: Any) -> Client:
         settings["socket_keepalive"] = True
     try:
         if scheme.endswith("+cluster"):
-            settings.pop("retry")
-            plain = url.replace("+cluster", "", 1)
-            return redis.RedisCluster.from_url(plain, cluster_error_retry_attempts=1, **settings)
+            return redis.RedisCluster.from_url(url.replace("+cluster", "", 1), **settings)
         return redis.Redis.from_url(url, **settings)
     except ValueError as error:
         raise BadInput(f"not a Redis URL: {error}") from error
+    except FAILURES as error:
+        raise EngineUnavailable(f"the cluster cannot be reached: {error}") from error

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from redis.exceptions import RedisError
-
 from . import arguments, client, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
-from .client import Client
+from .client import FAILURES, Client
 from .errors import BadInput, SignalboxError, UnknownMachine
 from .finding import Finder, Query
 from .keys import PREFIX, Keys
@@ -49,7 +47,7 @@ class Engine:
     def ping(self) -> None:
         try:
             self.client.ping()
-        except (RedisError, OSError) as error:
+        except FAILURES as error:
             translate(error)
 
     def load_library(self) -> None:
@@ -154,7 +152,7 @@ class Engine:
     def _outcome(self, call: Fire, root: str, reply: Any) -> Instance | SignalboxError:
         try:
             if isinstance(reply, Exception):
-                translate(reply)  # type: ignore[arg-type]
+                translate(reply)
             return self._instance(call.machine, call.id, root, reply, call.expect)
         except SignalboxError as error:
             return error
@@ -264,7 +262,7 @@ class Engine:
         parts = []
         for reply in self._caller.many(calls):
             if isinstance(reply, Exception):
-                translate(reply)  # type: ignore[arg-type]
+                translate(reply)
             if reply[0] != Status.OK:
                 self._catalog.forget(machine)
                 raise replies.failure(machine, "", reply)

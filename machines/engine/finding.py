@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import replies
-from .calls import Caller
+from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import BadInput
 from .records import Instance, Page
@@ -68,23 +68,23 @@ class Finder:
         position, found = Position.decode(cursor), []
         for _ in range(MAX_ROUNDS if query.where else 1):
             rows = self._rows(query, position)
-            for entry, instance in rows:
+            for index, (entry, instance) in enumerate(rows[: query.limit], start=1):
                 position = entry
                 if _matches(instance, query.where):
                     found.append(instance)
                 if len(found) == query.limit:
-                    return Page(found, position.encode())
-            if len(rows) < query.limit:
+                    return Page(found, position.encode() if index < len(rows) else None)
+            if len(rows) <= query.limit:
                 return Page(found, None)
         return Page(found, position.encode())
 
     def _rows(self, query: Query, position: Position) -> list[tuple[Position, Instance]]:
-        """One page of every state and partition, merged."""
+        """One page of every state and partition, merged, and the first row of the page after."""
         before = "" if query.before is None else query.before
         newest = "1" if query.newest else "0"
         places = [(p.root, state) for p in self._catalog.partitions(query.machine) for state in query.states]
         calls = [
-            ("sb_find", root, (state, query.limit, position.score, position.id, before, newest))
+            ("sb_find", root, (state, query.limit + 1, position.score, position.id, before, newest))
             for root, state in places
         ]
         pages = [
@@ -92,12 +92,13 @@ class Finder:
             for (root, _), reply in zip(places, self._caller.many(calls), strict=True)
         ]
         merged = heapq.merge(*pages, key=_order, reverse=query.newest)
-        return [row for row, _ in zip(merged, range(query.limit), strict=False)]
+        return [row for row, _ in zip(merged, range(query.limit + 1), strict=False)]
 
     def _read(self, machine: str, root: str, reply: Any) -> list[tuple[Position, Instance]]:
         if isinstance(reply, Exception):
-            raise reply
+            translate(reply)
         if reply[0] != Status.OK:
+            self._catalog.forget(machine)
             raise replies.failure(machine, "", reply)
         rows = []
         for id, flat in zip(reply[3::2], reply[4::2], strict=True):
@@ -113,4 +114,9 @@ def _order(row: tuple[Position, Instance]) -> tuple[float, bytes]:
 
 
 def _matches(instance: Instance, where: Mapping[str, Any]) -> bool:
-    return all(instance.data.get(name) == value for name, value in where.items())
+    return all(_same(instance.data.get(name), value) for name, value in where.items())
+
+
+def _same(held: Any, wanted: Any) -> bool:
+    """As expressions compare: True is not 1."""
+    return held == wanted and isinstance(held, bool) == isinstance(wanted, bool)

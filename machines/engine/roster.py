@@ -6,10 +6,8 @@ import json
 import time
 from typing import Any
 
-from redis.exceptions import RedisError
-
 from .calls import translate
-from .client import Client
+from .client import FAILURES, Client
 from .keys import Keys
 from .records import WorkerRow
 
@@ -49,7 +47,7 @@ class Roster:
             rows = pipeline.execute()
             stale = (time.time() - ROW_MS / 1000) * 1000
             self._client.zremrangebyscore(self._keys.workers, "-inf", f"({stale:.0f}")
-        except (RedisError, OSError) as error:
+        except FAILURES as error:
             translate(error)
         return [row(fields) for fields in rows if fields]
 
@@ -57,7 +55,7 @@ class Roster:
     def _run(pipeline: Any) -> None:
         try:
             pipeline.execute()
-        except (RedisError, OSError) as error:
+        except FAILURES as error:
             translate(error)
 
 

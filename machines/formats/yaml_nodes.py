@@ -19,7 +19,7 @@ class _Plain(yaml.resolver.BaseResolver):
         return COLLECTION
 
 
-class _SlowLoader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, _Plain):
+class SlowLoader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, _Plain):
     def __init__(self, stream: str) -> None:
         yaml.reader.Reader.__init__(self, stream)
         yaml.scanner.Scanner.__init__(self)
@@ -42,4 +42,4 @@ def _begin(parser: Any) -> Callable[[Any, str], None]:
     return begin
 
 
-LOADER: Any = _fast_loader() or _SlowLoader
+LOADER: Any = _fast_loader() or SlowLoader

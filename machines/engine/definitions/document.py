@@ -13,7 +13,7 @@ from .report import Report
 from .review import review
 from .states import read_states, scope_of
 
-_KEYS = (
+KEYS = (
     "id",
     "description",
     "initial",
@@ -84,7 +84,7 @@ def _check_keys(place: Place) -> None:
     for key, what in _NOT_YET.items():
         if key in place:
             place.at(key).error("SB108", f"{what} are not yet available")
-    place.refuse_unknown((*_KEYS, *_NOT_YET), _HINTS)
+    place.refuse_unknown((*KEYS, *_NOT_YET), _HINTS)
     if "version" in place:
         place.at("version").warn("SB205", '"version" has no effect: publishing numbers the versions')
     retain = place.get("retain")

@@ -13,7 +13,7 @@ from .scope import Scope
 from .transitions import read_transitions
 from .values import read_object
 
-_KEYS = ("src", "id", "queue", "input", "onDone", "onError", "retry", "timeout", "description", "meta")
+KEYS = ("src", "id", "queue", "input", "onDone", "onError", "retry", "timeout", "description", "meta")
 _HINTS = {
     "data": 'write "input"',
     "onFailure": 'write "onError"',
@@ -47,7 +47,7 @@ def default_id(state: str, number: int) -> str:
 
 
 def _read_invoke(place: Place, default: str) -> Invoke:
-    place.refuse_unknown(_KEYS, _HINTS)
+    place.refuse_unknown(KEYS, _HINTS)
     src = _read_src(place)
     attempts, backoff = _read_retry(place.get("retry"))
     return Invoke(

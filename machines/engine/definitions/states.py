@@ -13,7 +13,7 @@ from .place import Place
 from .scope import Scope
 from .transitions import read_on, read_transitions
 
-_KEYS = ("description", "type", "on", "always", "entry", "exit", "invoke", "tags", "meta", "id")
+KEYS = ("description", "type", "on", "always", "entry", "exit", "invoke", "tags", "meta", "id")
 NOT_YET = {
     "states": "states inside states",
     "initial": "states inside states",
@@ -84,7 +84,7 @@ def _refuse_keys(place: Place) -> None:
     for key in ("onDone", "onError"):
         if key in place:
             place.at(key).error("SB119", f'"{key}" belongs to an invoke, not to a state', 'write it inside "invoke"')
-    place.refuse_unknown((*_KEYS, *NOT_YET, "onDone", "onError"), _HINTS)
+    place.refuse_unknown((*KEYS, *NOT_YET, "onDone", "onError"), _HINTS)
     if "id" in place:
         place.at("id").text("an id")
 

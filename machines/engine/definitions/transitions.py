@@ -10,7 +10,7 @@ from .place import Place
 from .scope import Scope
 from .values import read_guard
 
-_KEYS = ("target", "guard", "actions", "reenter", "description", "meta")
+KEYS = ("target", "guard", "actions", "reenter", "description", "meta")
 _HINTS = {
     "cond": 'write "guard"',
     "internal": 'write "reenter", the other way round',
@@ -56,7 +56,7 @@ def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope:
         return Transition(id, cause, events, scope.state(place), None, (), False, "", place.path)
     if not place.is_object("a transition", 'write {"target": "state"} or the name of a state'):
         return None
-    place.refuse_unknown(_KEYS, _HINTS)
+    place.refuse_unknown(KEYS, _HINTS)
     description = place.get("description")
     reenter = place.get("reenter")
     guard = place.get("guard")

@@ -59,11 +59,15 @@ class Command(BaseCommand):
 
     def _list(self, **_: Any) -> None:
         engine = get_engine()
-        current = engine.machines()
-        for name, version in current.items():
-            self.stdout.write(f"{name}\tv{version}\t{sum(engine.counts(name).values())} instances")
-        for name in Machine.objects.exclude(name__in=current).values_list("name", flat=True):
-            self.stdout.write(f"{name}\tnot in Redis; `machine restore` publishes it again")
+        rows = [
+            (name, f"v{number}", f"{sum(engine.counts(name).values())} instances")
+            for name, number in engine.machines().items()
+        ]
+        lost = Machine.objects.exclude(name__in=[name for name, *_ in rows])
+        rows += [(machine.name, f"v{machine.current}", "not in Redis: see `machine restore`") for machine in lost]
+        width = max((len(name) for name, *_ in rows), default=0)
+        for name, version, instances in rows:
+            self.stdout.write(f"{name:{width}}  {version:>4}  {instances}")
 
     def _diagram(self, file: str, format: str, kind: str, output: str | None, **_: Any) -> None:
         submission = self._read(file, format, to=self.stderr)
@@ -97,7 +101,9 @@ class Command(BaseCommand):
 
 def _takes_file(parser: ArgumentParser) -> ArgumentParser:
     parser.add_argument("file", metavar="FILE", help="a definition; - is standard input")
-    parser.add_argument("--format", choices=FORMAT_NAMES, default=GUESS, help="default: by the file's ending, or its start")
+    parser.add_argument(
+        "--format", choices=FORMAT_NAMES, default=GUESS, help="default: by the file's ending, or its start"
+    )
     return parser
 
 

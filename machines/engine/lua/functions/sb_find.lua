@@ -26,7 +26,8 @@ local function older(index, cursor, last, limit)
     local first = 0
     if cursor.score ~= '' then
         first = rank(index, cursor.score, cursor.id)
-        if redis.call('ZRANGE', index, first, first)[1] == cursor.id then first = first + 1 end
+        local at = redis.call('ZRANGE', index, first, first, 'WITHSCORES')
+        if at[1] == cursor.id and at[2] == cursor.score then first = first + 1 end
     end
     local stop = math.min(first + limit, redis.call('ZCOUNT', index, '-inf', last))
     if stop <= first then return {} end
@@ -43,7 +44,7 @@ end
 
 return function(KEYS, ARGV)
     local root, state, limit = KEYS[1], ARGV[1], tonumber(ARGV[2])
-    if not limit or limit < 1 or limit > MAX_LIMIT then
+    if not limit or limit < 1 or limit > MAX_LIMIT or limit % 1 ~= 0 then
         return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT }
     end
     local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
@@ -51,6 +52,7 @@ return function(KEYS, ARGV)
     local page = ARGV[6] == '1' and newer or older
     local found = page(keys.state(root, state), cursor, last, limit)
     local reply, count = { replies.OK, '', '' }, #found
+    if count == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     if count == limit * 2 then reply[2], reply[3] = found[count], found[count - 1] end
     for i = 1, count, 2 do
         reply[i + 3] = found[i]

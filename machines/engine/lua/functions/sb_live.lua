@@ -4,7 +4,8 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    none
 -- Returns: {OK, JSON {version, counts, oldest, flow, queues, now}} · {NOMACHINE}
---          counts: state -> instances, for every state of the current version and every other that holds any; oldest: state -> ms entered; flow: <version>:<transition> -> times taken;
+--          counts: state -> instances, for each state of the current version and each other one that holds any;
+--          oldest: state -> ms entered; flow: <version>:<transition> -> times taken;
 --          queues: queue -> {ready, leased, delayed, dead}
 -- Notifies: nothing
 -- Cost:    O(states + transitions + queues), whatever the number of instances

@@ -1,0 +1,9 @@
+"""The Django admin of machines: read-only, but for publishing a definition and firing an event.
+
+Both go through the same doors as everything else, ``machines.publishing`` and the engine, and both leave a log entry.
+"""
+
+from .machine import MachineAdmin
+from .version import MachineVersionAdmin
+
+__all__ = ["MachineAdmin", "MachineVersionAdmin"]

@@ -1,0 +1,63 @@
+"""A machine's instances in the admin: by state, longest-staying first; or one of them by its id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+
+from machines.connections import get_engine
+from machines.engine import BadInput, EngineUnavailable, Instance, LookupFailed, SignalboxError
+from machines.models import Machine
+
+from .rights import demand
+from .screens import instance_url, instances_url, moment, screen
+
+PAGE = 50  # instances
+
+
+def show(request: HttpRequest, machine: int) -> HttpResponse:
+    demand(request, "view")
+    found = get_object_or_404(Machine, pk=machine)
+    wanted = request.GET.get("id", "").strip()
+    if wanted:
+        return _jump(request, found, wanted)
+    try:
+        context, status = _listing(request, found), 200
+    except EngineUnavailable:
+        raise
+    except SignalboxError as error:
+        context, status = {"problem": error}, 404 if isinstance(error, LookupFailed) else 400
+    return screen(request, "instances.html", found, f"Instances of {found}", status=status, **context)
+
+
+def _jump(request: HttpRequest, machine: Machine, id: str) -> HttpResponse:
+    """To the instance with this id, or back to the list with a word about it."""
+    try:
+        get_engine().get(machine.name, id)
+    except (LookupFailed, BadInput) as error:
+        messages.error(request, f"{error.message} ({error.code})")
+        return HttpResponseRedirect(instances_url(machine))
+    return HttpResponseRedirect(instance_url(machine, id))
+
+
+def _listing(request: HttpRequest, machine: Machine) -> dict[str, Any]:
+    engine = get_engine()
+    live = engine.live(machine.name)
+    state = request.GET.get("state") or None
+    page = engine.find(machine.name, state=state, limit=PAGE, cursor=request.GET.get("cursor") or None)
+    further = {"cursor": page.cursor} | ({"state": state} if state else {}) if page.cursor else None
+    return {
+        "state": state,
+        "states": [(name, count, instances_url(machine, state=name)) for name, count in live.counts.items()],
+        "total": sum(live.counts.values()),
+        "everything": instances_url(machine),
+        "rows": [_row(machine, instance) for instance in page],
+        "further": instances_url(machine, **further) if further else "",
+    }
+
+
+def _row(machine: Machine, instance: Instance) -> dict[str, Any]:
+    return {"instance": instance, "url": instance_url(machine, instance.id), "entered": moment(instance.entered)}

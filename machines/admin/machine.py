@@ -1,0 +1,62 @@
+"""Machines in the admin: what they are, their versions and their diagram; from here to publishing and to instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+
+from machines.models import Machine
+
+from . import instance, instances, publishing
+from .rights import ReadOnly, may
+from .screens import STYLES, drawing
+
+
+@admin.register(Machine)
+class MachineAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ["name", "current", "description", "created_at", "adopted"]
+    search_fields = ["name", "description"]
+    show_full_result_count = False
+    fields = ["name", "description", "current", "created_at", "adopted"]
+    readonly_fields = fields
+    change_form_template = "admin/machines/machine/change_form.html"
+
+    class Media:
+        css = {"all": STYLES}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Adding is publishing."""
+        return may(request, "publish")
+
+    def get_urls(self) -> list[URLPattern]:
+        guarded = self.admin_site.admin_view
+        own = [
+            path("<int:machine>/instances/", guarded(instances.show), name="machines_machine_instances"),
+            path("<int:machine>/instance/", guarded(instance.show), name="machines_machine_instance"),
+        ]
+        return own + super().get_urls()
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        return publishing.show(request)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().change_view(request, object_id, form_url, (extra_context or {}) | _beside(request, object_id))
+
+
+def _beside(request: HttpRequest, object_id: str) -> dict[str, Any]:
+    """What stands beside the fields. Nothing when there is no such machine: the admin says so itself."""
+    machine = Machine.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
+    if machine is None or not may(request, "view"):
+        return {}
+    version = machine.versions.filter(number=machine.current).first()
+    return {
+        "machine": machine,
+        "drawing": drawing(version) if version else "",
+        "versions": machine.versions.select_related("published_by").defer("drawing", "definition")[:20],
+        "may_publish": may(request, "publish"),
+    }

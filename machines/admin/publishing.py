@@ -1,0 +1,120 @@
+"""Publishing in the admin: a definition is pasted or uploaded, every finding is shown, and a person says "publish"."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+
+from machines import diagrams
+from machines.engine import EngineUnavailable, SignalboxError
+from machines.engine.definitions import outline
+from machines.formats import FORMATS
+from machines.models import Machine, MachineVersion
+from machines.publishing import publish
+from machines.submission import GUESS, Submission, read
+
+from . import journal
+from .rights import demand
+from .screens import machine_url, screen
+
+LIMIT = 1 << 20  # bytes; the reader refuses more, and one more byte is enough for it to see that
+CODE = {"rows": 24, "cols": 100, "spellcheck": "false", "autocomplete": "off", "class": "vLargeTextField sb-code"}
+
+
+class DefinitionForm(forms.Form):
+    text = forms.CharField(required=False, strip=False, label="definition", widget=forms.Textarea(CODE))
+    file = forms.FileField(required=False, label="or a file", help_text="JSON or YAML, at most 1 MiB")
+    format = forms.ChoiceField(choices=[(GUESS, "by itself"), *((name, name.upper()) for name in FORMATS)], label="read as")
+    notes = forms.CharField(
+        required=False, max_length=1000, help_text="what changed, for people", widget=forms.TextInput({"class": "vTextField"})
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not cleaned.get("text", "").strip() and not cleaned.get("file") and "file" not in self.errors:
+            raise forms.ValidationError("Paste a definition, or choose a file.", code="required")
+        return cleaned
+
+    def submission(self) -> Submission:
+        """What was handed in; a file goes before pasted text. Only after ``is_valid()``."""
+        uploaded = self.cleaned_data.get("file")
+        handed = uploaded.read(LIMIT + 1) if uploaded else self.cleaned_data["text"]
+        name = uploaded.name if uploaded else ""
+        return read(handed, format=self.cleaned_data["format"], name=name)
+
+
+def show(request: HttpRequest) -> HttpResponse:
+    """The form; with ``?machine=<name>``, filled with that machine's current definition."""
+    demand(request, "publish")
+    if request.method == "POST":
+        return _handed_in(request)
+    start = {"text": _current(request.GET.get("machine", "")), "format": GUESS}
+    return _screen(request, DefinitionForm(initial=start))
+
+
+def _handed_in(request: HttpRequest) -> HttpResponse:
+    form = DefinitionForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _screen(request, form, status=400)
+    submission = form.submission()
+    if submission.errors:
+        return _screen(request, _again(form, submission), submission, status=400)
+    if "publish" not in request.POST:
+        return _screen(request, _again(form, submission), submission)
+    try:
+        version = publish(submission.definition, user=request.user, notes=form.cleaned_data["notes"])
+    except EngineUnavailable:
+        raise
+    except SignalboxError as error:
+        form.add_error(None, f"{error.message} ({error.code})")
+        return _screen(request, form, submission, status=409)
+    return _published(request, version)
+
+
+def _published(request: HttpRequest, version: MachineVersion) -> HttpResponse:
+    journal.published(request, version)
+    messages.success(request, f"{version} is the current version.")
+    return HttpResponseRedirect(machine_url(version.machine))
+
+
+def _again(form: DefinitionForm, submission: Submission) -> DefinitionForm:
+    """The form with an uploaded file turned into text, because browsers forget chosen files."""
+    if not form.cleaned_data.get("file") or submission.definition is None:
+        return form
+    text = json.dumps(submission.definition, indent=2, ensure_ascii=False)
+    return DefinitionForm(initial={"text": text, "format": GUESS, "notes": form.cleaned_data["notes"]})
+
+
+def _screen(
+    request: HttpRequest, form: DefinitionForm, submission: Submission | None = None, *, status: int = 200
+) -> HttpResponse:
+    machine = Machine.objects.filter(name=request.GET.get("machine", "")).first()
+    title = f"Publish a new version of {machine}" if machine else "Publish a definition"
+    return screen(
+        request,
+        "publish.html",
+        machine,
+        title,
+        status=status,
+        form=form,
+        submission=submission,
+        drawing=_preview(submission),
+        back=machine_url(machine) if machine else reverse("admin:machines_machine_changelist"),
+    )
+
+
+def _preview(submission: Submission | None) -> SafeString | str:
+    if submission is None or submission.errors:
+        return ""
+    return mark_safe(diagrams.draw(outline(submission.definition)).svg)  # noqa: S308  our own drawing
+
+
+def _current(name: str) -> str:
+    machine = Machine.objects.filter(name=name).first()
+    return json.dumps(machine.version().definition, indent=2, ensure_ascii=False) if machine else ""

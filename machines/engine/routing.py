@@ -1,0 +1,73 @@
+"""Many calls at once: one round trip on a single server, one for each node of a cluster.
+
+redis-py's own cluster pipeline sends a call again when its connection broke, although the first may have happened.
+This one sends again only what a node refused to take: its answer says that the key lives elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from redis import exceptions
+
+from .client import FAILURES, Client
+
+Command = Sequence[str | int | bytes]
+
+ELSEWHERE = (exceptions.MovedError, exceptions.AskError, exceptions.TryAgainError)
+
+
+def send(client: Client, commands: Sequence[tuple[str, Command]]) -> list[Any]:
+    """Answers in the order of ``commands``, which are pairs of the key that routes a command and its words.
+
+    An answer is a reply or the error the server gave. Raises where a single server cannot be reached; of a cluster,
+    each call to a node that is gone has its error as answer, since the others may have happened.
+    """
+    if not isinstance(client, redis.RedisCluster):
+        return _pipelined(client, [words for _, words in commands])
+    answers: list[Any] = [None] * len(commands)
+    for node, numbers in _by_node(client, [key for key, _ in commands]).items():
+        replies = _ask(client, node, [commands[n][1] for n in numbers])
+        for number, reply in zip(numbers, replies, strict=True):
+            answers[number] = reply
+    return answers
+
+
+def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
+    pipeline = client.pipeline(transaction=False)
+    for words in commands:
+        pipeline.execute_command(*words)  # type: ignore[no-untyped-call]
+    replies: list[Any] = pipeline.execute(raise_on_error=False)
+    return replies
+
+
+def _by_node(client: redis.RedisCluster, keys: Sequence[str]) -> dict[Any, list[int]]:
+    """Which commands, by their place in the list, go to which node."""
+    nodes: dict[Any, list[int]] = {}
+    for number, key in enumerate(keys):
+        node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+        nodes.setdefault(node, []).append(number)
+    return nodes
+
+
+def _ask(client: redis.RedisCluster, node: Any, commands: Sequence[Command]) -> list[Any]:
+    try:
+        replies = _pipelined(client.get_redis_connection(node), commands)
+    except FAILURES as error:
+        with contextlib.suppress(*FAILURES):
+            client.nodes_manager.initialize()
+        return [error] * len(commands)
+    return [
+        _redirected(client, words) if isinstance(reply, ELSEWHERE) else reply
+        for words, reply in zip(commands, replies, strict=True)
+    ]
+
+
+def _redirected(client: redis.RedisCluster, words: Command) -> Any:
+    try:
+        return client.execute_command(*words)  # type: ignore[no-untyped-call]
+    except FAILURES as error:
+        return error

@@ -1,0 +1,81 @@
+"""The JSON Schema for editors agrees with what ``check`` says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from machines.engine.definitions import actions, check, document, invokes, schema, states, transitions
+
+from .builders import machine, with_action, with_guard, with_transition
+
+VALIDATOR = Draft202012Validator(schema())
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.json"))
+GOOD = [
+    machine(),
+    machine(context={"type": "object", "properties": {"a": {"type": ["string", "null"], "default": None}}}),
+    machine(context={"a": 1, "b": None, "c": []}, events={"open": {"payload": {"x": "", "y": {"type": "integer"}}}}),
+    machine(version=2, retain="30d", history=0, meta=[1], description="x"),
+    with_guard(True),
+    with_transition(["B", {"target": ["B"], "reenter": True}]),
+    with_action([{"set": {"n": 1}}, {"unset": "n"}, {"append": {"tags": "n"}}, {"raise": "next"}, {"log": None}]),
+    with_action(
+        [{"enqueue": {"src": "h", "input": {"a": "n"}}}, {"emit": {"type": "x"}}, {"type": "log", "params": "n"}]
+    ),
+]
+BAD = [
+    None,
+    {},
+    machine({}),
+    machine(id="a b"),
+    machine(staes={}),
+    machine(history=-1),
+    machine(retain="soon"),
+    machine(events={"done.x": {}}),
+    machine({" A": {}}),
+    machine({"A": {"states": {}}}),
+    machine({"A": {"on": {"a b": "A"}}}),
+    machine({"A": {"invoke": {"queue": "q"}}}),
+    machine({"A": {"invoke": {"src": "h", "timeout": 30}}}),
+    machine(context={"_x": 1}),
+    with_guard(3),
+    with_transition({"gaurd": "n"}),
+    with_transition(5),
+    with_action("lock"),
+    with_action({"set": {}, "log": 1}),
+    with_action({"sett": {}}),
+    with_action({"type": "set", "params": "x"}),
+]
+
+
+def test_the_schema_is_a_schema():
+    Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_the_examples_fit(file):
+    assert list(VALIDATOR.iter_errors(json.loads(file.read_text()))) == []
+
+
+@pytest.mark.parametrize("definition", GOOD)
+def test_what_the_check_accepts_fits(definition):
+    assert [finding for finding in check(definition) if finding.is_error] == []
+    assert list(VALIDATOR.iter_errors(definition)) == []
+
+
+@pytest.mark.parametrize("definition", BAD)
+def test_what_the_check_refuses_for_its_shape_does_not_fit(definition):
+    assert any(finding.is_error for finding in check(definition))
+    assert list(VALIDATOR.iter_errors(definition))
+
+
+def test_both_know_the_same_keys():
+    parts = schema()["$defs"]
+    assert set(schema()["properties"]) == set(document.KEYS)
+    assert set(parts["state"]["properties"]) == set(states.KEYS)
+    assert set(parts["transition"]["properties"]) == set(transitions.KEYS)
+    assert set(parts["invoke"]["properties"]) == set(invokes.KEYS)
+    assert set(parts["typedAction"]["properties"]["type"]["enum"]) == set(actions.VERBS)
