@@ -7,5 +7,5 @@ from django.apps import AppConfig
 
 class MachinesConfig(AppConfig):
     name = "machines"
-    verbose_name = "Machines"
+    verbose_name = "Signalbox"
     default_auto_field = "django.db.models.BigAutoField"

@@ -73,6 +73,12 @@ def adopt(name: str) -> Machine:
     return machine
 
 
+def adopt_all() -> list[Machine]:
+    """Take in the machines that are in Redis and that SQL has never heard of; which ones those were."""
+    known = set(Machine.objects.values_list("name", flat=True))
+    return [adopt(name) for name in get_engine().machines() if name not in known]
+
+
 def restore(name: str | None = None) -> list[MachineVersion]:
     """Publish to Redis what SQL knows and Redis does not, under the same numbers; which versions that were.
 

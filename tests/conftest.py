@@ -36,7 +36,7 @@ NEED_PREFIX = {"client", "admin_client", "async_client", "engine"}
 MARKERS = {
     "browser": {"browser", "page"},
     "postgres": {"postgres_url"},
-    "redis": {"redis_url", "other_redis_url", "prefix", "site"} | NEED_PREFIX,
+    "redis": {"redis_url", "other_redis_url", "own_server", "prefix", "site"} | NEED_PREFIX,
 }
 
 

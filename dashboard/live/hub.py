@@ -123,10 +123,15 @@ class Hub:
         if not (wanted or reconcile or self._board.unfed()):
             return
         self._board.take(await link.read(list(wanted)))
-        self._rest_until = now + max(self._limits.read_gap, (self._clock() - now) / self._limits.read_share)
+        self._rest_until = now + self._rest_after(len(wanted), self._clock() - now)
         if reconcile:
             self._reconcile_at = now + self._every(link)
             self._confirm()
+
+    def _rest_after(self, count: int, took: float) -> float:
+        """Seconds from the start of a read to the earliest next one. A slow answer says that the server is busy."""
+        longest = self._limits.read_rest * max(1.0, count / self._limits.read_many)
+        return max(self._limits.read_gap, min(took / self._limits.read_share, longest))
 
     async def _probe(self, link: Link) -> None:
         await link.probe()
@@ -145,8 +150,10 @@ class Hub:
             due.append(now)
         pause = max(min(due), self._rest_until) - now
         if pause > 0:
+            # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the event.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
         self._wake.clear()
 
     def _ring(self, root: str) -> None:

@@ -18,8 +18,12 @@ class Limits:
     settle: float = 0.055
     #: least time between two reads, so that many staggered partitions still share pipelines
     read_gap: float = 0.025
-    #: share of the server's time one hub may take: a read of 10 ms is followed by 90 ms of rest
+    #: share of the time a hub may spend reading: after one that took 10 ms it rests for 100
     read_share: float = 0.1
+    #: but never longer than this, so that a step shows within half a second on a busy server, too ...
+    read_rest: float = 0.3
+    #: ... unless that many sources are read at once that the reads themselves are the load
+    read_many: int = 200
     #: how often everything watched is read again whatever was heard: heals a lost hint, proves the data fresh
     reconcile: float = 2.0
     #: the same where the server gives no hints (``CONFIG SET`` forbidden)

@@ -75,7 +75,7 @@ class Link:
 
     async def _ask_for_hints(self) -> bool:
         try:
-            flags = (await self._client.config_get(notifications.SETTING)).get(notifications.SETTING, "")
+            flags = (await self._client.config_get(notifications.SETTING)).get(notifications.SETTING) or ""
             if not notifications.sufficient(flags):
                 await self._client.config_set(notifications.SETTING, notifications.merged(flags))
                 self._ring_all(self._roots.values())

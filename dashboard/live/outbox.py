@@ -77,8 +77,7 @@ class Outbox:
             return frame
         while self._pending and not self._muted:
             topic = next(iter(self._pending))
-            frame = self._pending.pop(topic)
-            frame = self._render(topic) if frame is None else frame
-            if frame is not None:
-                return frame
+            found = self._pending.pop(topic) or self._render(topic)
+            if found is not None:
+                return found
         return None

@@ -57,8 +57,9 @@ class Patrol:
 
     async def _run(self) -> None:
         while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._doubt.wait(), self._limits.recheck)
+            with contextlib.suppress(TimeoutError):  # and not wait_for, which loses a cancellation in Python 3.11
+                async with asyncio.timeout(self._limits.recheck):
+                    await self._doubt.wait()
                 await asyncio.sleep(min(AFTER_DOUBT, self._limits.recheck))
             self._doubt.clear()
             await self.go_round()

@@ -11,13 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from redis.exceptions import ResponseError
-
 from dashboard.live.sources import Source, Value, World, sources, value
 from dashboard.live.topics import Topic
 from machines.engine import replies, roster
-from machines.engine.calls import MISSING, NOT_NOW
-from machines.engine.errors import EngineFault
+from machines.engine.calls import MISSING, translate
+from machines.engine.errors import EngineFault, SignalboxError
 from machines.engine.keys import Keys
 from machines.engine.records import Live, WorkerRow
 from machines.engine.replies import FieldTypes, Status
@@ -74,8 +72,12 @@ def _alarm(answer: Any) -> None:
         return
     if MISSING in str(answer):
         raise LibraryMissing from answer
-    if not isinstance(answer, ResponseError) or str(answer).startswith(NOT_NOW):
-        raise answer
+    try:
+        translate(answer)
+    except EngineFault:
+        return
+    except SignalboxError:
+        raise answer from None
 
 
 def _read(source: Source, answer: Any) -> Any:
@@ -101,7 +103,7 @@ def _partition(source: Source, reply: Sequence[Any]) -> Live | None:
 
 
 def _instance(source: Source, reply: Sequence[Any]) -> dict[str, Any] | None:
-    return replies.pairs(reply[3:]) if reply[0] == Status.OK else None
+    return replies.fields(reply) if reply[0] == Status.OK else None
 
 
 def _types(source: Source, program: str | None) -> FieldTypes | None:

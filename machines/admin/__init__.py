@@ -3,7 +3,11 @@
 Both go through the same doors as everything else, ``machines.publishing`` and the engine, and both leave a log entry.
 """
 
+from django.contrib import admin
+
 from .machine import MachineAdmin
 from .version import MachineVersionAdmin
+
+admin.site.site_header = admin.site.site_title = "Signalbox"
 
 __all__ = ["MachineAdmin", "MachineVersionAdmin"]

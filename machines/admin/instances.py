@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 
 from machines.connections import get_engine
-from machines.engine import BadInput, EngineUnavailable, Instance, LookupFailed, SignalboxError
-from machines.models import Machine
+from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError
+from machines.models import Machine, MachineVersion
 
 from .rights import demand
 from .screens import instance_url, instances_url, moment, screen
@@ -51,12 +51,21 @@ def _listing(request: HttpRequest, machine: Machine) -> dict[str, Any]:
     further = {"cursor": page.cursor} | ({"state": state} if state else {}) if page.cursor else None
     return {
         "state": state,
-        "states": [(name, count, instances_url(machine, state=name)) for name, count in live.counts.items()],
+        "states": [(name, live.counts[name], instances_url(machine, state=name)) for name in _ordered(machine, live)],
         "total": sum(live.counts.values()),
         "everything": instances_url(machine),
         "rows": [_row(machine, instance) for instance in page],
         "further": instances_url(machine, **further) if further else "",
     }
+
+
+def _ordered(machine: Machine, live: Live) -> list[str]:
+    """States in the order of the current definition; then those that only older versions have."""
+    try:
+        declared = [state.name for state in machine.version(live.version).outline.states]
+    except MachineVersion.DoesNotExist:
+        declared = []
+    return [name for name in dict.fromkeys([*declared, *live.counts]) if name in live.counts]
 
 
 def _row(machine: Machine, instance: Instance) -> dict[str, Any]:

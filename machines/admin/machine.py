@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
+from machines.engine import SignalboxError
 from machines.models import Machine
+from machines.publishing import adopt_all
 
 from . import instance, instances, publishing
 from .rights import ReadOnly, may
@@ -39,6 +41,12 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         ]
         return own + super().get_urls()
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """With the machines that scripts have published meanwhile."""
+        if may(request, "view"):
+            _take_in(request)
+        return super().changelist_view(request, extra_context)
+
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return publishing.show(request)
 
@@ -46,6 +54,13 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         return super().change_view(request, object_id, form_url, (extra_context or {}) | _beside(request, object_id))
+
+
+def _take_in(request: HttpRequest) -> None:
+    try:
+        adopt_all()
+    except SignalboxError as error:
+        messages.warning(request, f"Machines in Redis could not be looked up: {error.message} ({error.code})")
 
 
 def _beside(request: HttpRequest, object_id: str) -> dict[str, Any]:

@@ -16,12 +16,16 @@ REASON = 1000  # characters
 
 
 class EventForm(forms.Form):
-    """``expect`` is the version the operator saw: whoever was faster makes the other's form a conflict."""
+    """``expect`` is the version the operator saw: whoever was faster makes the other's form a conflict.
+
+    The page writes it and the event's name into the form itself, so that a second try is on what is shown then.
+    """
 
     expect = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
-    event = forms.CharField(widget=forms.HiddenInput)
 
-    def __init__(self, outline: EventOutline, *, number: int, data: Mapping[str, Any] | None = None, **given: Any) -> None:
+    def __init__(
+        self, outline: EventOutline, *, number: int, data: Mapping[str, Any] | None = None, **given: Any
+    ) -> None:
         super().__init__(data, auto_id=f"id_{number}_%s", **given)
         self.outline = outline
         self.payload_names = {f"payload-{field.name}": field.name for field in outline.fields or ()}
@@ -66,7 +70,7 @@ class TextOrJson(forms.MultiValueField):
     def __init__(self, **options: Any) -> None:
         kinds = [("text", "text"), ("json", "JSON")]
         widget = _Pair([forms.TextInput(PLAIN), forms.Select({"aria-label": "read as"}, choices=kinds)])
-        parts = (forms.CharField(strip=False), forms.ChoiceField(choices=kinds))
+        parts = (forms.CharField(strip=False, required=False), forms.ChoiceField(choices=kinds, required=False))
         super().__init__(parts, widget=widget, require_all_fields=False, **options)
 
     def compress(self, parts: list[Any]) -> Any:

@@ -30,9 +30,14 @@ CODE = {"rows": 24, "cols": 100, "spellcheck": "false", "autocomplete": "off", "
 class DefinitionForm(forms.Form):
     text = forms.CharField(required=False, strip=False, label="definition", widget=forms.Textarea(CODE))
     file = forms.FileField(required=False, label="or a file", help_text="JSON or YAML, at most 1 MiB")
-    format = forms.ChoiceField(choices=[(GUESS, "by itself"), *((name, name.upper()) for name in FORMATS)], label="read as")
+    format = forms.ChoiceField(
+        choices=[(GUESS, "what it looks like"), *((name, name.upper()) for name in FORMATS)], label="read as"
+    )
     notes = forms.CharField(
-        required=False, max_length=1000, help_text="what changed, for people", widget=forms.TextInput({"class": "vTextField"})
+        required=False,
+        max_length=1000,
+        help_text="what changed, for people",
+        widget=forms.TextInput({"class": "vTextField"}),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -67,6 +72,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
         return _screen(request, _again(form, submission), submission, status=400)
     if "publish" not in request.POST:
         return _screen(request, _again(form, submission), submission)
+    known = set(MachineVersion.objects.values_list("pk", flat=True))
     try:
         version = publish(submission.definition, user=request.user, notes=form.cleaned_data["notes"])
     except EngineUnavailable:
@@ -74,12 +80,11 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     except SignalboxError as error:
         form.add_error(None, f"{error.message} ({error.code})")
         return _screen(request, form, submission, status=409)
-    return _published(request, version)
-
-
-def _published(request: HttpRequest, version: MachineVersion) -> HttpResponse:
-    journal.published(request, version)
-    messages.success(request, f"{version} is the current version.")
+    if version.pk in known:
+        messages.info(request, f"Nothing new: {version} is this very document.")
+    else:
+        journal.published(request, version)
+        messages.success(request, f"Published: {version} is the current version.")
     return HttpResponseRedirect(machine_url(version.machine))
 
 

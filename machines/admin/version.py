@@ -24,7 +24,7 @@ class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
     list_select_related = ["machine", "published_by"]
     show_full_result_count = False
     fieldsets = [
-        (None, {"fields": [("machine", "number", "is_current"), ("published_at", "published_by"), "digest", "notes"]}),
+        (None, {"fields": ["machine", "number", "is_current", "published_at", "published_by", "digest", "notes"]}),
         ("Diagram", {"fields": ["diagram"], "classes": ["sb-bare"]}),
         ("Definition", {"fields": ["document"], "classes": ["sb-bare"]}),
     ]

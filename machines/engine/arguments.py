@@ -49,6 +49,19 @@ def whole(what: str, value: object, *, least: int = 0) -> str:
     return str(value)
 
 
+def count(what: str, value: object, most: int) -> int:
+    """How many of something: a whole number from 1 to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise BadInput(f"{what} is a whole number from 1 to {most}, not {_shown(value)}", code="SB402")
+    return value
+
+
+def seconds(what: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise BadInput(f"{what} is a number of seconds, not {_shown(value)}", code="SB402")
+    return value
+
+
 def text(what: str, value: object, most: int) -> str:
     """Free text of at most ``most`` characters; '' for None."""
     if value is None:
@@ -105,7 +118,7 @@ def document(what: str, value: object, most: int) -> str:
 
 def _check(what: str, value: object, path: tuple[str, ...], depth: int) -> None:
     """Refuse what JSON or a double cannot carry: odd types, NaN, huge integers, NUL, depth."""
-    if depth > limits.MAX_JSON_DEPTH:
+    if isinstance(value, (Mapping, list, tuple)) and depth > limits.MAX_JSON_DEPTH:
         raise _bad(what, path, f"is nested deeper than {limits.MAX_JSON_DEPTH}")
     if isinstance(value, Mapping):
         for inner, item in value.items():

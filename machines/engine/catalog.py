@@ -37,7 +37,7 @@ class Catalog:
         return self._keys.partition(machine, partition_of(id, self._count(machine)))
 
     def _count(self, machine: str) -> int:
-        count = self._partitions.get(machine)
+        count = self._partitions.get(machine) if isinstance(machine, str) else None
         if count is None:
             arguments.machine(machine)
             held = self._caller.command("HGET", self._keys.machines, machine)

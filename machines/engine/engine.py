@@ -103,7 +103,13 @@ class Engine:
             arguments.reason(reason),
             arguments.whole("now", now),
         )
-        return self._change("sb_create", machine, given, args)
+        try:
+            return self._change("sb_create", machine, given, args)
+        except UnknownMachine:
+            if version is None:
+                raise
+            self.versions(machine)  # raises when the machine itself is not there
+            raise UnknownMachine(machine, version=version) from None
 
     def fire(
         self,
@@ -209,8 +215,7 @@ class Engine:
 
     def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
         """The latest steps, newest first; ``before`` is a version, for the page after."""
-        if not 1 <= limit <= limits.MAX_HISTORY:
-            raise BadInput(f"limit is 1 to {limits.MAX_HISTORY}, not {limit}", code="SB402")
+        arguments.count("limit", limit, limits.MAX_HISTORY)
         root = self._root(machine, id)
         skip = 0
         if before is not None:
@@ -222,7 +227,9 @@ class Engine:
         reply = self._caller.call("sb_history", root, id, -(limit + skip + 1), -1 - skip)
         if reply[0] != Status.OK:
             raise replies.failure(machine, id, reply)
-        return replies.steps(reply[3:])[:limit]
+        # Steps that came in between the two calls moved the window: none of them is older than ``before``.
+        steps = replies.steps(reply[3:])
+        return [step for step in steps if before is None or step.version < before][:limit]
 
     def find(
         self,
@@ -245,7 +252,7 @@ class Engine:
         before = None
         if older_than is not None:
             at = now if now is not None else self.live(machine).now
-            before = at - round(older_than * 1000)
+            before = at - round(arguments.seconds("older_than", older_than) * 1000)
         query = Query(machine, states, limit, before, dict(where or {}), newest)
         return Finder(self._caller, self._catalog).page(query, cursor)
 
@@ -348,7 +355,7 @@ class Engine:
             if isinstance(error, UnknownMachine):
                 self._catalog.forget(machine)
             raise error
-        raw = replies.pairs(reply[3:])
+        raw = replies.fields(reply)
         types = self._catalog.types(machine, root, raw["_def"])
         return replies.instance(machine, id, raw, types, replies.outcome(reply))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import replies
+from . import arguments, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import BadInput
@@ -63,8 +63,7 @@ class Finder:
 
     def page(self, query: Query, cursor: str | None) -> Page:
         """Instances that match, at most ``query.limit``; the cursor is None once there are no more."""
-        if not 1 <= query.limit <= MAX_LIMIT:
-            raise BadInput(f"limit is 1 to {MAX_LIMIT}, not {query.limit}", code="SB402")
+        arguments.count("limit", query.limit, MAX_LIMIT)
         position, found = Position.decode(cursor), []
         for _ in range(MAX_ROUNDS if query.where else 1):
             rows = self._rows(query, position)

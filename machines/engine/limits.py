@@ -20,7 +20,6 @@ MAX_INSTANCE_ID = 200  # bytes of UTF-8: it stands in a key name
 MAX_IDEMPOTENCY_KEY = 200  # characters
 MAX_ACTOR = 150  # characters: as long as a Django user name
 MAX_REASON = 1000  # characters
-MAX_DESCRIPTION = 2000  # characters
 
 MAX_PAYLOAD = 64 * 1024  # bytes of JSON: one event's payload
 MAX_DATA = 64 * 1024  # bytes of JSON: all data of one instance

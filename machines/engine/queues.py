@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from . import arguments, replies
+from . import arguments, limits, replies
 from .calls import Caller
 from .catalog import Catalog
 from .errors import BadInput, EngineFault, LookupFailed, Refused
@@ -22,6 +22,8 @@ from .replies import Status
 PLACES = ("ready", "leased", "delayed", "dead")
 SWEEP_LIMIT = 500  # jobs of one queue moved by one sweep call: keeps the call in the low milliseconds
 MAX_RESULT = 64 * 1024  # bytes of JSON
+MAX_TAKEN = 1000  # jobs one call hands out
+MAX_LISTED = 1000  # jobs one call shows
 
 
 class Queues:
@@ -32,6 +34,8 @@ class Queues:
     def take(self, machine: str, queue: str, worker: str, count: int, lease: int | None, now: int | None) -> list[Job]:
         """Up to ``count`` jobs, over the machine's partitions; each is leased to ``worker`` when this returns."""
         arguments.queue(queue)
+        arguments.text("worker", worker, limits.MAX_ACTOR)
+        arguments.count("count", count, MAX_TAKEN)
         taken: list[Job] = []
         for partition in self._catalog.partitions(machine):
             wanted = count - len(taken)
@@ -70,15 +74,17 @@ class Queues:
 
     def extend(self, jobs: Sequence[Job], lease: int, now: int | None) -> list[bool]:
         """Whether each lease is still held, in order; those that are now run ``lease`` ms from now."""
-        held: dict[tuple[str, str], bool] = {}
+        head = (_number("now", now), arguments.count("lease", lease, limits.MAX_LEASE))
+        held = [False] * len(jobs)
         for root in dict.fromkeys(job.root for job in jobs):
-            own = [job for job in jobs if job.root == root]
-            words = [word for job in own for word in (job.id, job.token)]
-            reply = self._caller.call("sb_extend", root, _number("now", now), lease, *words)
+            own = [number for number, job in enumerate(jobs) if job.root == root]
+            words = [word for number in own for word in (jobs[number].id, jobs[number].token)]
+            reply = self._caller.call("sb_extend", root, *head, *words)
             if reply[0] != Status.OK:
                 raise BadInput(str(reply[1]))
-            held.update({(root, j.id): str(kept) == "1" for j, kept in zip(own, reply[1:], strict=True)})
-        return [held[job.root, job.id] for job in jobs]
+            for number, kept in zip(own, reply[1:], strict=True):
+                held[number] = str(kept) == "1"
+        return held
 
     def sweep(self, machine: str, now: int | None) -> int:
         """Take back expired leases and wake due retries; how many jobs moved."""
@@ -94,6 +100,7 @@ class Queues:
         arguments.queue(queue)
         if place not in PLACES:
             raise BadInput(f"a job is in one of {', '.join(PLACES)}, not {place!r}", code="SB406")
+        arguments.count("limit", limit, MAX_LISTED)
         found: list[Job] = []
         for partition in self._catalog.partitions(machine):
             reply = self._caller.call("sb_jobs", partition.root, queue, place, limit)
@@ -124,7 +131,7 @@ class Queues:
     def _moved(self, job: Job, reply: Sequence[Any]) -> Instance | None:
         if len(reply) < 3:
             return None
-        raw = replies.pairs(reply[3:])
+        raw = replies.fields(reply)
         types = self._catalog.types(job.machine, job.root, raw["_def"])
         return replies.instance(job.machine, job.instance, raw, types, replies.outcome(reply))
 

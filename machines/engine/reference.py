@@ -1,6 +1,6 @@
 """Renders docs/engine-reference.md from the source of truth: the Lua headers, the keys, the statuses, the errors.
 
-    python -m machines.engine.reference docs/engine-reference.md
+python -m machines.engine.reference docs/engine-reference.md
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def render() -> str:
         "Made from the source by `python -m machines.engine.reference docs/engine-reference.md`; do not edit by hand.",
         "## Functions\n\nAny client that can say `FCALL` (or `FCALL_RO` for those flagged `no-writes`) drives the same "
         "machines. Every function takes one key: the root of the partition, which routes the call on a cluster.\n\n"
-        "    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle '{\"token\":\"MTOB1J\"}'",
+        '    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle \'{"token":"MTOB1J"}\'',
         *map(_function, headers()),
         "## Keys\n\nAll keys of one partition share a hash tag. Nothing outside the engine may write them.",
         _keys(),

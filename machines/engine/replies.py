@@ -63,6 +63,12 @@ class FieldTypes:
         return {name: read(raw[name]) for name, read in self._read.items() if name in raw}
 
 
+def fields(reply: Sequence[Any]) -> dict[str, Any]:
+    """The raw instance hash that an OK reply of fire, create, get, force, delete or complete carries as JSON."""
+    found: dict[str, Any] = json.loads(reply[3])
+    return found
+
+
 def pairs(flat: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(flat[::2], flat[1::2], strict=True))
 

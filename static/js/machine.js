@@ -2,7 +2,7 @@ import { live } from "./lamp.js";
 import { timeSince } from "./ages.js";
 import { center } from "./diagram.js";
 import { figure } from "./format.js";
-import { put, putCount, putDepths, putDrawing } from "./paint.js";
+import { changesIn, put, putCount, putDepths, putDrawing } from "./paint.js";
 import { refill, throttled } from "./regions.js";
 
 const { machine, version } = document.body.dataset;
@@ -14,6 +14,11 @@ center();
 
 live().subscribe(`machine:${machine}`, (value) => {
   if (value.gone) return;
+  const differs = changesIn(() => paint(value));
+  relist(JSON.stringify([value.counts, value.oldest]), differs);
+});
+
+function paint(value) {
   const { counts, oldest, flow, queues } = value;
   put(document.querySelector(".facts [data-total]"), figure(total(counts)));
   put(document.querySelector(".tabs [data-total]"), figure(total(counts)));
@@ -27,8 +32,7 @@ live().subscribe(`machine:${machine}`, (value) => {
     putDrawing(drawing, { counts, flow: flowOf(flow ?? {}), queues: queues ?? {} });
   }
   document.querySelector("[data-outdated]").hidden = String(value.version) === version;
-  relist(JSON.stringify([counts, oldest]));
-});
+}
 
 function total(counts) {
   return Object.values(counts).reduce((all, number) => all + number, 0);
@@ -47,7 +51,8 @@ function putOldest(cell, entered) {
 }
 
 // Only the first page follows: further ones stay put, so that nobody loses their place.
-function relist(now) {
-  if (counted && counted !== now && !("still" in list.dataset)) again();
+function relist(now, differs) {
+  const moved = counted ? counted !== now : differs;
+  if (moved && !("still" in list.dataset)) again();
   counted = now;
 }

@@ -1,13 +1,18 @@
 import { live } from "./lamp.js";
 import { figure } from "./format.js";
-import { put, putCount, putDepths } from "./paint.js";
+import { changesIn, put, putCount, putDepths } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
 
 const REGIONS = ["alarms", "tracks", "depths", "workers"];
 const again = throttled(() => refresh(REGIONS), 2000);
 let known = "";
 
-live().subscribe("overview", ({ machines, workers }) => {
+live().subscribe("overview", (value) => {
+  const differs = changesIn(() => paint(value));
+  renew(value, differs);
+});
+
+function paint({ machines, workers }) {
   const queues = {};
   let total = 0;
   for (const [name, machine] of Object.entries(machines)) {
@@ -21,8 +26,7 @@ live().subscribe("overview", ({ machines, workers }) => {
     put(element, figure(sums[element.dataset.sum]));
     if (element.dataset.sum === "dead") element.classList.toggle("bad", sums.dead > 0);
   }
-  renew(machines, queues, workers);
-});
+}
 
 function paintMachine(name, { counts, total }) {
   const panel = [...document.querySelectorAll("section[data-machine]")].find((found) => found.dataset.machine === name);
@@ -37,13 +41,12 @@ function sum(queues, place) {
   return Object.values(queues).reduce((all, held) => all + (held[place] ?? 0), 0);
 }
 
-// What figures alone cannot show (a new machine, a queue with dead jobs, a worker gone) is rendered anew.
-function renew(machines, queues, workers) {
-  const shape = JSON.stringify([
-    Object.entries(machines).map(([name, machine]) => [name, machine.version, machine.total === 0]).sort(),
-    Object.entries(queues).map(([name, held]) => [name, held.dead, held.ready > 0]).sort(),
-    workers,
-  ]);
-  if (known && known !== shape) again();
+// What figures alone cannot show (a new machine, a queue with dead jobs, a worker gone) is rendered anew. The first
+// value may differ from what the server rendered a moment ago: then nobody knows what else does.
+function renew({ machines, workers }, differs) {
+  const shape = JSON.stringify([workers, Object.entries(machines).sort().map(([name, machine]) => [
+    name, machine.version, machine.total === 0, Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0]),
+  ])]);
+  if (known ? known !== shape : differs) again();
   known = shape;
 }

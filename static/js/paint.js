@@ -2,9 +2,19 @@
 
 import { figure, short } from "./format.js";
 
+let changes = 0;
+
+/** Whether anything that is painted while `action` runs differs from what the page showed before. */
+export function changesIn(action) {
+  const before = changes;
+  action();
+  return changes > before;
+}
+
 /** Sets an element's text when it differs, and lets it flash; answers whether it did. */
 export function put(element, text) {
   if (!element || element.textContent === text) return false;
+  changes += 1;
   element.textContent = text;
   flash(element);
   return true;
@@ -61,6 +71,7 @@ export function putDrawing(drawing, { counts, flow, queues }) {
 function putMark(part, slot, text) {
   const element = part.querySelector(slot);
   if (!element || element.textContent === text) return false;
+  changes += 1;
   element.textContent = text;
   flash(part);
   return true;

@@ -1,5 +1,5 @@
 import { live } from "./lamp.js";
-import { putDepths } from "./paint.js";
+import { changesIn, putDepths } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
 
 const { queuePage } = document.body.dataset;
@@ -9,9 +9,9 @@ let known = "";
 if (queuePage) {
   live().subscribe(`queue:${queuePage}`, (value) => {
     if (value.gone) return;
-    putDepths({ [queuePage]: value });
+    const differs = changesIn(() => putDepths({ [queuePage]: value }));
     const now = JSON.stringify(value);
-    if (known && known !== now) again();
+    if (known ? known !== now : differs) again();
     known = now;
   });
 } else {

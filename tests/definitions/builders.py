@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from machines.engine.definitions import check
@@ -11,7 +12,7 @@ DOOR = {"Shut": {"on": {"open": "Open"}}, "Open": {"on": {"shut": "Shut"}}}
 
 def machine(states: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
     """A definition without findings, but for what the parts bring in."""
-    states = DOOR if states is None else states
+    states = copy.deepcopy(DOOR) if states is None else states
     return {"id": "door", "initial": next(iter(states), ""), "states": states} | parts
 
 

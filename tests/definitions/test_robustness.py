@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
 
-from machines.engine.definitions import CODES, check, compile, outline
+from machines.engine.definitions import CODES, check, compile, digest, outline, schema
 from machines.engine.errors import DefinitionError
 
 from .builders import codes, found, machine, with_action
-from .strategies import definitions, trees
+from .strategies import definitions, machines, trees
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
@@ -32,6 +33,21 @@ def test_any_python_value_gives_findings_that_can_be_printed(value):
             assert [str(finding) for finding in caught.value.findings] == [str(finding) for finding in findings]
         else:
             derive(value)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(machines())
+def test_a_sound_machine_compiles_to_a_program_whose_parts_fit_together(definition):
+    assert [str(finding) for finding in check(definition) if finding.is_error] == []
+    program, outlined = compile(definition), outline(definition)
+    assert [state["name"] for state in program["states"]] == list(definition["states"])
+    assert [state.name for state in outlined.states] == list(definition["states"])
+    compiled = [t for state in program["states"] for part in ("transitions", "always") for t in state.get(part, [])]
+    assert [t["id"] for t in compiled] == [f"t{number}" for number in range(1, len(compiled) + 1)]
+    assert [t["id"] for t in compiled] == [t.id for state in outlined.states for t in state.transitions]
+    assert all(1 <= t.get("target", 1) <= len(program["states"]) for t in compiled)
+    assert digest(program) == digest(compile(definition))
+    assert list(Draft202012Validator(schema()).iter_errors(definition)) == []
 
 
 def test_a_huge_document_is_refused_at_once():

@@ -130,5 +130,10 @@ def test_a_context_that_could_be_read_in_two_ways_is_pointed_out():
     assert codes(machine(context={"type": "object"})) == ["SB212"]
 
 
+def test_the_name_of_a_type_is_hardly_meant_as_an_example():
+    assert codes(machine(context={"x": "integer", "y": "string"})) == ["SB212"]
+    assert found(machine(events={"open": {"payload": {"x": "integer"}}}))[0].endswith('write {"type": "integer"}')
+
+
 def test_initial_data_has_a_limit():
     assert codes(machine(context={"text": "x" * 65536})) == ["SB111"]

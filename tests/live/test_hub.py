@@ -60,6 +60,15 @@ async def test_a_fast_machine_makes_few_frames(gate: Engine, watch: Watch) -> No
     assert len(watcher.screen.kinds("machine:gate")) <= 2 + 21 * (took + 0.2)
 
 
+@pytest.mark.parametrize(
+    ("count", "took", "rest"),
+    [(1, 0.001, 0.025), (1, 0.01, 0.1), (1, 0.5, 0.3), (200, 0.05, 0.3), (2000, 0.2, 2.0), (2000, 9.0, 3.0)],
+)
+async def test_after_a_read_it_rests(make_hub, count: int, took: float, rest: float) -> None:
+    """Ten times as long as the read took, within bounds."""
+    assert make_hub()._rest_after(count, took) == pytest.approx(rest)
+
+
 async def test_an_instance_shows_with_its_data(gate: Engine, watch: Watch) -> None:
     watcher = watch("instance:gate/north", "instance:gate/south")
     await watcher.sees("instance:gate/south", gone=True)

@@ -14,9 +14,10 @@ from machines.models import Machine
 from .reading import read
 
 
-def worker(*queues: str, seen: float | None = None) -> WorkerRow:
+def worker(*queues: str, ago: float = -3600) -> WorkerRow:
+    """A worker that was seen so many seconds ago; the cases below are made long before they run."""
     now = int(time.time() * 1000)
-    return WorkerRow("w1", "box", 1, list(queues), 0, now, int(seen if seen is not None else now), "0.1.0")
+    return WorkerRow("w1", "box", 1, list(queues), 0, now, now - int(ago * 1000), "0.1.0")
 
 
 def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
@@ -52,7 +53,7 @@ def test_a_machine_with_many_states_shows_the_fullest_and_says_how_many_are_left
 
 def test_queue_depths_and_workers_are_on_the_first_page(as_, engine, devices):
     engine.create(devices, "one")
-    engine.beat(worker("new_device/start"))
+    engine.beat(worker("new_device/start", ago=0))
     page = read(as_("viewer").get("/"))
     row = page.one("tr", data_queue="new_device/start")
     assert row.one("td", data_place="ready").text == "1"
@@ -87,7 +88,7 @@ def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
         (Depth("m", "q", 0, 0, 0, 1), [], ["1 job dead on m/q"]),
         (Depth("m", "q", 1200, 0, 0, 0), [], ["1,200 jobs ready on m/q, and no worker serves it"]),
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/other")], ["1 job ready on m/q, and no worker serves it"]),
-        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", seen=0)], ["1 job ready on m/q, and no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", ago=60)], ["1 job ready on m/q, and no worker serves it"]),
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/q")], []),
     ],
 )

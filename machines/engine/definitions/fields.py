@@ -40,14 +40,29 @@ def _is_object_schema(value: dict[str, Any]) -> bool:
 
 def _read_examples(place: Place) -> dict[str, Field]:
     if place.value.get("type") == "object":
-        hint = 'for a JSON Schema add "properties": {...}; for a field called "type" give another example, such as ""'
+        hint = 'for a JSON Schema add "properties": {...}'
         place.report.add("SB212", place.below("type"), 'read as a data field called "type"', hint)
     fields = {}
     for name, example in place.items():
         _check_name(name, example)
         if not example.broken:
+            if name != "type":
+                _check_example(example)
             fields[name] = Field(name, types_of_example(example.value), example.path, initial=_clean(example))
     return fields
+
+
+def _check_example(place: Place) -> None:
+    """``"integer"`` is an example of a text, which is hardly ever what its writer meant."""
+    if place.value in TYPES and place.value != "string":
+        place.warn("SB212", f"read as an example, and so as text: {quote(place.value)}", _schema_hint(place))
+
+
+def _schema_hint(place: Place) -> str:
+    """By example all fields of ``context`` are, or none; each payload field may be either."""
+    if place.path[0] == "context":
+        return 'for a JSON Schema write {"type": "object", "properties": {...}}'
+    return f'for the type write {{"type": "{place.value}"}}'
 
 
 def _clean(place: Place) -> Any:
@@ -177,4 +192,7 @@ def _read_payload_field(name: str, place: Place) -> Field:
     value = place.value
     if isinstance(value, dict) and ("type" in value or set(value) <= {*_KEYWORDS, *_UNCHECKED}):
         return _read_property(name, place)
-    return Field(name, ANY if place.broken else types_of_example(value), place.path)
+    if place.broken:
+        return Field(name, ANY, place.path)
+    _check_example(place)
+    return Field(name, types_of_example(value), place.path)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .path import Path
+from .path import Path, quote
 from .plain import BROKEN
 from .report import Report
 
@@ -87,7 +87,7 @@ class Place:
             if key not in known:
                 hint = (hints or {}).get(key, "")
                 if hint:
-                    self.report.add("SB105", self.below(key), f'no key "{key}" here', hint)
+                    self.report.add("SB105", self.below(key), f"no key {quote(key)}", hint)
                 else:
                     self.report.unknown("SB105", self.below(key), "key", key, known)
 

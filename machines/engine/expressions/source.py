@@ -31,7 +31,7 @@ class Source:
         try:
             return ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
-            offset = max((error.offset or 1) - 1, 0) if (error.lineno or 1) == 1 else 0
+            offset = error.offset - 1 if error.offset else len(self.text)  # 0: the text ended too early
             raise ExpressionError(self._reason(error, offset), self.indent + offset) from None
         except (MemoryError, RecursionError):
             raise ExpressionError("nested too deeply") from None
@@ -46,6 +46,8 @@ class Source:
 
     def _reason(self, error: SyntaxError, offset: int) -> str:
         reason = error.msg or "invalid syntax"
+        if offset >= len(self.text):
+            return "the expression ends too early"
         if "Maybe you meant '=='" in reason or self.text[offset : offset + 1] == "=":
             return 'an assignment is not an expression; "==" compares'
         return "invalid syntax" if reason.startswith("invalid syntax") else reason

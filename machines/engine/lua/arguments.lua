@@ -27,6 +27,7 @@ end
 
 -- A sentence about the first argument that does not fit, or nil.
 function arguments.misfit(expect, key, actor, reason, now)
+    if expect == '' and key == '' and actor == '' and reason == '' and now == '' then return nil end
     if expect ~= '' and not arguments.whole(expect) then
         return 'expect is a version, a whole number, not ' .. string.sub(expect, 1, 40)
     end

@@ -6,9 +6,13 @@ local commit = {}
 local KEEP_LOG = 10000
 local HISTORY_SLACK = 16
 local PULSE_MS = 50
+local NONE = {} -- shared by all steps that add no job; never written
 local JOB_DEFAULTS = { attempts = 3, backoff = 1000, lease = 30000 }
 
 local rung, remembered = {}, 0
+
+-- How far the commit under way has come, for taking it back. One at a time: the server runs no two calls at once.
+local progress = { added = NONE, counted = 0, remembered = false, overlong = false, was_jobs = nil, was_entered = nil }
 
 -- At most one notification in 50 ms for a partition; between two the key would still be there, so it is not tried.
 -- `now` is the server's own time in ms where the caller has read it already.
@@ -38,7 +42,7 @@ end
 local function unindex(ctx)
     local states = ctx.program.states
     if ctx.state ~= ctx.origin then pcall(redis.call, 'ZREM', states[ctx.state].index_key, ctx.id) end
-    if ctx.origin then pcall(redis.call, 'ZADD', states[ctx.origin].index_key, ctx.was_entered, ctx.id) end
+    if ctx.origin then pcall(redis.call, 'ZADD', states[ctx.origin].index_key, progress.was_entered, ctx.id) end
 end
 
 -- `,"t3",` or `,"t3 t4",`: between commas, as it stands in a history entry.
@@ -49,36 +53,59 @@ local function quoted_edges(edges)
     return ',' .. json.quote(table.concat(listed, ' ')) .. ','
 end
 
--- Data changes as `{"field":value}` and, for fields that went, `["field"]`.
-local function changes(ctx)
-    local set, gone
-    for field, raw in pairs(ctx.changed) do
-        if raw then
-            local pair = field.quoted .. field.as_json(raw)
-            set = set and set .. ',' .. pair or pair
+-- Adds the changed data to what HSET takes; answers its new length, the names HDEL takes, and both as the history
+-- tells them: `{"field":value}` and, for fields that went, `,["field"]`.
+local function changes(ctx, args, count)
+    local changed, raw, set, gone, told = ctx.changed, ctx.raw, nil, nil, nil
+    for i = 1, #changed do
+        local field = changed[i]
+        local name = field.name
+        local value = raw[name]
+        if value then
+            args[count + 1], args[count + 2] = name, value
+            count = count + 2
+            set = (set and set .. ',' or '{') .. field.quoted .. field.as_json(value)
         else
-            local name = json.quote(field.name)
-            gone = gone and gone .. ',' .. name or name
+            gone = gone or {}
+            gone[#gone + 1] = name
+            told = (told and told .. ',' or ',[') .. json.quote(name)
         end
     end
-    return set and '{' .. set .. '}' or '0', gone and ',[' .. gone .. ']' or ''
+    return count, gone, set and set .. '}' or '0', told and told .. ']' or ''
+end
+
+-- What HSET takes: bookkeeping first, data after. Nothing is written yet.
+local function gather(ctx)
+    local raw, version = ctx.raw, json.number(ctx.version + 1)
+    local args, count = { '_version', version, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil }, 2
+    raw._version = version
+    if ctx.moved then
+        raw._state, raw._entered = ctx.program.states[ctx.state].name, ctx.now
+        args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', ctx.now
+        count = 6
+    end
+    if ctx.born then
+        args[count + 1], args[count + 2], args[count + 3], args[count + 4] = '_def', raw._def, '_created', raw._created
+        count = count + 4
+    end
+    return args, changes(ctx, args, count)
 end
 
 -- [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 where there is nothing.
-local function entry(ctx, event, note)
-    local set, gone = changes(ctx)
-    return '[' .. ctx.version + 1 .. ',' .. ctx.now .. ',' .. program.quoted_event(ctx.program, event)
+local function entry(ctx, event, note, set, gone)
+    local actor, reason = note.actor, note.reason
+    return '[' .. ctx.raw._version .. ',' .. ctx.now .. ',' .. program.quoted_event(ctx.program, event)
         .. ctx.program.states[ctx.state].quoted .. quoted_edges(ctx.edges)
-        .. (note.actor == '' and '0' or json.quote(note.actor)) .. ','
-        .. (note.reason == '' and '0' or json.quote(note.reason)) .. ','
+        .. (actor == '' and '0,' or json.quote(actor) .. ',')
+        .. (reason == '' and '0,' or json.quote(reason) .. ',')
         .. note.noted .. ',' .. set .. gone .. ']'
 end
 
-local function remember(ctx, event, note)
+local function remember(ctx, text)
     local keep = ctx.program.history
     if keep == 0 then return end
-    local length = redis.call('RPUSH', keys.history(ctx.program.root, ctx.id), entry(ctx, event, note))
-    ctx.remembered, ctx.overlong = true, length > keep + HISTORY_SLACK
+    local length = redis.call('RPUSH', keys.history(ctx.program.root, ctx.id), text)
+    progress.remembered, progress.overlong = true, length > keep + HISTORY_SLACK
 end
 
 local function forget_oldest(ctx)
@@ -89,13 +116,13 @@ local function count_flow(ctx)
     local key, edges = ctx.program.flow_key, ctx.edges
     for i = 1, #edges do
         redis.call('HINCRBY', key, edges[i].flow, 1)
-        ctx.counted = i
+        progress.counted = i
     end
 end
 
 local function uncount_flow(ctx)
     local key = ctx.program.flow_key
-    for i = 1, ctx.counted do
+    for i = 1, progress.counted do
         local flow = ctx.edges[i].flow
         if redis.call('HINCRBY', key, flow, -1) == 0 then redis.call('HDEL', key, flow) end
     end
@@ -127,7 +154,8 @@ end
 
 local function add_job(ctx, spec)
     local job = jobs.add(ctx.program.root, spec, ctx.now)
-    ctx.added[#ctx.added + 1] = { job = job, queue = spec.queue }
+    if progress.added == NONE then progress.added = {} end
+    table.insert(progress.added, { job = job, queue = spec.queue })
     return job
 end
 
@@ -155,32 +183,10 @@ local function carry_out(ctx)
     end
 end
 
-local function write_instance(ctx)
-    local raw = ctx.raw
-    local args, count = { '_version', ctx.version + 1, nil, nil, nil, nil, nil, nil }, 2
-    raw._version = ctx.version + 1
-    if ctx.moved then
-        raw._state, raw._entered = ctx.program.states[ctx.state].name, ctx.now
-        args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', ctx.now
-        count = 6
-    end
-    if ctx.born then
-        args[count + 1], args[count + 2], args[count + 3], args[count + 4] = '_def', raw._def, '_created', raw._created
-        count = count + 4
-    end
-    local gone
-    for field, value in pairs(ctx.changed) do
-        if value then
-            args[count + 1], args[count + 2] = field.name, value
-            count = count + 2
-        else
-            gone = gone or {}
-            gone[#gone + 1] = field.name
-        end
-    end
-    if ctx.jobs and ctx.jobs ~= (ctx.stored_jobs or ctx.was_jobs or '') then
+local function write_instance(ctx, args, count, gone)
+    if ctx.jobs and ctx.jobs ~= (ctx.stored_jobs or progress.was_jobs or '') then
         args[count + 1], args[count + 2] = '_jobs', ctx.jobs
-        raw._jobs = ctx.jobs
+        ctx.raw._jobs = ctx.jobs
         count = count + 2
     end
     local key = keys.instance(ctx.program.root, ctx.id)
@@ -189,45 +195,45 @@ local function write_instance(ctx)
 end
 
 local function write(ctx, event, note)
+    local args, count, gone, set, unset = gather(ctx)
     if ctx.moved then index(ctx) end
-    remember(ctx, event, note)
-    if ctx.edges[1] then count_flow(ctx) end
+    remember(ctx, entry(ctx, event, note, set, unset))
+    count_flow(ctx)
     if ctx.moved then
-        local state = ctx.program.states[ctx.state]
-        ctx.jobs = state.invokes[1] and start_invokes(ctx) or ''
+        ctx.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
     end
     if ctx.effects[1] then carry_out(ctx) end
-    write_instance(ctx)
+    write_instance(ctx, args, count, gone)
 end
 
 local function undo(ctx)
     if ctx.moved then unindex(ctx) end
-    if ctx.remembered then redis.call('RPOP', keys.history(ctx.program.root, ctx.id)) end
+    if progress.remembered then redis.call('RPOP', keys.history(ctx.program.root, ctx.id)) end
     uncount_flow(ctx)
-    for _, added in ipairs(ctx.added) do
+    for _, added in ipairs(progress.added) do
         jobs.remove(ctx.program.root, added.job)
         jobs.uncount(ctx.program.root)
     end
 end
 
 local function withdraw(ctx)
-    for job in string.gmatch(ctx.was_jobs, '%S+') do jobs.remove(ctx.program.root, job) end
+    for job in string.gmatch(progress.was_jobs, '%S+') do jobs.remove(ctx.program.root, job) end
 end
 
 -- Writes the step. `note`: actor, reason, noted (the payload as JSON for the history, or 0), clock (ms of the server's
 -- own clock where it was read already).
 -- Answers true, or nil and why nothing was written.
 function commit.step(ctx, event, note)
-    ctx.added, ctx.counted = {}, 0
-    ctx.was_jobs, ctx.was_entered = ctx.raw._jobs, ctx.raw._entered
+    progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
+    progress.was_jobs, progress.was_entered = ctx.raw._jobs, ctx.raw._entered
     local ok, caught = pcall(write, ctx, event, note)
     if not ok then
         undo(ctx)
         return nil, type(caught) == 'table' and caught.err or values.message(caught)
     end
-    if ctx.overlong then forget_oldest(ctx) end
-    for _, added in ipairs(ctx.added) do jobs.ring(ctx.program.root, added.queue) end
-    if ctx.moved and ctx.was_jobs and ctx.was_jobs ~= '' then withdraw(ctx) end
+    if progress.overlong then forget_oldest(ctx) end
+    for i = 1, #progress.added do jobs.ring(ctx.program.root, progress.added[i].queue) end
+    if ctx.moved and progress.was_jobs and progress.was_jobs ~= '' then withdraw(ctx) end
     commit.pulse(ctx.program.root, note.clock)
     return true
 end

@@ -25,10 +25,10 @@ function core.context(program, id, raw, now)
         origin = program.index[raw._state],
         version = tonumber(raw._version),
         payload = NO_PAYLOAD,
-        changed = {},
+        changed = { nil, nil, nil, nil },
         effects = NONE,
         internal = NONE,
-        edges = {},
+        edges = NONE,
         moved = false,
     }
 end
@@ -51,7 +51,7 @@ local function enter(ctx, target)
 end
 
 local function take(ctx, transition)
-    ctx.edges[#ctx.edges + 1] = transition
+    if ctx.edges == NONE then ctx.edges = { transition } else table.insert(ctx.edges, transition) end
     local target = transition.target
     if target and (target ~= ctx.state or transition.reenter) then
         local exit = ctx.program.states[ctx.state].exit

@@ -89,11 +89,21 @@ function fields.read(ctx, field)
     return field.decode(raw)
 end
 
+-- Each field stands once in the list of changes; it is short, so that looking through it is cheap.
+local function touch(ctx, field)
+    local changed = ctx.changed
+    local count = #changed
+    for i = 1, count do
+        if changed[i] == field then return end
+    end
+    changed[count + 1] = field
+end
+
 function fields.put(ctx, field, raw)
     local name = field.name
     if ctx.raw[name] ~= raw then
         ctx.raw[name] = raw
-        ctx.changed[field] = raw
+        touch(ctx, field)
         if #raw > ctx.program.share then ctx.heavy = true end
     end
 end
@@ -122,7 +132,7 @@ end
 function fields.clear(ctx, field)
     if ctx.raw[field.name] ~= nil then
         ctx.raw[field.name] = nil
-        ctx.changed[field] = false
+        touch(ctx, field)
     end
 end
 

@@ -4,6 +4,7 @@
 local json = { null = {}, array = { __name = 'array' } }
 
 local MAX_DEPTH = 32
+local MAX_KEPT = 1000
 local MAX_EXACT = 2 ^ 53
 local SHORT = 1e14 -- whole numbers below this come out of tostring() digit for digit
 local ESCAPES = { b = '\b', f = '\f', n = '\n', r = '\r', t = '\t', ['"'] = '"', ['\\'] = '\\', ['/'] = '/' }
@@ -170,8 +171,19 @@ function json.quote(text)
     return '"' .. text .. '"'
 end
 
+-- Numbers repeat (counts, versions, the second it is now) and writing one out is dear: the last few hundred are kept.
+local written, kept = {}, 0
+
+local function keep(value, text)
+    if kept >= MAX_KEPT then written, kept = {}, 0 end
+    written[value], kept = text, kept + 1
+    return text
+end
+
 function json.number(value)
-    if value % 1 == 0 and value < SHORT and value > -SHORT then return value + 0 .. '' end
+    local text = written[value]
+    if text then return text end
+    if value % 1 == 0 and value < SHORT and value > -SHORT then return keep(value, value + 0 .. '') end
     if value ~= value or value == math.huge or value == -math.huge then
         error({ sb = 'the result is not a finite number' })
     end

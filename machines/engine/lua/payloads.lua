@@ -44,7 +44,9 @@ function payloads.misfit(program, event, payload)
                 fields.expected(spec.types), values.kind(value)), name
         end
     end
-    for _, name in ipairs(program.required[event]) do
+    local required = program.required[event]
+    for i = 1, #required do
+        local name = required[i]
         if payload[name] == nil then return "event '" .. event .. "' needs the field '" .. name .. "'", name end
     end
     return nil

@@ -132,23 +132,24 @@ function program.compile(source, version, root, def, secret)
     return compiled
 end
 
-local function remember(slot, compiled)
+local function remember(root, def, compiled)
     if cached >= MAX_CACHED then cache, cached = {}, 0 end
-    cache[slot], cached = compiled, cached + 1
+    cache[root] = cache[root] or {}
+    cache[root][def], cached = compiled, cached + 1
     return compiled
 end
 
 -- The program an instance names; nil and a sentence where it is not there or not what the name says.
 function program.load(root, def)
-    local slot = root .. '|' .. def
-    local compiled = cache[slot]
+    local versions = cache[root]
+    local compiled = versions and versions[def]
     if compiled then return compiled end
     local version, digest = string.match(def, '^(%d+):(%x+)$')
     if not version then return nil, 'a definition is named <version>:<digest>, not ' .. def end
     local row = redis.call('HMGET', keys.definition(root, version), 'program', 'digest', 'secret')
     if not row[1] then return nil, 'version ' .. version .. ' is not published here' end
     if row[2] ~= digest then return nil, 'version ' .. version .. ' has the digest ' .. row[2] .. ', not ' .. digest end
-    return remember(slot, program.compile(cjson.decode(row[1]), version, root, def, row[3]))
+    return remember(root, def, program.compile(cjson.decode(row[1]), version, root, def, row[3]))
 end
 
 -- `"event"` in JSON, quoted once per event name.

@@ -2,7 +2,7 @@
 -- sb_complete: ends a job and moves its instance by done.invoke.<id>, together, if the token still holds the job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 job · 2 token · 3 result (JSON, or '') · 4 now (ms, or '')
--- Returns: {OK, transition ids, '0', field, value, ...} the instance moved · {OK} nobody waited for it
+-- Returns: {OK, transition ids, '0', instance JSON} the instance moved · {OK} nobody waited for it
 --          · {LOST, 'gone' | 'taken back'} · {REFUSED, explanation JSON} the step failed, the job is still held
 --          · {BADPAYLOAD, why, ''} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse

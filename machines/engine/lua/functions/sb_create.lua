@@ -3,7 +3,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the current one) · 4 idempotency key or '' · 5 actor
 --          · 6 reason · 7 now (ms since the epoch, or '')
--- Returns: {OK, transition ids, replayed 0|1, field, value, ...} · {EXISTS} · {NOMACHINE} · {BADPAYLOAD, why, field}
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {EXISTS} · {NOMACHINE} · {BADPAYLOAD, why, field}
 --          · {BADARG, why} · {REFUSED, explanation JSON} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(declared fields + log(instances in the state))
@@ -21,8 +21,7 @@ end
 local function fill(ctx, data)
     for _, field in ipairs(ctx.program.ordered) do
         if field.initial then
-            ctx.raw[field.name] = field.initial
-            ctx.changed[field] = field.initial
+            fields.put(ctx, field, field.initial)
         end
     end
     for name, value in pairs(data) do

@@ -2,7 +2,7 @@
 -- sb_delete: removes an instance, its history, its place in the index and the jobs it waits for.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason
--- Returns: {OK, '', '0', field, value, ...} the instance as it was · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
+-- Returns: {OK, '', '0', instance JSON} the instance as it was · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
 --          · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(its history + log(instances in the state))

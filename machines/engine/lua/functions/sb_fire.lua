@@ -3,7 +3,7 @@
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
 --          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock)
--- Returns: {OK, transition ids, replayed 0|1, field, value, ...} · {REFUSED, explanation JSON} · {CONFLICT, version}
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, version}
 --          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call

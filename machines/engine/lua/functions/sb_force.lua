@@ -4,7 +4,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 state · 3 data to change (JSON object, null unsets; or '') · 4 expect (version or '') · 5 actor
 --          · 6 reason (required) · 7 now (ms since the epoch, or '')
--- Returns: {OK, '', '0', field, value, ...} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field}
+-- Returns: {OK, '', '0', instance JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field}
 --          · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    as sb_fire

@@ -1,0 +1,53 @@
+"""The events an operator may fire at an instance, each with the form for its payload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from machines.engine import Instance
+from machines.engine.definitions import EventOutline
+from machines.models import MachineVersion
+
+from .payload import EventForm
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """``listens`` is False for an event the current state would refuse; ``tried`` for the one just fired in vain."""
+
+    event: EventOutline
+    form: EventForm
+    listens: bool
+    tried: bool = False
+
+
+def levers(version: MachineVersion | None, instance: Instance, tried: EventForm | None = None) -> list[Lever]:
+    """One for each event of the machine, those the state listens for first. ``tried`` keeps what was entered."""
+    pulled = tried.outline.name if tried else None
+    return [
+        Lever(event, tried, listens, tried=True)
+        if tried and event.name == pulled
+        else Lever(event, EventForm(event, number=number), listens)
+        for number, (event, listens) in enumerate(_events(version, instance))
+    ]
+
+
+def lever_for(version: MachineVersion | None, instance: Instance, event: str, data: Mapping[str, Any]) -> EventForm:
+    """The filled form of an event; one without fields where the machine does not know the event."""
+    for number, (outline, _) in enumerate(_events(version, instance)):
+        if outline.name == event:
+            return EventForm(outline, number=number, data=data)
+    return EventForm(EventOutline(event), number=0, data=data)
+
+
+def _events(version: MachineVersion | None, instance: Instance) -> list[tuple[EventOutline, bool]]:
+    if version is None:
+        return []
+    outline = version.outline
+    here = {event.name: event for state in instance.configuration for event in outline.events_of(state)}
+    everywhere = {event.name: event for state in outline.states for event in outline.events_of(state.name)}
+    return [(event, True) for event in here.values()] + [
+        (event, False) for name, event in everywhere.items() if name not in here
+    ]

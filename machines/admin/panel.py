@@ -1,0 +1,78 @@
+"""The screen of one instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from machines.connections import get_engine
+from machines.engine import Conflict, Instance, Refused, SignalboxError
+from machines.models import Machine, MachineVersion
+
+from .levers import levers
+from .payload import EventForm
+from .rights import may
+from .screens import drawing, moment, screen
+
+STEPS = 25  # of the history
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A data field, set or not."""
+
+    name: str
+    hint: str
+    is_set: bool
+    value: Any
+
+
+def panel(
+    request: HttpRequest,
+    machine: Machine,
+    instance: Instance,
+    tried: EventForm | None = None,
+    error: SignalboxError | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """``tried`` is the form that was sent and did not succeed, ``error`` what the engine said about it."""
+    version = version_of(machine, instance)
+    may_fire = may(request, "fire")
+    return screen(
+        request,
+        "instance.html",
+        machine,
+        instance.id,
+        status=status,
+        instance=instance,
+        entered=moment(instance.entered),
+        created=moment(instance.created),
+        drawing=drawing(version, instance.configuration) if version else "",
+        data=_data(version, instance),
+        may_fire=may_fire,
+        levers=levers(version, instance, tried) if may_fire else [],
+        tried=tried,
+        error=error,
+        is_conflict=isinstance(error, Conflict),
+        is_refused=isinstance(error, Refused),
+        candidates=error.candidates if isinstance(error, Refused) else [],
+        steps=[(step, moment(step.at)) for step in get_engine().history(machine.name, instance.id, limit=STEPS)],
+    )
+
+
+def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:
+    """The version the instance lives by; None where nobody has its definition any more."""
+    try:
+        return machine.version(instance.definition)
+    except MachineVersion.DoesNotExist:
+        return None
+
+
+def _data(version: MachineVersion | None, instance: Instance) -> list[Field]:
+    """Declared fields in document order, set or not; then whatever else there is."""
+    hints = {field.name: field.description for field in version.outline.data} if version else {}
+    names = dict.fromkeys([*hints, *instance.data])
+    return [Field(name, hints.get(name, ""), name in instance.data, instance.data.get(name)) for name in names]

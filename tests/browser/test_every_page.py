@@ -1,0 +1,69 @@
+"""Every page, light and dark, wide and narrow: nothing complains, nothing runs off the side, everything has a name."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+PAGES = [
+    "/",
+    "/machines/activation/",
+    "/machines/activation/?state=Waiting",
+    "/machines/new_device/",
+    "/machines/activation/instances/ATV-123:NBCSports/",
+    "/machines/new_device/instances/one/",
+    "/queues/",
+    "/queues/new_device/start/",
+    "/workers/",
+    "/components/",
+    "/machines/nothing/",
+]
+UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a[href]")]
+    .filter((e) => !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim() || e.title))
+    .map((e) => e.outerHTML.slice(0, 120))"""
+DOUBLE_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+    return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, theme, width):
+    engine.create(devices, "one", {"service": "x" * 300})
+    engine.create("activation", "x" * 200)
+    page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme=theme)
+    for address in PAGES:
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert page.evaluate(UNNAMED) == [], address
+        assert page.evaluate(DOUBLE_IDS) == [], address
+        assert page.locator("h1").count() == 1, address
+
+
+def test_dark_is_dark_and_light_is_light(as_, waiting):
+    def ground(theme: str) -> int:
+        page = as_("viewer", f"viewer-{theme}", color_scheme=theme)
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+
+    assert ground("dark") < 120 < 600 < ground("light")
+
+
+def test_who_wants_no_motion_gets_none(as_, waiting):
+    page = as_("viewer", reduced_motion="reduce")
+    page.goto("/machines/activation/")
+    moving = """() => [...document.querySelectorAll("*")].filter((e) => { e.classList.add("changed");
+        const style = getComputedStyle(e); return style.animationName !== "none"; }).length"""
+    assert page.evaluate(moving) == 0
+
+
+def test_the_keyboard_reaches_the_states_of_the_diagram(page, waiting):
+    page.goto("/machines/activation/")
+    page.locator(".sb-diagram a[data-state='Waiting']").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url("/machines/activation/?state=Waiting#instances")
+
+
+def test_the_first_tab_skips_to_the_content(page):
+    page.goto("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()

@@ -1,0 +1,166 @@
+"""What happens elsewhere shows on an open page, without a reload."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import is_live
+
+OTHER_PROCESS = """
+import json, sys
+from machines.engine import Engine
+url, prefix, *calls = sys.argv[1:]
+engine = Engine.from_url(url, prefix=prefix)
+for call in calls:
+    name, *arguments = json.loads(call)
+    getattr(engine, name)(*arguments)
+"""
+
+
+@pytest.fixture
+def elsewhere(redis_url: str, prefix: str):
+    """Calls of the engine made by another process, one after the other."""
+
+    def run(*calls: str) -> None:
+        command = [sys.executable, "-c", OTHER_PROCESS, redis_url, prefix, *calls]
+        subprocess.run(command, check=True, timeout=30)
+
+    return run
+
+
+def unloaded(page) -> None:
+    """Marks the document; the mark is gone after any reload."""
+    page.evaluate("document.body.dataset.marked = 'yes'")
+
+
+def is_the_same(page) -> bool:
+    return page.evaluate("document.body.dataset.marked") == "yes"
+
+
+def test_counts_change_without_a_reload_when_another_process_fires(page, waiting, elsewhere):
+    page.goto("/machines/activation/")
+    is_live(page)
+    unloaded(page)
+    active = page.locator(".sb-diagram [data-state='Active'] .count")
+    expect(active).to_have_text("0")
+    elsewhere('["fire", "activation", "ATV-123:NBCSports", "entitle", {"token": "MTOB1J"}]')
+    expect(active).to_have_text("1")
+    expect(page.locator(".sb-diagram [data-state='Waiting'] .count")).to_have_text("0")
+    expect(page.locator("tr[data-state='Active'] [data-count]")).to_have_text("1")
+    expect(page.locator(".tabs [data-state='Active'] [data-count]")).to_have_text("1")
+    expect(page.locator("[data-transition='t2'] .flow")).to_have_text("1")
+    expect(page.locator("table.instances .state")).to_have_text("Active")
+    assert is_the_same(page)
+
+
+def test_a_step_shows_in_under_half_a_second(page, engine, waiting):
+    page.goto("/machines/activation/")
+    is_live(page)
+    count = page.locator(".sb-diagram [data-state='New'] .count")
+    waits = []
+    for number in range(5):
+        begun = time.monotonic()
+        engine.create("activation", f"n{number}")
+        expect(count).to_have_text(str(number + 1))
+        waits.append(time.monotonic() - begun)
+    assert sorted(waits)[2] < 0.5, waits
+
+
+def test_a_queue_that_fills_shows_on_the_diagram_and_in_the_table(page, devices, elsewhere):
+    page.goto("/machines/new_device/")
+    is_live(page)
+    elsewhere('["create", "new_device", "one"]', '["create", "new_device", "two"]')
+    expect(page.locator("#queue-start .count")).to_have_text("2")
+    expect(page.locator("tr[data-queue='new_device/start'] [data-place='ready']")).to_have_text("2")
+
+
+def test_the_overview_counts_and_raises_the_alarm(page, engine, devices):
+    page.goto("/")
+    is_live(page)
+    unloaded(page)
+    engine.create(devices, "one")
+    expect(page.locator("section[data-machine='new_device'] [data-total]")).to_have_text("1")
+    expect(page.locator("tr[data-queue='new_device/start'] [data-place='ready']")).to_have_text("1")
+    expect(page.get_by_text("1 job ready on new_device/start, and no worker serves it")).to_be_visible()
+    assert is_the_same(page)
+
+
+def test_an_instance_page_follows_its_instance(page, engine, waiting):
+    page.goto("/machines/activation/instances/ATV-123:NBCSports/")
+    is_live(page)
+    unloaded(page)
+    engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"}, actor="bob")
+    expect(page.locator(".head .lit")).to_have_text("Active")
+    expect(page.locator(".sb-diagram .current")).to_have_attribute("data-state", "Active")
+    expect(page.locator("table.steps tbody tr").first).to_contain_text("bob")
+    expect(page.locator("input[name=expect]").first).to_have_value("3")
+    assert is_the_same(page)
+
+
+def test_a_form_someone_fills_in_is_not_taken_away(page, engine, waiting):
+    page.goto("/machines/activation/instances/ATV-123:NBCSports/")
+    is_live(page)
+    page.get_by_label("token").first.fill("half typ")
+    engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"}, actor="bob")
+    expect(page.get_by_text("It moved to Active (version 3) while you were typing.")).to_be_visible()
+    expect(page.get_by_label("token").first).to_have_value("half typ")
+    expect(page.locator(".head .lit")).to_have_text("Active")
+
+
+def test_a_deleted_instance_says_so(page, engine, waiting):
+    page.goto("/machines/activation/instances/ATV-123:NBCSports/")
+    is_live(page)
+    engine.delete("activation", waiting.id)
+    expect(page.get_by_text("It was deleted while this page was open.")).to_be_visible()
+
+
+def test_a_new_version_is_announced_and_the_old_drawing_stays(page, engine, waiting):
+    page.goto("/machines/activation/")
+    is_live(page)
+    definition = engine.definition("activation")
+    definition["states"]["Retired"] = {"type": "final"}
+    definition["states"]["Suspended"]["on"]["retire"] = "Retired"
+    engine.publish(definition)
+    expect(page.get_by_text("A new version was published while this page was open.")).to_be_visible()
+    page.get_by_role("link", name="Show it").click()
+    expect(page.locator(".sb-diagram [data-state='Retired']")).to_be_visible()
+
+
+def test_jobs_move_through_the_places_of_an_open_queue_page(page, engine, devices):
+    engine.create(devices, "one")
+    page.goto("/queues/new_device/start/?place=dead")
+    is_live(page)
+    (job,) = engine.take(devices, "start", "w")
+    engine.fail(job, "no such device", kind="LookupError", retry=False)
+    expect(page.locator(".tabs [data-place='dead']")).to_have_text("1")
+    expect(page.get_by_text("LookupError: no such device")).to_be_visible()
+
+
+def test_ages_tick(page, engine, activation):
+    engine.create(activation, "one")
+    page.goto("/machines/activation/")
+    age = page.locator("table.instances time").first
+    before = age.inner_text()
+    expect(age).not_to_have_text(before)
+
+
+def test_ages_and_figures_read_the_same_in_script_and_on_the_server(page):
+    from dashboard.pages.painting import short
+    from dashboard.pages.times import age, exact
+
+    seconds = [-1, 0, 0.5, 59, 60, 3599, 3600, 3660, 7500, 86399, 86400, 90000, 273600, 863999, 864000, 4e6]
+    numbers = [0, 1, 999, 1000, 12345, 99999, 100000, 345600, 999499, 999500, 1234567, 9.94e6, 45678901, 1500000000]
+    numbers = [int(number) for number in numbers]
+    script = """async ([seconds, numbers, ms]) => {
+        const { age, short, exact } = await import("/static/js/format.js");
+        return [seconds.map(age), numbers.map(short), exact(ms)];
+    }"""
+    ages, shorts, moment = page.evaluate(script, [seconds, numbers, 1_700_000_000_000])
+    assert ages == [age(one) for one in seconds]
+    assert shorts == [short(one) for one in numbers]
+    assert moment == exact(1_700_000_000_000)

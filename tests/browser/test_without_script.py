@@ -1,0 +1,63 @@
+"""Everything works with scripts switched off; they only add what is live."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
+
+
+@pytest.fixture
+def plain(as_):
+    """A supervisor's page in a browser without scripts."""
+    return as_("supervisor", "sue", java_script_enabled=False)
+
+
+def test_the_diagram_carries_its_counts_and_filters(plain, engine, waiting):
+    engine.create("activation", "second")
+    plain.goto("/machines/activation/")
+    expect(plain.locator(".sb-diagram [data-state='Waiting'] .count")).to_have_text("1")
+    plain.locator(".sb-diagram [data-state='New']").click()
+    expect(plain.locator("table.instances tbody tr")).to_have_count(1)
+    expect(plain.locator("table.instances a.key")).to_have_text("second")
+
+
+def test_an_event_is_fired_refused_and_disputed(plain, engine, waiting):
+    plain.goto(INSTANCE)
+    plain.get_by_label("token").first.fill("wrong")
+    plain.get_by_role("button", name="Fire entitle").click()
+    expect(plain.get_by_text("entitle: stays in Waiting, version 3")).to_be_visible()
+    engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"}, actor="bob")
+    plain.get_by_label("token").first.fill("late")
+    plain.get_by_role("button", name="Fire entitle").click()
+    expect(plain.locator("#conflict")).to_contain_text("bob")
+    plain.get_by_role("button", name="What would happen now?").click()
+    expect(plain.locator("#preview")).to_contain_text("What would happen: Active → Active")
+    plain.get_by_text("1 event that Active would refuse").click()
+    plain.get_by_text("Try it all the same").click()
+    plain.get_by_role("button", name="Fire activate").click()
+    expect(plain.locator("#refused")).to_contain_text("No transition listens for activate in state Active.")
+
+
+def test_ages_are_there_and_the_page_says_when_it_was_made(plain, waiting):
+    plain.goto(INSTANCE)
+    expect(plain.locator(".head time").first).to_have_text("0 s")
+    expect(plain.locator("[data-live]")).to_contain_text("as of ")
+
+
+def test_a_long_list_is_paged_and_turned_round(plain, engine, activation):
+    for number in range(60):
+        engine.create(activation, f"i{number:02}", now=1_700_000_000_000 + number)
+    plain.goto("/machines/activation/?state=New")
+    plain.get_by_role("link", name="Next page").click()
+    expect(plain.locator("table.instances tbody tr")).to_have_count(10)
+    plain.get_by_role("link", name="Turn round").click()
+    expect(plain.locator("table.instances a.key").first).to_have_text("i59")
+
+
+def test_an_instance_is_opened_by_its_id(plain, waiting):
+    plain.goto("/machines/activation/")
+    plain.get_by_label("open an instance by its id").fill("ATV-123:NBCSports")
+    plain.get_by_role("button", name="Open").click()
+    expect(plain.locator("h1")).to_have_text("ATV-123:NBCSports")

@@ -1,0 +1,84 @@
+"""docs/definition-reference.md names everything there is, and shows what works."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from machines.engine import limits
+from machines.engine.definitions import CODES, actions, check, document, invokes, states, transitions
+from machines.engine.expressions import FUNCTIONS
+from machines.formats import FORMATS
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "definition-reference.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """From a heading to the next one of the same or a higher level."""
+    level, text = re.search(rf"^(#+) {re.escape(title)}$(.*)", PAGE, re.MULTILINE | re.DOTALL).groups()
+    return re.split(rf"^#{{1,{len(level)}}} ", text, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=list(CODES))
+def test_every_code_is_in_its_table(code):
+    row = f"| {code.code} | {code.title} | {code.advice} |"
+    assert row in section("Errors" if code.severity == "error" else "Warnings")
+
+
+def test_every_code_is_found_somewhere_and_none_is_made_up():
+    source = "".join(
+        file.read_text(encoding="utf-8")
+        for folder in ("machines/engine/definitions", "machines/formats")
+        for file in (ROOT / folder).glob("*.py")
+        if file.name != "findings.py"
+    )
+    assert set(re.findall(r'"(SB[12]\d\d)"', source)) == set(CODES)
+    assert set(re.findall(r"\| (SB\d+) \|", PAGE)) == set(CODES)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=list(FUNCTIONS))
+def test_every_function_is_in_its_table(function):
+    assert f"| `{function.usage}` | {function.gives} | {function.meaning} |" in section("Functions")
+
+
+@pytest.mark.parametrize(
+    ("title", "keys"),
+    [
+        ("The machine", document.KEYS),
+        ("A state", states.KEYS),
+        ("A transition", transitions.KEYS),
+        ("An invoke", invokes.KEYS),
+        ("Actions", actions.VERBS),
+    ],
+)
+def test_every_key_and_verb_is_in_its_table(title, keys):
+    rows = "\n".join(line for line in section(title).splitlines() if line.startswith("|"))
+    for key in keys:
+        assert re.search(rf"[`\"]{re.escape(key)}[`\"]", rows), f"{key} is missing from {title}"
+
+
+def test_limits_are_those_of_the_engine():
+    text = section("Names and limits")
+    for limit in ("MAX_STATES", "MAX_JSON_DEPTH", "MAX_EXPRESSION_TEXT", "MAX_EXPRESSION_NODES", "MAX_HISTORY"):
+        assert str(getattr(limits, limit)) in text, limit
+    assert f"{limits.MAX_DATA // 1024} KiB" in text
+    assert limits.MAX_DATA == limits.MAX_PAYLOAD
+    assert f"{limits.MAX_DEFINITION // 1024 // 1024} MiB" in text
+
+
+def test_every_format_is_named():
+    for format in FORMATS:
+        assert f"`{format}`" in section("Files")
+
+
+def test_the_whole_definition_has_no_findings():
+    assert check(json.loads(re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)[1])) == []
+
+
+def test_every_json_block_is_json():
+    for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL):
+        json.loads(block)

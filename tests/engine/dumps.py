@@ -1,0 +1,58 @@
+"""Every key of a test as Redis itself would save it, to see that a call changed nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+from machines.engine import Engine
+
+Dump = dict[bytes, tuple[bytes, int]]
+
+
+def dump(engine: Engine) -> Dump:
+    """Key -> its DUMP and the ms at which it expires (-1: never)."""
+    with _raw(engine) as client:
+        keys = sorted(client.scan_iter(match=f"{engine.keys.prefix}*", count=1000))
+        found = {key: (client.dump(key), client.pexpiretime(key)) for key in keys}
+    return {key: value for key, value in found.items() if value[0] is not None}
+
+
+@contextmanager
+def unchanged(engine: Engine) -> Iterator[None]:
+    """The block leaves every key as it is, and makes no new one."""
+    silence(engine)
+    before = dump(engine)
+    yield
+    after = dump(engine)
+    assert {k for k in after if k not in before} == set(), "keys that are new"
+    assert {k for k in before if k not in after} == set(), "keys that are gone"
+    assert {k for k in before if before[k] != after[k]} == set(), "keys that differ"
+
+
+def silence(engine: Engine) -> None:
+    """Take the pulse keys away: they go by themselves after 50 ms, at any moment of a test."""
+    with _raw(engine) as client:
+        for key in client.scan_iter(match=f"{engine.keys.prefix}*:pulse"):
+            client.delete(key)
+
+
+def keys_left(engine: Engine) -> set[str]:
+    """The keys below the prefix, without it."""
+    prefix = engine.keys.prefix
+    return {key.removeprefix(prefix) for key in engine.client.scan_iter(match=f"{prefix}*", count=1000)}
+
+
+@contextmanager
+def _raw(engine: Engine) -> Iterator[redis.Redis]:
+    """A client that answers bytes, on the server of the engine."""
+    pool = engine.client.connection_pool
+    options = {**pool.connection_kwargs, "decode_responses": False}
+    client = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))
+    try:
+        yield client
+    finally:
+        client.close()
+        client.connection_pool.disconnect()

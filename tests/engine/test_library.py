@@ -1,0 +1,131 @@
+"""Composing the functions library, and getting it onto the server."""
+
+import contextlib
+import threading
+
+import pytest
+
+from machines.engine import Engine, errors, library
+from tests.engine.builders import door, machine, publish
+
+HELD = ("FCALL_RO", "sb_library", 0)
+
+
+def write(folder, **files):
+    """Lua files: ``functions__name`` stands for functions/name.lua."""
+    (folder / "functions").mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name.replace('__', '/')}.lua").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_modules_come_after_all_they_need(tmp_path):
+    text = library.compose(write(tmp_path, a="-- needs: c, b\n", b="-- needs: c\n", c="return 1\n"))
+    assert text.index("local c =") < text.index("local b =") < text.index("local a =")
+
+
+def test_a_file_that_is_needed_and_missing_is_named_with_the_one_that_needs_it(tmp_path):
+    with pytest.raises(library.LibraryError, match=r"a\.lua needs nowhere\.lua, which is not there"):
+        library.compose(write(tmp_path, a="-- needs: nowhere\n"))
+
+
+def test_a_function_that_needs_a_missing_module_is_named_too(tmp_path):
+    with pytest.raises(library.LibraryError, match=r"functions/sb_x\.lua needs nowhere\.lua"):
+        library.compose(write(tmp_path, functions__sb_x="-- needs: nowhere\n"))
+
+
+def test_a_circle_is_shown_as_it_runs(tmp_path):
+    with pytest.raises(library.LibraryError, match="a -> b -> c -> a"):
+        library.compose(write(tmp_path, a="-- needs: b\n", b="-- needs: c\n", c="-- needs: a\n"))
+
+
+def test_one_name_for_a_module_and_a_function_is_refused(tmp_path):
+    with pytest.raises(library.LibraryError, match="sb_x is the name of a module and of a function"):
+        library.compose(write(tmp_path, sb_x="", functions__sb_x=""))
+
+
+def test_the_text_and_its_fingerprint_depend_on_the_files_alone():
+    assert library.compose() == library.compose() == library.text()
+    assert library.fingerprint() in library.text()
+
+
+def test_functions_that_write_nothing_say_so():
+    assert library.read_only() == {"sb_explain", "sb_find", "sb_get", "sb_history", "sb_jobs", "sb_live"}
+
+
+def test_nothing_in_the_library_is_global(engine):
+    publish(engine, door(), "x")
+    engine.fire("door", "x", "open")
+    with pytest.raises(errors.EngineFault):
+        engine._caller.command("EVAL", "return json.encode(1)", 0)
+
+
+@pytest.fixture
+def bare(own_server):
+    """An engine on a server that has never seen the library."""
+    engine = Engine.from_url(own_server.url)
+    yield engine
+    engine.client.close()
+
+
+def test_the_first_call_loads_the_library(bare):
+    assert bare.client.function_list() == []
+    publish(bare, door(), "x")
+    assert bare.client.execute_command(*HELD) == library.fingerprint()
+
+
+def test_a_server_that_lost_the_library_gets_it_again_and_the_call_goes_on(bare):
+    publish(bare, door(), "x")
+    bare.client.function_flush()
+    assert bare.fire("door", "x", "open").version == 2
+    bare.client.function_flush()
+    assert bare.get("door", "x").state == "Open"
+    bare.client.function_flush()
+    assert [inst.state for inst in bare.fire_many([("door", "x", "close"), ("door", "x", "open")])] == ["Shut", "Open"]
+    bare.client.function_flush()
+    assert bare.counts("door") == {"Shut": 0, "Open": 1}
+
+
+def test_flushing_again_and_again_under_load_counts_no_call_twice_and_loses_none(bare):
+    tick = {"tick": {"actions": {"set": {"n": "n + 1"}}}}
+    publish(bare, machine("clock", {"Runs": {"on": tick}}, context={"n": 0}), "x")
+    stop = threading.Event()
+
+    def flush():
+        while not stop.wait(0.001):
+            bare.client.function_flush()
+
+    thread = threading.Thread(target=flush)
+    thread.start()
+    done = 0
+    try:
+        for _ in range(200):
+            with contextlib.suppress(errors.EngineFault):  # flushed once more, between the loading and the second try
+                bare.fire("clock", "x", "tick")
+                done += 1
+    finally:
+        stop.set()
+        thread.join()
+    assert bare.get("clock", "x").data["n"] == done > 0
+
+
+def test_another_content_on_the_server_is_replaced(bare):
+    other = library.text().replace(library.fingerprint(), "0123456789ab")
+    bare.client.function_load(other)
+    publish(bare, door(), "x")
+    assert bare.client.execute_command(*HELD) == library.fingerprint()
+
+
+def test_the_same_content_is_not_loaded_twice(bare, own_server):
+    publish(bare, door())
+    second = Engine.from_url(own_server.url)
+    second.machines()
+    second.counts("door")
+    assert bare.client.info("commandstats")["cmdstat_function|load"]["calls"] == 1
+    second.client.close()
+
+
+def test_load_library_replaces_whatever_is_there(bare):
+    bare.load_library()
+    bare.load_library()
+    assert len(bare.client.function_list()) == 1
