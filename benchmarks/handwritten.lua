@@ -1,6 +1,7 @@
 #!lua name=signalbox_bench
 -- The peer of `fire`: the activation machine's `entitle`, written by hand for this one machine, as tight as it
--- gets, with the same writes: index, history entry of the same shape, flow counter, instance, pulse.
+-- gets, with the same writes (index, history entry of the same shape, flow counter, instance, pulse) and the same
+-- answer: the instance as it now is.
 
 local DAY = 86400
 local KEEP, SLACK = 100, 16
@@ -27,7 +28,7 @@ local function move(root, id, from, to, now)
     redis.call('ZREM', root .. ':in:' .. from, id)
 end
 
--- KEYS: 1 root · ARGV: 1 id, 2 token, 3 now (ms) · returns {state, version}
+-- KEYS: 1 root · ARGV: 1 id, 2 token, 3 now (ms) · returns {transition, JSON of the instance}
 local function entitle(KEYS, ARGV)
     local root, id, token, now = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
     local key, seconds = root .. ':i:' .. id, math.floor(now / 1000)
@@ -38,25 +39,30 @@ local function entitle(KEYS, ARGV)
     if state == 'Waiting' and row.token == token then
         to, edge = 'Active', 't2'
         local expires = seconds + 28 * DAY
+        row.failed, row.expires = 0, expires
         set = '{"failed":0,"expires":' .. expires .. ',"last_logon_ts":' .. seconds .. '}'
         redis.call('HSET', key, '_version', version, '_state', to, '_entered', now, 'failed', 0, 'expires', expires,
             'last_logon_ts', seconds)
     elseif state == 'Waiting' and tonumber(row.failed) < 3 then
         edge = 't3'
-        set = '{"failed":' .. row.failed + 1 .. ',"last_logon_ts":' .. seconds .. '}'
-        redis.call('HSET', key, '_version', version, 'failed', row.failed + 1, 'last_logon_ts', seconds)
+        row.failed = row.failed + 1
+        set = '{"failed":' .. row.failed .. ',"last_logon_ts":' .. seconds .. '}'
+        redis.call('HSET', key, '_version', version, 'failed', row.failed, 'last_logon_ts', seconds)
     elseif state == 'Waiting' then
         to, edge, set = 'Suspended', 't4', '{"last_logon_ts":' .. seconds .. '}'
         redis.call('HSET', key, '_version', version, '_state', to, '_entered', now, 'last_logon_ts', seconds)
     elseif state == 'Active' and tonumber(row.expires) >= seconds then
+        row.failed = 0
         edge, set = 't5', '{"failed":0,"last_logon_ts":' .. seconds .. '}'
         redis.call('HSET', key, '_version', version, 'failed', 0, 'last_logon_ts', seconds)
     elseif state == 'Active' then
         to, edge, set = 'Suspended', 't6', '{"failed":0,"last_logon_ts":' .. seconds .. '},["expires"]'
         redis.call('HSET', key, '_version', version, '_state', to, '_entered', now, 'failed', 0, 'last_logon_ts', seconds)
         redis.call('HDEL', key, 'expires')
+        row.failed, row.expires = 0, nil
     elseif state == 'Suspended' then
         to, edge = 'Waiting', 't7'
+        row.token, row.failed = token, 0
         set = '{"token":"' .. token .. '","failed":0,"last_logon_ts":' .. seconds .. '}'
         redis.call('HSET', key, '_version', version, '_state', to, '_entered', now, 'token', token, 'failed', 0,
             'last_logon_ts', seconds)
@@ -67,7 +73,9 @@ local function entitle(KEYS, ARGV)
     remember(root, id, version, now, to, edge, token, set)
     redis.call('HINCRBY', root .. ':flow', '1:' .. edge, 1)
     pulse(root)
-    return { to, version }
+    row._state, row._version, row.last_logon_ts = to, version, seconds
+    if to ~= state then row._entered = now end
+    return { edge, cjson.encode(row) }
 end
 
 redis.register_function('bench_entitle', entitle)

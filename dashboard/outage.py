@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 CODE = EngineUnavailable.code
 RETRY_AFTER = 5  # seconds
 CAUSES = (EngineUnavailable, ConnectionInterrupted, RedisConnectionError, RedisTimeoutError)
+UNCHANGED = "Nothing was changed."
+UNKNOWN = "Whether your request was carried out is not known: look before you send it again."
 PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p><p>Code {code}</p>"
 
 
@@ -45,7 +47,7 @@ def answer(request: HttpRequest, error: BaseException) -> HttpResponse:
     facts = {
         "code": getattr(error, "code", CODE),
         "title": "Redis does not answer",
-        "message": "The engine cannot be reached. Nothing was changed by this request unless it says otherwise.",
+        "message": f"The engine cannot be reached. {UNCHANGED if request.method in ('GET', 'HEAD') else UNKNOWN}",
     }
     if request.path.startswith("/api/") or "text/html" not in request.headers.get("Accept", "text/html"):
         response: HttpResponse = JsonResponse({"error": facts}, status=503)

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import settings as django_settings
+from django.db import connections
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -46,13 +47,23 @@ def pytest_configure(config: pytest.Config) -> None:
     django_settings.CACHES = stores.caches(NOWHERE, "test:")
     django_settings.SIGNALBOX_HOME = Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there"
     django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    database = django_settings.DATABASES["default"]
-    if url := os.environ.get("DATABASE_URL_TEST"):
-        database |= stores.database(url, Path())
-    else:  # a file: the site fixture serves from other threads, which a database in memory does not take well
-        folder = tempfile.TemporaryDirectory(prefix="signalbox-test-")
-        config.add_cleanup(folder.cleanup)
-        database.setdefault("TEST", {})["NAME"] = str(Path(folder.name) / "test.sqlite3")
+    _use_database(config, os.environ.get("DATABASE_URL_TEST", ""))
+
+
+def _use_database(config: pytest.Config, url: str) -> None:
+    """What DATABASE_URL names is somebody's; tests use DATABASE_URL_TEST, or SQLite in a file of their own.
+
+    A file, because the site fixture serves from other threads, which a database in memory does not take well.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="signalbox-test-")
+    config.add_cleanup(folder.cleanup)
+    database = stores.database(url, Path(folder.name))
+    if not url:
+        database["TEST"] = {"NAME": str(Path(folder.name) / "test.sqlite3")}
+    django_settings.DATABASES["default"].clear()
+    django_settings.DATABASES["default"].update(database)
+    connections.configure_settings(django_settings.DATABASES)
+    del connections["default"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -90,7 +90,12 @@ class TextOrJson(Typed, forms.MultiValueField):
 
 
 class Pair(forms.MultiWidget):
-    """Text and what to read it as, side by side."""
+    """Text and what to read it as, side by side; the label is the text's."""
+
+    use_fieldset = False
+
+    def id_for_label(self, id_: str) -> str:
+        return f"{id_}_0"
 
     def decompress(self, value: Any) -> list[Any]:
         if value is None:

@@ -69,7 +69,8 @@ class Catalog:
         if any(finding.is_error for finding in findings):
             raise DefinitionError(findings)
         program = compile(definition)
-        name, fingerprint = program["machine"], digest(program)
+        # Over the source too: a change of words alone is a new version as well.
+        name, fingerprint = program["machine"], digest({"program": program, "source": definition})
         number = arguments.whole("version", version, least=1)
         source = json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
         text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))

@@ -8,6 +8,7 @@ import heapq
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from . import arguments, replies
@@ -50,7 +51,8 @@ class Position:
             return cls()
         try:
             score, id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-            float(score)
+            if not isfinite(float(score)):
+                raise ValueError(score)
             return cls(str(score), str(id))
         except (ValueError, TypeError, binascii.Error) as error:
             raise BadInput("that cursor was not made by find(); begin without one", code="SB405") from error

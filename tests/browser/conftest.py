@@ -65,6 +65,7 @@ def as_(browser: Callable, user_of: Callable) -> Callable[..., Page]:
         user = user_of(role, name)
         page = browser(**options).new_page()
         log_in(page, user.username)
+        expect(page.get_by_role("button", name="Log out")).to_be_visible()
         return page
 
     return logged_in

@@ -95,7 +95,7 @@ def test_an_instance_page_follows_its_instance(page, engine, waiting):
     is_live(page)
     unloaded(page)
     engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"}, actor="bob")
-    expect(page.locator(".head .lit")).to_have_text("Active")
+    expect(page.locator("div.head .lit")).to_have_text("Active")
     expect(page.locator(".sb-diagram .current")).to_have_attribute("data-state", "Active")
     expect(page.locator("table.steps tbody tr").first).to_contain_text("bob")
     expect(page.locator("input[name=expect]").first).to_have_value("3")
@@ -109,7 +109,7 @@ def test_a_form_someone_fills_in_is_not_taken_away(page, engine, waiting):
     engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"}, actor="bob")
     expect(page.get_by_text("It moved to Active (version 3) while you were typing.")).to_be_visible()
     expect(page.get_by_label("token").first).to_have_value("half typ")
-    expect(page.locator(".head .lit")).to_have_text("Active")
+    expect(page.locator("div.head .lit")).to_have_text("Active")
 
 
 def test_a_deleted_instance_says_so(page, engine, waiting):

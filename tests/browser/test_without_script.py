@@ -42,7 +42,7 @@ def test_an_event_is_fired_refused_and_disputed(plain, engine, waiting):
 
 def test_ages_are_there_and_the_page_says_when_it_was_made(plain, waiting):
     plain.goto(INSTANCE)
-    expect(plain.locator(".head time").first).to_have_text("0 s")
+    expect(plain.locator("div.head time").first).to_have_text("0 s")
     expect(plain.locator("[data-live]")).to_contain_text("as of ")
 
 

@@ -108,7 +108,7 @@ def test_the_list_holds_machines_of_both_sides(engine: Engine, prefix: str) -> N
     engine.publish(door())
     engine.create("door", "front")
     assert run("list").splitlines() == [
-        "door    v1  1 instances",
+        "door    v1  instances: 1",
         "lost    v1  not in Redis: see `machine restore`",
     ]
 

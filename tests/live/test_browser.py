@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import redis
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from machines.engine import Engine
+from tests.conftest import remove
 from tests.live.service import Service
 
 pytestmark = pytest.mark.browser
@@ -179,12 +181,31 @@ async () => {
 """
 
 
+@pytest.fixture(scope="module")
+def lasting(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One site for all tests that only need its scripts."""
+    service = Service(redis_url, "t-played:", tmp_path_factory.mktemp("lasting"))
+    yield service
+    service.stop()
+    with redis.Redis.from_url(redis_url) as client:
+        remove(client, "t-played")
+
+
 @pytest.fixture
-def played(tab: Page) -> Page:
-    tab.clock.install()
-    tab.evaluate(PLAYED)
-    tab.evaluate("accept()")
-    return tab
+def empty(chromium, lasting: Service) -> Iterator[Page]:
+    context = chromium.new_context(bypass_csp=True)
+    page = context.new_page()
+    page.goto(f"{lasting.origin}/healthz")
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def played(empty: Page) -> Page:
+    empty.clock.install()
+    empty.evaluate(PLAYED)
+    empty.evaluate("accept()")
+    return empty
 
 
 def test_deltas_merge_and_null_removes(played: Page) -> None:
@@ -243,8 +264,8 @@ def test_attempts_are_spread_and_end_when_signed_out(played: Page) -> None:
     assert played.evaluate("states.at(-1).reason") == "signed out"
 
 
-def test_the_wait_is_full_jitter_below_a_ceiling(tab: Page) -> None:
-    waits = tab.evaluate(
+def test_the_wait_is_full_jitter_below_a_ceiling(empty: Page) -> None:
+    waits = empty.evaluate(
         """async () => {
           const { fullJitter } = await import("/static/js/live/backoff.js");
           return [0, 1, 2, 3, 50].map((attempt) => [fullJitter(attempt, () => 0), fullJitter(attempt, () => 1)]);

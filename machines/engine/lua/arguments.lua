@@ -25,18 +25,22 @@ function arguments.whole(text)
     return number <= MAX_EXACT and number or nil
 end
 
+local function whole_ms(number)
+    return number >= 0 and number < MAX_NOW and number % 1 == 0
+end
+
 -- A sentence about the first argument that does not fit, or nil.
 function arguments.misfit(expect, key, actor, reason, now)
-    if expect == '' and key == '' and actor == '' and reason == '' and now == '' then return nil end
+    if now ~= '' and not (tonumber(now) and whole_ms(tonumber(now))) then
+        return 'now is in ms since the epoch, not ' .. string.sub(now, 1, 40)
+    end
+    if expect == '' and key == '' and actor == '' and reason == '' then return nil end
     if expect ~= '' and not arguments.whole(expect) then
         return 'expect is a version, a whole number, not ' .. string.sub(expect, 1, 40)
     end
     if #key > MAX_KEY then return 'an idempotency key has at most ' .. MAX_KEY .. ' bytes' end
     if #actor > MAX_ACTOR * 4 then return 'an actor has at most ' .. MAX_ACTOR .. ' characters' end
     if #reason > MAX_REASON * 4 then return 'a reason has at most ' .. MAX_REASON .. ' characters' end
-    if now ~= '' and (arguments.whole(now) or MAX_NOW) >= MAX_NOW then
-        return 'now is in ms since the epoch, not ' .. string.sub(now, 1, 40)
-    end
     return nil
 end
 

@@ -3,6 +3,9 @@
 -- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
 local commit = {}
 
+local sub = string.sub
+local call, floor, pcall, unpack = redis.call, math.floor, pcall, unpack
+
 local KEEP_LOG = 10000
 local HISTORY_SLACK = 16
 local PULSE_MS = 50
@@ -11,6 +14,9 @@ local JOB_DEFAULTS = { attempts = 3, backoff = 1000, lease = 30000 }
 
 local rung, remembered = {}, 0
 
+-- What HSET is given, filled anew by every commit; only as much of it is sent as that commit has filled.
+local words = {}
+
 -- How far the commit under way has come, for taking it back. One at a time: the server runs no two calls at once.
 local progress = { added = NONE, counted = 0, remembered = false, overlong = false, was_jobs = nil, was_entered = nil }
 
@@ -18,8 +24,8 @@ local progress = { added = NONE, counted = 0, remembered = false, overlong = fal
 -- `now` is the server's own time in ms where the caller has read it already.
 function commit.pulse(root, now)
     if not now then
-        local time = redis.call('TIME')
-        now = time[1] * 1000 + math.floor(time[2] / 1000)
+        local time = call('TIME')
+        now = time[1] * 1000 + floor(time[2] / 1000)
     end
     local last = rung[root]
     if last and now - last < PULSE_MS and now >= last then return end
@@ -29,25 +35,24 @@ function commit.pulse(root, now)
     end
     -- Only a ring that was heard counts: the key lives to the end of its last millisecond, and a try that met it there
     -- must not silence the next 50.
-    if redis.call('SET', keys.pulse(root), 1, 'NX', 'PX', PULSE_MS) then rung[root] = now end
+    if call('SET', keys.pulse(root), 1, 'NX', 'PX', PULSE_MS) then rung[root] = now end
 end
 
 local function index(ctx)
     local states = ctx.program.states
     local from, to = ctx.origin and states[ctx.origin].index_key, states[ctx.state].index_key
-    redis.call('ZADD', to, ctx.now, ctx.id)
-    if from and from ~= to then redis.call('ZREM', from, ctx.id) end
+    call('ZADD', to, json.number(ctx.now), ctx.id)
+    if from and from ~= to then call('ZREM', from, ctx.id) end
 end
 
 local function unindex(ctx)
     local states = ctx.program.states
-    if ctx.state ~= ctx.origin then pcall(redis.call, 'ZREM', states[ctx.state].index_key, ctx.id) end
-    if ctx.origin then pcall(redis.call, 'ZADD', states[ctx.origin].index_key, progress.was_entered, ctx.id) end
+    if ctx.state ~= ctx.origin then pcall(call, 'ZREM', states[ctx.state].index_key, ctx.id) end
+    if ctx.origin then pcall(call, 'ZADD', states[ctx.origin].index_key, progress.was_entered, ctx.id) end
 end
 
 -- `,"t3",` or `,"t3 t4",`: between commas, as it stands in a history entry.
 local function quoted_edges(edges)
-    if #edges == 1 then return edges[1].quoted end
     local listed = {}
     for i, edge in ipairs(edges) do listed[i] = edge.id end
     return ',' .. json.quote(table.concat(listed, ' ')) .. ','
@@ -56,7 +61,7 @@ end
 -- Adds the changed data to what HSET takes; answers its new length, the names HDEL takes, and both as the history
 -- tells them: `{"field":value}` and, for fields that went, `,["field"]`.
 local function changes(ctx, args, count)
-    local changed, raw, set, gone, told = ctx.changed, ctx.raw, nil, nil, nil
+    local changed, raw, set, gone, told = ctx.changed, ctx.raw, '', nil, nil
     for i = 1, #changed do
         local field = changed[i]
         local name = field.name
@@ -64,38 +69,41 @@ local function changes(ctx, args, count)
         if value then
             args[count + 1], args[count + 2] = name, value
             count = count + 2
-            set = (set and set .. ',' or '{') .. field.quoted .. field.as_json(value)
+            set = set .. field.quoted .. (field.plain and value or field.as_json(value))
         else
             gone = gone or {}
             gone[#gone + 1] = name
             told = (told and told .. ',' or ',[') .. json.quote(name)
         end
     end
-    return count, gone, set and set .. '}' or '0', told and told .. ']' or ''
+    return count, gone, set ~= '' and '{' .. sub(set, 2) .. '}' or '0', told and told .. ']' or ''
 end
 
 -- What HSET takes: bookkeeping first, data after. Nothing is written yet.
 local function gather(ctx)
     local raw, version = ctx.raw, json.number(ctx.version + 1)
-    local args, count = { '_version', version, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil }, 2
+    local args, count = words, 2
+    args[1], args[2] = '_version', version
     raw._version = version
     if ctx.moved then
-        raw._state, raw._entered = ctx.program.states[ctx.state].name, ctx.now
-        args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', ctx.now
+        local stamp = json.number(ctx.now)
+        raw._state, raw._entered = ctx.program.states[ctx.state].name, stamp
+        args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', stamp
         count = 6
     end
     if ctx.born then
         args[count + 1], args[count + 2], args[count + 3], args[count + 4] = '_def', raw._def, '_created', raw._created
         count = count + 4
     end
-    return args, changes(ctx, args, count)
+    return changes(ctx, args, count)
 end
 
 -- [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 where there is nothing.
 local function entry(ctx, event, note, set, gone)
-    local actor, reason = note.actor, note.reason
-    return '[' .. ctx.raw._version .. ',' .. ctx.now .. ',' .. program.quoted_event(ctx.program, event)
-        .. ctx.program.states[ctx.state].quoted .. quoted_edges(ctx.edges)
+    local actor, reason, edges = note.actor, note.reason, ctx.edges
+    return '[' .. ctx.raw._version .. ',' .. json.number(ctx.now) .. ','
+        .. (ctx.program.quoted_events[event] or program.quoted_event(ctx.program, event))
+        .. ctx.program.states[ctx.state].quoted .. (edges[2] == nil and edges[1] and edges[1].quoted or quoted_edges(edges))
         .. (actor == '' and '0,' or json.quote(actor) .. ',')
         .. (reason == '' and '0,' or json.quote(reason) .. ',')
         .. note.noted .. ',' .. set .. gone .. ']'
@@ -104,18 +112,18 @@ end
 local function remember(ctx, text)
     local keep = ctx.program.history
     if keep == 0 then return end
-    local length = redis.call('RPUSH', keys.history(ctx.program.root, ctx.id), text)
+    local length = call('RPUSH', ctx.program.history_prefix .. ctx.id, text)
     progress.remembered, progress.overlong = true, length > keep + HISTORY_SLACK
 end
 
 local function forget_oldest(ctx)
-    redis.call('LTRIM', keys.history(ctx.program.root, ctx.id), -ctx.program.history, -1)
+    call('LTRIM', keys.history(ctx.program.root, ctx.id), -ctx.program.history, -1)
 end
 
 local function count_flow(ctx)
     local key, edges = ctx.program.flow_key, ctx.edges
     for i = 1, #edges do
-        redis.call('HINCRBY', key, edges[i].flow, 1)
+        call('HINCRBY', key, edges[i].flow, 1)
         progress.counted = i
     end
 end
@@ -124,7 +132,7 @@ local function uncount_flow(ctx)
     local key = ctx.program.flow_key
     for i = 1, progress.counted do
         local flow = ctx.edges[i].flow
-        if redis.call('HINCRBY', key, flow, -1) == 0 then redis.call('HDEL', key, flow) end
+        if call('HINCRBY', key, flow, -1) == 0 then call('HDEL', key, flow) end
     end
 end
 
@@ -168,7 +176,7 @@ local function start_invokes(ctx)
 end
 
 local function post(ctx, effect)
-    redis.call('XADD', keys.log(ctx.program.root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', effect.kind,
+    call('XADD', keys.log(ctx.program.root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', effect.kind,
         'name', effect.name, 'data', effect.text, 'machine', ctx.program.machine,
         'instance', ctx.id, 'version', ctx.version + 1)
 end
@@ -183,19 +191,20 @@ local function carry_out(ctx)
     end
 end
 
-local function write_instance(ctx, args, count, gone)
+local function write_instance(ctx, count, gone)
+    local args = words
     if ctx.jobs and ctx.jobs ~= (ctx.stored_jobs or progress.was_jobs or '') then
         args[count + 1], args[count + 2] = '_jobs', ctx.jobs
         ctx.raw._jobs = ctx.jobs
         count = count + 2
     end
-    local key = keys.instance(ctx.program.root, ctx.id)
-    redis.call('HSET', key, unpack(args, 1, count))
-    if gone then redis.call('HDEL', key, unpack(gone)) end
+    local key = ctx.key
+    call('HSET', key, unpack(args, 1, count))
+    if gone then call('HDEL', key, unpack(gone)) end
 end
 
 local function write(ctx, event, note)
-    local args, count, gone, set, unset = gather(ctx)
+    local count, gone, set, unset = gather(ctx)
     if ctx.moved then index(ctx) end
     remember(ctx, entry(ctx, event, note, set, unset))
     count_flow(ctx)
@@ -203,12 +212,12 @@ local function write(ctx, event, note)
         ctx.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
     end
     if ctx.effects[1] then carry_out(ctx) end
-    write_instance(ctx, args, count, gone)
+    write_instance(ctx, count, gone)
 end
 
 local function undo(ctx)
     if ctx.moved then unindex(ctx) end
-    if progress.remembered then redis.call('RPOP', keys.history(ctx.program.root, ctx.id)) end
+    if progress.remembered then call('RPOP', keys.history(ctx.program.root, ctx.id)) end
     uncount_flow(ctx)
     for _, added in ipairs(progress.added) do
         jobs.remove(ctx.program.root, added.job)

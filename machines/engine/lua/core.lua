@@ -16,13 +16,15 @@ end
 
 -- What one step works on. `raw` is the instance hash as read; it is changed in place and thrown away on failure.
 function core.context(program, id, raw, now)
+    local state = program.index[raw._state]
     return {
         program = program,
         id = id,
         raw = raw,
         now = now,
-        state = program.index[raw._state],
-        origin = program.index[raw._state],
+        key = nil, -- of the instance's hash; set by whoever read it
+        state = state,
+        origin = state,
         version = tonumber(raw._version),
         payload = NO_PAYLOAD,
         changed = { nil, nil, nil, nil },

@@ -43,7 +43,6 @@ function fields.expected(types)
 end
 
 local function to_text(value) return value end
-local function to_number(value) return json.number(value) end
 local function to_json(value) return json.encode(value) end
 
 local function read_json(raw)
@@ -52,8 +51,8 @@ end
 
 local codecs = {
     string = { encode = to_text, decode = to_text, as_json = json.quote },
-    integer = { encode = to_number, decode = tonumber, as_json = to_text },
-    number = { encode = to_number, decode = tonumber, as_json = to_text },
+    integer = { encode = json.number, decode = tonumber, as_json = to_text },
+    number = { encode = json.number, decode = tonumber, as_json = to_text },
     boolean = { encode = to_json, decode = function(raw) return raw == 'true' end, as_json = to_text },
     json = { encode = to_json, decode = read_json, as_json = to_text },
 }
@@ -66,17 +65,26 @@ function fields.compile(spec)
         types = spec.types or { spec.type },
         decode = codec.decode,
         as_json = codec.as_json,
-        quoted = json.quote(spec.name) .. ':',
+        quoted = ',' .. json.quote(spec.name) .. ':', -- as a history entry lists it, comma first
+        plain = codec.as_json == to_text, -- its raw text is JSON already
     }
     local fitting, encode = fields.tester(field.types), codec.encode
+    local function misfit(value)
+        values.fail(string.format('%s takes %s, not %s (%s)', spec.name, fields.expected(field.types),
+            values.kind(value), values.show(value)))
+    end
     function field.encode(value)
-        if not fitting(value) then
-            values.fail(string.format('%s takes %s, not %s (%s)', spec.name, fields.expected(field.types),
-                values.kind(value), values.show(value)))
-        end
+        if not fitting(value) then misfit(value) end
         local raw = encode(value)
         if #raw > MAX_BYTES then values.fail(spec.name .. ' is longer than ' .. MAX_BYTES .. ' bytes') end
         return raw
+    end
+    -- A number has no length to check, and is what steps write most.
+    if spec.type == 'integer' or spec.type == 'number' then
+        function field.encode(value)
+            if fitting(value) then return encode(value) end
+            return misfit(value)
+        end
     end
     if spec.initial then field.initial = field.encode(values.plain(json.decode(spec.initial))) end
     return field
@@ -91,12 +99,12 @@ end
 
 -- Each field stands once in the list of changes; it is short, so that looking through it is cheap.
 local function touch(ctx, field)
-    local changed = ctx.changed
-    local count = #changed
-    for i = 1, count do
+    local changed, i = ctx.changed, 1
+    while changed[i] do
         if changed[i] == field then return end
+        i = i + 1
     end
-    changed[count + 1] = field
+    changed[i] = field
 end
 
 function fields.put(ctx, field, raw)

@@ -2,13 +2,17 @@
 -- Reading one instance into a context the core can step.
 local instances = {}
 
+local call = redis.call
+
+-- The instance's hash, and its key; nil where there is none.
 function instances.read(root, id)
-    local flat = redis.call('HGETALL', keys.instance(root, id))
+    local key = keys.instance(root, id)
+    local flat = call('HGETALL', key)
     local count = #flat
     if count == 0 then return nil end
     local raw = {}
     for i = 1, count, 2 do raw[flat[i]] = flat[i + 1] end
-    return raw
+    return raw, key
 end
 
 -- The program of the machine's current version; nil and a reply where there is none.
@@ -23,7 +27,7 @@ end
 
 -- A context for the instance; nil and a reply where there is none.
 function instances.open(root, id, now)
-    local raw = instances.read(root, id)
+    local raw, key = instances.read(root, id)
     if not raw then
         local known = redis.call('EXISTS', keys.meta(root)) == 1
         return nil, { known and replies.NO_INSTANCE or replies.NO_MACHINE }
@@ -34,6 +38,7 @@ function instances.open(root, id, now)
     local compiled, why = program.load(root, raw._def)
     if not compiled then return nil, { replies.FAULT, why } end
     local ctx = core.context(compiled, id, raw, now)
+    ctx.key = key
     if not ctx.state then
         return nil, { replies.FAULT, 'instance ' .. id .. ' is in ' .. raw._state .. ', which its definition does not have' }
     end

@@ -95,6 +95,7 @@ end
 local function outline(source, version, root)
     local compiled = {
         flow_key = keys.flow(root),
+        history_prefix = keys.history(root, ''),
         machine = source.machine,
         version = version,
         root = root,

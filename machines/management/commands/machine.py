@@ -60,7 +60,7 @@ class Command(BaseCommand):
     def _list(self, **_: Any) -> None:
         engine = get_engine()
         rows = [
-            (name, f"v{number}", f"{sum(engine.counts(name).values())} instances")
+            (name, f"v{number}", f"instances: {sum(engine.counts(name).values())}")
             for name, number in engine.machines().items()
         ]
         lost = Machine.objects.exclude(name__in=[name for name, *_ in rows])

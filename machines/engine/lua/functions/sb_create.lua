@@ -45,6 +45,7 @@ end
 local function born(compiled, id, now)
     local raw = { _version = '0', _def = compiled.def, _created = now }
     local ctx = core.context(compiled, id, raw, now)
+    ctx.key = keys.instance(compiled.root, id)
     return ctx
 end
 
