@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from math import isfinite
 
 from . import limits
 from .errors import BadInput, BadPayload
-
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -29,7 +29,15 @@ def instance(value: object) -> str:
 
 
 def event(value: object) -> str:
+    if isinstance(value, str) and _sound_event(value):
+        return value
     return name("event", value, limits.check_external_event_name(value))
+
+
+@lru_cache(maxsize=4096)
+def _sound_event(value: str) -> bool:
+    """A machine has few event names and sends them often."""
+    return limits.check_external_event_name(value) is None
 
 
 def state(value: object) -> str:
@@ -64,7 +72,7 @@ def seconds(what: str, value: object) -> float:
 
 def text(what: str, value: object, most: int) -> str:
     """Free text of at most ``most`` characters; '' for None."""
-    if value is None:
+    if value is None or value == "":
         return ""
     if not isinstance(value, str):
         raise BadInput(f"{what} is text, not {type(value).__name__}", code="SB403")

@@ -40,6 +40,14 @@ class Status(StrEnum):
     FAULT = "FAULT"
 
 
+def _whole(raw: Any) -> int:
+    """A whole number that Lua wrote; past 10**14 it may come with an exponent."""
+    try:
+        return int(raw)
+    except ValueError:
+        return int(float(raw))
+
+
 class FieldTypes:
     """How the raw hash fields of one definition version read: scalars as they are, the rest as JSON."""
 
@@ -47,7 +55,7 @@ class FieldTypes:
 
     _READERS: Mapping[str, Callable[[str], Any]] = {
         "string": str,
-        "integer": lambda raw: int(float(raw)),
+        "integer": _whole,
         "number": float,
         "boolean": lambda raw: raw == "true",
         "json": json.loads,
@@ -84,8 +92,8 @@ def instance(
         data=types.data(raw),
         version=int(raw["_version"]),
         definition=types.version,
-        entered=int(float(raw["_entered"])),
-        created=int(float(raw["_created"])),
+        entered=_whole(raw["_entered"]),
+        created=_whole(raw["_created"]),
         done=state in types.finals,
         jobs=str(raw.get("_jobs") or "").split(),
         outcome=outcome,
