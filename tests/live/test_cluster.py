@@ -59,7 +59,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         port = second.connection_pool.connection_kwargs["port"]
         first.execute_command("CLUSTER", "MEET", "127.0.0.1", port)
         for client in (first, second):
-            while b"cluster_state:ok" not in client.execute_command("CLUSTER", "INFO", **{"NEVER_DECODE": True}):
+            while b"cluster_state:ok" not in client.execute_command("CLUSTER", "INFO", NEVER_DECODE=True):
                 time.sleep(0.02)
         yield f"redis+cluster://127.0.0.1:{port}"
 
