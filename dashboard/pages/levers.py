@@ -7,7 +7,7 @@ on the payload cannot be known yet and is said to depend; what no payload could 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dashboard.pages.forms import TypedForm
 from dashboard.pages.plans import Plan
@@ -30,38 +30,47 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """``verdict``: open, depends (on what is entered), refused (whatever is entered), idle (not listened for here)."""
+    """``verdict``: open, depends (on what is entered), refused (whatever is entered), idle (not listened for here).
+
+    ``told`` is the refusal in words; ``asked`` when someone just tried it; ``number`` its place on the page.
+    """
 
     event: str
+    number: int
     description: str
     form: TypedForm
-    verdict: str
-    routes: list[Route]
-    told: str = ""
     asked: bool = False
-    number: int = 0
+    verdict: str = "depends"
+    routes: list[Route] = field(default_factory=list)
+    told: str = ""
 
 
 def levers(engine: Engine, plan: Plan, instance: Instance, tried: tuple[str, TypedForm] | None = None) -> list[Lever]:
     """Events of the current state first, then the others. ``tried`` is an event whose filled form stays filled."""
-    names = plan.event_names(instance.configuration)
-    return [_lever(engine, plan, instance, name, number, tried) for number, name in enumerate(names[:ASKED])]
+    pulls = [_lever(plan, instance, name, number, tried) for number, name in enumerate(_names(plan, instance))]
+    return [_judged(engine, plan, instance, lever) for lever in pulls]
 
 
-def _lever(
-    engine: Engine, plan: Plan, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None
-) -> Lever:
-    asked = tried is not None and tried[0] == name
-    form = tried[1] if tried and asked else plan.payload_form(name, instance.configuration, id_prefix=f"e{number}")
-    description = plan.event_description(name)
-    if not name:
-        return Lever("", "This state listens to a pattern of names.", form, "depends", [], "", asked, number)
+def _names(plan: Plan, instance: Instance) -> list[str]:
+    return plan.event_names(instance.configuration)[:ASKED]
+
+
+def _lever(plan: Plan, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None) -> Lever:
+    description = plan.event_description(name) if name else "This state listens to a pattern of names."
+    if tried and tried[0] == name:
+        return Lever(name, number, description, tried[1], asked=True)
+    return Lever(name, number, description, plan.payload_form(name, instance.configuration, id_prefix=f"e{number}"))
+
+
+def _judged(engine: Engine, plan: Plan, instance: Instance, lever: Lever) -> Lever:
+    if not lever.event:
+        return lever
     try:
-        explanation = engine.explain(instance.machine, instance.id, name)
-    except errors.BadPayload as error:  # a required field: the empty payload does not get as far as the guards
-        return Lever(name, description, form, "depends", [], error.message, asked, number)
+        explanation = engine.explain(instance.machine, instance.id, lever.event)
+    except errors.BadPayload:  # a required field: the empty payload does not get as far as the guards
+        return lever
     routes = list(routes_of(plan, explanation))
-    return Lever(name, description, form, _verdict(explanation, routes), routes, _told(explanation), asked, number)
+    return replace(lever, verdict=_verdict(explanation, routes), routes=routes, told=_told(explanation))
 
 
 def routes_of(plan: Plan, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:

@@ -15,6 +15,7 @@ from dashboard.pages.listing import Listing
 from dashboard.pages.rendering import page
 from dashboard.pages.tracks import track_of
 from machines.connections import get_engine
+from machines.diagrams import standalone
 
 MONTH = 30 * 86400  # seconds: a published version never changes
 
@@ -81,7 +82,7 @@ def _drawing(request: HttpRequest, plan: plans.Plan) -> HttpResponse:
 
     @condition(etag_func=etag)
     def answer(request: HttpRequest) -> HttpResponse:
-        response = HttpResponse(plan.svg, content_type="image/svg+xml; charset=utf-8")
+        response = HttpResponse(standalone(plan.svg), content_type="image/svg+xml; charset=utf-8")
         # The drawing brings its own style; nothing in it may run or load anything.
         response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
         response["Cache-Control"] = f"private, max-age={MONTH if request.GET.get('version') else 0}"

@@ -33,7 +33,8 @@ def wrap(text: str, width: int, lines: int, indent: str = "") -> list[str]:
 
     What does not fit is cut and marked with an ellipsis. Lines after the first start with ``indent``.
     """
-    rest, found = drawable(text).strip(), []
+    rest = drawable(text).strip()
+    found: list[str] = []
     while rest:
         room = width - (columns(indent) if found else 0)
         if len(found) == lines - 1:

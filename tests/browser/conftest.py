@@ -1,41 +1,106 @@
-"""A real Chromium, driven by Playwright, on the real site. Nothing a page complains of goes unnoticed.
+"""A real Chromium, driven by Playwright, on the real site in a process of its own.
+
+One site and one browser serve all tests of this folder, as they serve people: for long, while data comes and goes. What
+a page complains of in its console, and what the site writes about an exception, fails the test.
 
 Playwright's synchronous interface keeps an event loop running in this thread while it is open. So it is closed after
-the last test of this folder, before any test of coroutines needs the thread, and Django is told meanwhile that its
-own calls from here are meant.
+the last test here, before a test of coroutines needs the thread, and Django is told meanwhile that its calls are meant.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+import redis
+from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.conftest import missing
+from dashboard import stores
+from dashboard.serving import port
+from machines.server.guarded import Guarded
+from tests.conftest import missing, remove
 from tests.pages.conftest import activation, devices, user_of, waiting
 
 __all__ = ["activation", "devices", "user_of", "waiting"]
 
-CHROMIUM = "/usr/bin/chromium"
 PASSWORD = "let me in"
-# What a browser writes into its console for an answer that is meant to be no 200.
+# What a browser writes into its console about an answer that is meant to be no 200.
 MEANT = re.compile(r"Failed to load resource: the server responded with a status of (400|404|409|422)")
 expect.set_options(timeout=5000)
 
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium") or CHROMIUM
-    if not shutil.which(path):
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
         missing("Chromium", "install it (Debian: apt-get install chromium)")
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def our_prefix() -> str:
+    return f"t{secrets.token_hex(4)}:"
+
+
+@pytest.fixture(scope="package")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the site writes."""
+    return tmp_path_factory.mktemp("site") / "log"
+
+
+@pytest.fixture(scope="package")
+def process(redis_url: str, our_prefix: str, log: Path, django_db_setup: None) -> Iterator[str]:
+    """The site under uvicorn, on the tests' database. Gives its URL, without a slash."""
+    settings = {
+        "REDIS_URL": redis_url,
+        "SIGNALBOX_PREFIX": our_prefix,
+        "DATABASE_URL": _database_url(),
+        "SIGNALBOX_HOME": str(log.parent / "home"),
+    }
+    with port.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
+        command = [sys.executable, Path(__file__).with_name("serve.py"), str(listener.fileno())]
+        guarded = Guarded(command, keep=[listener.fileno()], output=output, env=os.environ | settings)
+        yield port.address(listener).rstrip("/")
+        guarded.stop()
+
+
+def _database_url() -> str:
+    name = connection.settings_dict["NAME"]
+    if given := os.environ.get("DATABASE_URL_TEST"):
+        return f"{given.rpartition('/')[0]}/{name}"
+    return f"sqlite:///{name}"
+
+
+@pytest.fixture
+def prefix(our_prefix: str, redis_url: str, settings) -> Iterator[str]:
+    """The same prefix for every test here, since the site keeps running; empty at the start of each."""
+    settings.REDIS_URL = redis_url
+    settings.SIGNALBOX_PREFIX = our_prefix
+    settings.CACHES = stores.caches(redis_url, our_prefix)
+    yield our_prefix
+    with redis.Redis.from_url(redis_url) as client:
+        for pattern in (our_prefix, stores.web_prefix(our_prefix)):
+            remove(client, pattern)
+
+
+@pytest.fixture
+def site(process: str, log: Path, prefix: str, transactional_db: None) -> Iterator[str]:
+    """The URL of the site. Fails when the site met an exception it did not expect."""
+    before = log.stat().st_size
+    yield process
+    written = log.read_bytes()[before:].decode()
+    assert "Traceback" not in written, written
 
 
 @pytest.fixture

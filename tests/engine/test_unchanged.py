@@ -230,7 +230,7 @@ RAW = {
     "expect no number": ("sb_fire", "idle", "start", "", "one"),
     "expect negative": ("sb_fire", "idle", "start", "", "-1"),
     "expect past 2**53": ("sb_fire", "idle", "start", "", "9" * 30),
-    "a key too long": ("sb_fire", "idle", "start", "", "", "k" * 201),
+    "a key too long": ("sb_fire", "idle", "start", "", "", "k" * 801),
     "now no number": ("sb_fire", "idle", "start", "", "", "", "", "", "soon"),
     "an instance without an id": ("sb_create", ""),
     "an instance with a newline": ("sb_create", "a\nb"),

@@ -38,7 +38,7 @@ function arguments.misfit(expect, key, actor, reason, now)
     if expect ~= '' and not arguments.whole(expect) then
         return 'expect is a version, a whole number, not ' .. string.sub(expect, 1, 40)
     end
-    if #key > MAX_KEY then return 'an idempotency key has at most ' .. MAX_KEY .. ' bytes' end
+    if #key > MAX_KEY * 4 then return 'an idempotency key has at most ' .. MAX_KEY .. ' characters' end
     if #actor > MAX_ACTOR * 4 then return 'an actor has at most ' .. MAX_ACTOR .. ' characters' end
     if #reason > MAX_REASON * 4 then return 'a reason has at most ' .. MAX_REASON .. ' characters' end
     return nil

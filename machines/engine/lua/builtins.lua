@@ -45,7 +45,7 @@ function builtins.ceil(_, value) return math.ceil(values.number(value)) end
 -- Half to even of the exact value, as Python rounds: the printer of the C library does just that.
 function builtins.round(_, value, digits)
     values.number(value)
-    digits = digits and values.whole(digits) or 0
+    digits = digits == nil and 0 or values.whole(digits)
     if digits > MAX_DIGITS then return value end
     if digits >= 0 then return tonumber(string.format('%.' .. digits .. 'f', value)) end
     if digits < -MAX_EXPONENT then return 0 end
