@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ from machines.engine.definitions import FieldOutline, Outline, outline
 from machines.engine.errors import UnknownMachine
 from machines.models import Machine, MachineVersion
 
+VAST = 1300  # pixels
 KEPT = 128  # outlines read once and kept: a published version never changes
 
 
@@ -37,6 +39,12 @@ class Plan:
     svg: str
     index: dict[str, dict[str, str]]
     fingerprint: str
+
+    @property
+    def is_vast(self) -> bool:
+        """Whether the drawing is too wide to be read when it is made to fit a page."""
+        width = re.search(r'<svg [^>]*\bwidth="(\d+)', self.svg)
+        return width is not None and int(width[1]) > VAST
 
     def fields(self, data: Mapping[str, Any]) -> list[Field]:
         return [

@@ -9,6 +9,8 @@ from dashboard.pages.depths import Depth, depths_of
 from dashboard.pages.plans import Plan
 from machines.engine import Live
 
+TABS = 24
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -35,6 +37,11 @@ class Track:
     @property
     def name(self) -> str:
         return self.plan.machine
+
+    @property
+    def tabs(self) -> list[Block]:
+        """What one can choose from at a glance: every state, or of very many those that hold instances."""
+        return self.blocks if len(self.blocks) <= TABS else [block for block in self.blocks if block.count][:TABS]
 
     def block(self, state: str) -> Block | None:
         return next((block for block in self.blocks if block.state == state), None)

@@ -105,7 +105,8 @@ def test_the_drawing_can_be_had_alone_and_kept(as_, activation):
     client = as_("viewer")
     answer = client.get(f"{MACHINE}diagram.svg?version=1")
     assert answer["Content-Type"] == "image/svg+xml; charset=utf-8"
-    assert answer.content.startswith((b"<svg", b"<?xml"))
+    assert answer.content.startswith(b"<?xml")
+    assert b"<style>" in answer.content
     assert "default-src 'none'" in answer["Content-Security-Policy"]
     again = client.get(f"{MACHINE}diagram.svg?version=1", headers={"If-None-Match": answer["ETag"]})
     assert again.status_code == 304
@@ -161,3 +162,13 @@ def test_what_cannot_be_created_is_said_in_the_form_which_stays_filled(as_, engi
 
 def test_who_may_only_look_gets_no_form(as_, activation):
     assert not read(as_("viewer").get(MACHINE)).all("form", action=f"{MACHINE}create/")
+
+
+def test_a_machine_of_very_many_states_can_still_be_read(as_, engine, db):
+    states = {f"s{number}": {"on": {"go": f"s{(number + 1) % 60}", "jump": "s30"}} for number in range(60)}
+    engine.publish({"id": "long", "initial": "s0", "states": states})
+    engine.create("long", "one")
+    page = read(as_("viewer").get("/machines/long/"))
+    assert [tab.text for tab in page.one("nav", class_="tabs").all("a")] == ["all 1", "s0 1"]
+    assert len(page.one("section", aria_labelledby="states-title").all("tr")) == 60
+    assert page.one("div", class_="diagram").has("class", "vast")

@@ -9,6 +9,7 @@ local call, floor, pcall, unpack = redis.call, math.floor, pcall, unpack
 local KEEP_LOG = 10000
 local HISTORY_SLACK = 16
 local PULSE_MS = 50
+local MOST_WORDS = 4000 -- of one command: Lua's stack holds 8000 values
 local NONE = {} -- shared by all steps that add no job; never written
 local JOB_DEFAULTS = { attempts = 3, backoff = 1000, lease = 30000 }
 
@@ -199,8 +200,13 @@ local function write_instance(ctx, count, gone)
         count = count + 2
     end
     local key = ctx.key
-    call('HSET', key, unpack(args, 1, count))
-    if gone then call('HDEL', key, unpack(gone)) end
+    call('HSET', key, unpack(args, 1, math.min(count, MOST_WORDS)))
+    for from = MOST_WORDS + 1, count, MOST_WORDS do
+        call('HSET', key, unpack(args, from, math.min(from + MOST_WORDS - 1, count)))
+    end
+    for from = 1, gone and #gone or 0, MOST_WORDS do
+        call('HDEL', key, unpack(gone, from, math.min(from + MOST_WORDS - 1, #gone)))
+    end
 end
 
 local function write(ctx, event, note)

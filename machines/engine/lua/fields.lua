@@ -5,6 +5,7 @@ local fields = {}
 
 local MAX_BYTES = 65536 -- of one field, and of all data of an instance
 local MAX_NAME = 64
+local LONG = 16 -- changes
 
 local MAX_EXACT = 2 ^ 53
 local type = type
@@ -97,14 +98,25 @@ function fields.read(ctx, field)
     return field.decode(raw)
 end
 
--- Each field stands once in the list of changes; it is short, so that looking through it is cheap.
+local function index_changes(ctx)
+    ctx.listed = {}
+    for _, field in ipairs(ctx.changed) do ctx.listed[field] = true end
+end
+
+-- Each field stands once in the list of changes. Nearly all lists are so short that looking through them is cheapest.
 local function touch(ctx, field)
-    local changed, i = ctx.changed, 1
-    while changed[i] do
-        if changed[i] == field then return end
-        i = i + 1
+    local changed, listed, i = ctx.changed, ctx.listed, 1
+    if listed then
+        if listed[field] then return end
+        listed[field], i = true, #changed + 1
+    else
+        while changed[i] do
+            if changed[i] == field then return end
+            i = i + 1
+        end
     end
     changed[i] = field
+    if i == LONG then index_changes(ctx) end
 end
 
 function fields.put(ctx, field, raw)
