@@ -20,7 +20,8 @@ ACTOR = "traffic"
 SERVICES = ("NBCSports", "ABC", "HBO", "Showtime", "Arte")
 ACTIVATIONS = 250  # instances of the activation machine
 DEVICES = 120  # instances of new_device
-DEVICE_SHARE = 0.2  # of all beats, this part goes to new_device
+PALLET = 12  # new devices come in together, so that the queues fill up and drain again
+PALLET_SHARE = 0.02  # of all beats, this part brings a pallet
 RIGHT = 0.55  # how often a customer types the right code
 CLUMSY, CLUMSY_RIGHT = 4, 0.1  # one customer of so many seldom does, and ends suspended now and then
 RESTART = 0.2  # how often an active device is given away, and begins again
@@ -57,8 +58,9 @@ class Traffic:
 
     def beat(self) -> bool:
         """Whether anything moved."""
-        if self._random.random() < DEVICE_SHARE:
-            return self._attempt(self._device)
+        if self._random.random() < PALLET_SHARE:
+            arrived = [self._attempt(self._device) for _ in range(PALLET)]
+            return any(arrived)
         id = activation_id(self._random.randrange(ACTIVATIONS))
         return self._attempt(lambda: self._move(id))
 
