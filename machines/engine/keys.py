@@ -81,8 +81,12 @@ class Partition:
         return f"{self.root}:h:{id}"
 
     def outcome(self, id: str, key: str) -> str:
-        """string with PX: the outcome of the call that carried this idempotency key."""
+        """string with PX: the outcome of the fire that carried this idempotency key."""
         return f"{self.root}:k:{len(id.encode())}:{id}:{key}"
+
+    def creation(self, id: str, key: str) -> str:
+        """string with PX: the outcome of the create that carried it; a create and a fire may carry the same."""
+        return f"{self.root}:c:{len(id.encode())}:{id}:{key}"
 
     def job(self, job: str) -> str:
         """hash: one job."""

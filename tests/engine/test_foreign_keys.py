@@ -94,6 +94,7 @@ KEYS = {
     "the third job": f"{ROOT}:job:0-12",
     "the held job": f"{ROOT}:job:0-1",
     "outcome": f"{ROOT}:k:1:a:k",
+    "creation": f"{ROOT}:c:3:new:k",
     "definition": f"{ROOT}:def:1",
 }
 # What the engine itself keeps there, so that a foreign key is of another type.

@@ -93,6 +93,14 @@ def test_the_first_outcome_still_reads_after_a_new_version(engine):
     assert engine.fire("counter", "x", "add", key="k").definition == 1
 
 
+def test_a_create_and_a_fire_of_one_request_may_carry_the_same_key(engine):
+    publish(engine, door())
+    for replayed in (False, True):
+        assert engine.create("door", "x", key="req-42").outcome.replayed is replayed
+        assert engine.fire("door", "x", "open", key="req-42").outcome.replayed is replayed
+    assert engine.get("door", "x").version == 2
+
+
 def test_work_is_enqueued_once(engine):
     started(engine, errand())
     for _ in range(3):

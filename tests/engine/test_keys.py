@@ -22,6 +22,7 @@ LITERALS = {
     ("state", "On hold"): ":in:On hold",
     ("history", "ATV-123:ABC"): ":h:ATV-123:ABC",
     ("outcome", "é:1", "req-42"): ":k:4:é:1:req-42",
+    ("creation", "é:1", "req-42"): ":c:4:é:1:req-42",
     ("job", "0-17"): ":job:0-17",
     ("ready", "todo"): ":q:todo",
     ("leased", "todo"): ":q:todo:leased",
@@ -91,13 +92,13 @@ def test_a_run_leaves_only_keys_that_are_listed_here(engine):
     }
     name = publish(engine, machine("door", states))
     for id in ("a", "b", "c", "d"):
-        engine.create(name, id)
+        engine.create(name, id, key="once")
         engine.fire(name, id, "open", key="once")
     delayed, dead, _held = engine.take(name, "work", "w", count=3)
     engine.fail(delayed, "no")
     engine.fail(dead, "no", retry=False)
     known = [re.escape("{door:0}" + suffix) for call, suffix in LITERALS.items() if len(call) == 1]
-    known += [r"\{door:0\}:(def:1|i:[abcd]|in:(Shut|Open)|h:[abcd]|k:1:[abcd]:once|job:0-[1-4])"]
+    known += [r"\{door:0\}:(def:1|i:[abcd]|in:(Shut|Open)|h:[abcd]|[kc]:1:[abcd]:once|job:0-[1-4])"]
     known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:bell)?", "machines"]
     left = keys_left(engine)
     assert {key for key in left if not any(re.fullmatch(pattern, key) for pattern in known)} == set()

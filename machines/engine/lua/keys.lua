@@ -12,6 +12,7 @@ function keys.instance(root, id) return root .. ':i:' .. id end
 function keys.state(root, state) return root .. ':in:' .. state end
 function keys.history(root, id) return root .. ':h:' .. id end
 function keys.outcome(root, id, key) return root .. ':k:' .. #id .. ':' .. id .. ':' .. key end
+function keys.creation(root, id, key) return root .. ':c:' .. #id .. ':' .. id .. ':' .. key end
 function keys.job(root, job) return root .. ':job:' .. job end
 function keys.ready(root, queue) return root .. ':q:' .. queue end
 function keys.leased(root, queue) return root .. ':q:' .. queue .. ':leased' end

@@ -58,7 +58,7 @@ end
 
 -- Asked before anything else: a call that comes twice must not bring back what was deleted in between.
 local function replayed(root, id, key)
-    local stored = key ~= '' and redis.call('GET', keys.outcome(root, id, key))
+    local stored = key ~= '' and redis.call('GET', keys.creation(root, id, key))
     if not stored then return nil end
     local reply = cmsgpack.unpack(stored)
     reply[3] = '1'
@@ -94,6 +94,6 @@ return function(KEYS, ARGV)
     local ok, fault = commit.step(ctx, '(create)', note)
     if not ok then return { replies.FAULT, fault } end
     local reply = replies.instance(ctx)
-    if key ~= '' then redis.call('SET', keys.outcome(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS) end
+    if key ~= '' then redis.call('SET', keys.creation(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS) end
     return reply
 end
