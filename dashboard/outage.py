@@ -6,6 +6,7 @@ import logging
 import sys
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.middleware.csrf import get_token
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
@@ -13,7 +14,7 @@ from django_redis.exceptions import ConnectionInterrupted
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from dashboard.pages.errors import fault
+from dashboard.pages.errors import fault, repeatable
 from machines.engine.errors import EngineUnavailable
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class Outage(MiddlewareMixin):
     """Turns an engine, cache or session failure of a view into the 503 page. Sits innermost, next to the views."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return answer(request, error) if is_outage(error) else None
+        return answer(request, error, resend=repeatable(request)) if is_outage(error) else None
 
 
 def is_outage(error: BaseException | None) -> bool:
@@ -41,8 +42,8 @@ def is_outage(error: BaseException | None) -> bool:
     return False
 
 
-def answer(request: HttpRequest, error: BaseException) -> HttpResponse:
-    """The 503 in the form the client asked for."""
+def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None) -> HttpResponse:
+    """The 503 in the form the client asked for. ``resend``: the fields of a form that the page offers to send again."""
     log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
     facts = {
         "code": getattr(error, "code", CODE),
@@ -52,7 +53,7 @@ def answer(request: HttpRequest, error: BaseException) -> HttpResponse:
     if request.path.startswith("/api/") or "text/html" not in request.headers.get("Accept", "text/html"):
         response: HttpResponse = JsonResponse({"error": facts}, status=503)
     else:
-        response = HttpResponse(_page(facts, request), status=503)
+        response = HttpResponse(_page(facts, request, resend), status=503)
     response["Retry-After"] = str(RETRY_AFTER)
     return response
 
@@ -63,8 +64,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return answer(request, error) if is_outage(error) else fault(request)
 
 
-def _page(facts: dict[str, str], request: HttpRequest) -> str:
+def _page(facts: dict[str, str], request: HttpRequest, resend: list[tuple[str, str]] | None) -> str:
+    # Without the request: its user is in a session, and the sessions are where the outage is.
+    form = {"resend": resend, "action": request.path, "csrf_token": get_token(request)} if resend else {}
     try:
-        return render_to_string("503.html", facts)
+        return render_to_string("503.html", facts | form)
     except TemplateDoesNotExist:
         return PLAIN.format(**facts)

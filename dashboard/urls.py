@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from dashboard.health import healthz
+
+# What browsers ask for where a page names no icon, as the admin's do not.
+favicon = RedirectView.as_view(url=f"{settings.STATIC_URL}img/signalbox.svg", http_method_names=["get", "head"])
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
+    path("favicon.ico", favicon, name="favicon"),
     path("api/v1/", include("dashboard.api.urls")),
     path("", include("dashboard.pages.urls")),
 ]

@@ -21,7 +21,7 @@ SERVICES = ("NBCSports", "ABC", "HBO", "Showtime", "Arte")
 ACTIVATIONS = 250  # instances of the activation machine
 DEVICES = 120  # instances of new_device
 PALLET = 12  # new devices come in together, so that the queues fill up and drain again
-PALLET_SHARE = 0.02  # of all beats, this part brings a pallet
+PALLET_GAP = (40, 70)  # beats between two pallets: the last one is just through when the next comes
 RIGHT = 0.55  # how often a customer types the right code
 CLUMSY, CLUMSY_RIGHT = 4, 0.1  # one customer of so many seldom does, and ends suspended now and then
 RESTART = 0.2  # how often an active device is given away, and begins again
@@ -35,6 +35,7 @@ class Traffic:
         self._engine = engine
         self._random = Random(seed)
         self._next_device = 0
+        self._until_pallet = PALLET_GAP[0] // 2
         self._moves: dict[str, Callable[[str], None]] = {
             "New": self._activate,
             "Waiting": self._enter_code,
@@ -58,7 +59,9 @@ class Traffic:
 
     def beat(self) -> bool:
         """Whether anything moved."""
-        if self._random.random() < PALLET_SHARE:
+        self._until_pallet -= 1
+        if self._until_pallet <= 0:
+            self._until_pallet = self._random.randint(*PALLET_GAP)
             arrived = [self._attempt(self._device) for _ in range(PALLET)]
             return any(arrived)
         id = activation_id(self._random.randrange(ACTIVATIONS))

@@ -49,12 +49,17 @@ def read_command(frame: str | bytes, *, limit: int) -> Command:
 
 def _object(raw: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(raw)
+        content = json.loads(raw, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise BadFrame(ErrorCode.NOT_JSON, "the frame is not JSON") from error
     if not isinstance(content, dict):
         raise BadFrame(ErrorCode.UNKNOWN_TYPE, "a command is an object with a type and a topic")
     return content
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(f"{name} is not JSON")
 
 
 def _echo(value: object) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -61,7 +62,7 @@ def take_in(wanted: Sequence[Source], answers: Sequence[Any]) -> World:
     clock, machines, *rest = answers
     for answer in answers:
         _alarm(answer)
-    seen = World(directory={name: int(count) for name, count in _mapping(machines).items()}, at=_milliseconds(clock))
+    seen = World(directory=_directory(machines), at=_milliseconds(clock))
     for source, answer in zip(wanted, rest, strict=True):
         seen.readings[source] = _read(source, answer)
     return seen
@@ -96,6 +97,11 @@ def _milliseconds(clock: Any) -> int:
 def _mapping(answer: Any) -> dict[str, Any]:
     """HGETALL, whether the protocol gave a map or a flat list."""
     return answer if isinstance(answer, dict) else replies.pairs(answer)
+
+
+def _directory(answer: Any) -> dict[str, int]:
+    """Machine -> number of partitions. What another hand wrote there is no machine."""
+    return {name: int(count) for name, count in _mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))}
 
 
 def _partition(source: Source, reply: Sequence[Any]) -> Live | None:

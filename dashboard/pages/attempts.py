@@ -7,10 +7,11 @@ from typing import Any
 
 from django.http import QueryDict
 
-from dashboard.pages.forms import TypedForm
+from dashboard.pages.errors import MISTAKE
 from dashboard.pages.levers import Route, routes_of
 from dashboard.pages.plans import Plan
 from machines.engine import Engine, Explanation, Instance, Step, errors
+from machines.forms import TypedForm
 
 MEANWHILE = 20  # steps shown of what happened since the operator looked
 
@@ -52,9 +53,8 @@ class Attempt:
 def mistake(what: str, url: str, error: errors.SignalboxError | None = None, **facts: Any) -> Attempt:
     """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
     if error is None:
-        return Attempt(
-            "mistake", what, url, "Something in the form is not right yet: see what is marked in it.", **facts
-        )
+        message = "Something in the form is not right yet: see what is marked in it."
+        return Attempt("mistake", what, url, message, MISTAKE, **facts)
     return Attempt("mistake", what, url, error.message, error.code, **facts)
 
 

@@ -9,12 +9,13 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import require
 from dashboard.pages.depths import Depth
-from dashboard.pages.forms import TypedForm
 from dashboard.pages.levers import Route
 from dashboard.pages.rendering import page
+from dashboard.pages.stamps import Stamps
 from dashboard.pages.tracks import Block
 from machines.engine import Job, Step
 from machines.engine.definitions import FieldOutline
+from machines.forms import TypedForm
 
 NOW = 1_700_000_000_000  # ms: the page shows the same at any time
 HOSTILE = """<script>alert("1")</script> {{ x }} ../%2F 🚦"""
@@ -42,6 +43,7 @@ def _everything() -> dict[str, Any]:
         "form": _form(None),
         "wrong": _form({"payload-count": "many", "payload-tags": "[1,", "payload-free": "x", "payload-*": "3"}),
         "steps": _steps(),
+        "stamps": Stamps([FieldOutline("expires", ("integer",), "unix seconds")]),
         "jobs": [_job("leased", "", 1), _job("dead", "the provider did not answer", 3)],
         "workers": [(_worker(NOW - 2_000), True), (_worker(NOW - 60_000), False)],
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
@@ -71,8 +73,9 @@ def _steps() -> list[Step]:
         given = {"actor": "", "reason": "", "payload": {}, "changes": {}} | rest
         return Step(version, NOW - ago, event, [source] if source else None, [state], [], **given)
 
+    lasting = {"expires": NOW // 1000 + 28 * 86400}
     return [
-        step(4, 3_000, "entitle", "Waiting", "Active", actor="alice", payload={"token": "MTOB1J"}),
+        step(4, 3_000, "entitle", "Waiting", "Active", actor="alice", payload={"token": "MTOB1J"}, changes=lasting),
         step(3, 60_000, "entitle", "Waiting", "Waiting", actor="alice", changes={"failed": 1, "note": HOSTILE}),
         step(2, 90_000, "activate", "New", "Waiting", reason="the customer called", changes={"token": None}),
         step(1, 95_000, "create", None, "New"),

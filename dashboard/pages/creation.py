@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.pages.forms import CreateForm, TypedForm, fresh_key
+from dashboard.pages.errors import MISTAKE
+from dashboard.pages.forms import CreateForm, fresh_key
 from dashboard.pages.plans import Plan
 from machines.engine import errors
+from machines.forms import TypedForm
 
 
 class Creation:
+    """``code``: of what is wrong with it, once something is."""
+
     def __init__(self, plan: Plan, sent: Mapping[str, Any] | None = None) -> None:
         self.plan = plan
         self.form = CreateForm(sent)
         self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
         self.key = (sent.get("key") if sent else "") or fresh_key()
+        self.code = MISTAKE
 
     @classmethod
     def blank(cls, plan: Plan) -> Creation:
@@ -41,6 +46,7 @@ class Creation:
 
     def blame(self, error: errors.SignalboxError) -> None:
         """Put the engine's refusal where the mistake is. The key is spent on no outcome: it may be used again."""
+        self.code = error.code
         if isinstance(error, errors.BadPayload):
             self.data.blame(error.field, error.message)
         else:

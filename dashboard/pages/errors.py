@@ -2,7 +2,8 @@
 
 Engine errors keep the engine's codes (``machines.engine.errors``). The site's own are
 
-    SB700 the request does not make sense     SB703 you may not do this     SB704 nothing lives at this address
+    SB700 the request does not make sense     SB701 a field of the form cannot be taken as it is
+    SB703 you may not do this                 SB704 nothing lives at this address
     SB708 the form is too old or not ours     SB710 the site failed
 """
 
@@ -22,7 +23,7 @@ from machines.engine import errors
 
 log = logging.getLogger(__name__)
 
-BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB703", "SB704", "SB708", "SB710"
+BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
 
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,
@@ -80,11 +81,16 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
 
 def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """503 with the form that did not get through, ready to be sent once more with the same key."""
-    sent = [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
-    repeatable = bool(request.POST.get("key"))
-    response = error_page(request, 503, resend=sent if repeatable else None, uncertain=True, **context)
+    response = error_page(request, 503, resend=repeatable(request), uncertain=True, **context)
     response["Retry-After"] = "5"
     return response
+
+
+def repeatable(request: HttpRequest) -> list[tuple[str, str]] | None:
+    """The fields that were posted, to be posted again; None unless a key among them makes twice count once."""
+    if request.method != "POST" or not request.POST.get("key"):
+        return None
+    return [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
 
 
 def error_page(request: HttpRequest, status: int, **context: Any) -> HttpResponse:

@@ -14,12 +14,13 @@ from dashboard.access import require
 from dashboard.pages import attempts, plans
 from dashboard.pages.attempts import Attempt
 from dashboard.pages.creation import Creation
-from dashboard.pages.forms import StepForm, TypedForm
+from dashboard.pages.forms import KeyedForm
 from dashboard.pages.instances import instance_page
 from dashboard.pages.machines import machine_page
 from dashboard.pages.plans import Plan
 from machines.connections import get_engine
 from machines.engine import Instance, errors
+from machines.forms import TypedForm
 
 
 @require("fire")
@@ -41,7 +42,7 @@ def _fired(request: HttpRequest, before: Instance, plan: Plan, event: str, paylo
     """The instance after the step, or why there is none."""
     engine, machine, id = get_engine(), before.machine, before.id
     what, url = f"fire {event}", reverse("fire", args=[machine, id])
-    step = StepForm(request.POST)
+    step = KeyedForm(request.POST)
     kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
     if not all([payload.is_valid(), step.is_valid()]):
         return attempts.mistake(what, url, **kept)

@@ -52,6 +52,7 @@ def instance_page(
         "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
         "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],
         "fields": plan.fields(instance.data),
+        "stamps": plan.stamps,
         "steps": steps[:STEPS],
         "older": steps[STEPS - 1].version if len(steps) > STEPS else None,
         "before": before,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from dashboard.pages.forms import TypedForm
 from dashboard.pages.plans import Plan
 from machines.engine import Because, Candidate, Engine, Explanation, Instance, errors, expressions
+from machines.forms import TypedForm
 
 ASKED = 60  # events explained on one page: each costs a round trip
 

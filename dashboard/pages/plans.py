@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dashboard.pages.forms import TypedForm
+from dashboard.pages.stamps import Stamps
 from machines import diagrams, publishing
 from machines.engine.definitions import FieldOutline, Outline, outline
 from machines.engine.errors import UnknownMachine
+from machines.forms import TypedForm
 from machines.models import Machine, MachineVersion
 
 VAST = 1300  # pixels
@@ -45,6 +46,10 @@ class Plan:
         """Whether the drawing is too wide to be read when it is made to fit a page."""
         width = re.search(r'<svg [^>]*\bwidth="(\d+)', self.svg)
         return width is not None and int(width[1]) > VAST
+
+    @property
+    def stamps(self) -> Stamps:
+        return Stamps(self.outline.data)
 
     def fields(self, data: Mapping[str, Any]) -> list[Field]:
         return [

@@ -16,6 +16,7 @@ from dashboard.pages import times
 
 if TYPE_CHECKING:
     from dashboard.pages.listing import Listing
+    from dashboard.pages.stamps import Stamps
 
 register = template.Library()
 
@@ -55,6 +56,16 @@ def _words(seconds: float, kind: str) -> str:
     if kind == "ago":
         return times.age(seconds)
     return f"in {times.age(-seconds)}" if seconds <= 0 else f"overdue {times.age(seconds)}"
+
+
+@register.simple_tag(takes_context=True)
+def stamp(context: Context, name: str, value: Any) -> SafeString:
+    """The time that a data field's number says, in small print; nothing where it is no time."""
+    stamps: Stamps | None = context.get("stamps")
+    ms = stamps.moment(name, value) if stamps else None
+    if ms is None:
+        return SafeString("")
+    return format_html(' <time class="stamp" datetime="{}">{}</time>', _iso(ms), times.exact(ms))
 
 
 @register.filter

@@ -47,9 +47,9 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
             seen.id,
             event,
             form.payload(),
-            expect=form.cleaned_data["expect"],
+            expect=form.expect,
             actor=request.user.get_username(),
-            reason=form.cleaned_data["reason"],
+            reason=form.reason,
         )
     except SignalboxError as error:
         journal.failed(request, machine, event, seen.id, error)

@@ -114,17 +114,19 @@ class Caller:
                 held = self._held()
             except FAILURES as error:
                 translate(error)
-            if held != library.fingerprint():
+            if held != {library.fingerprint()}:
                 self.load()
             self._loaded = True
 
-    def _held(self) -> str | None:
+    def _held(self) -> set[str]:
+        """The libraries that are there: of a cluster, those of all its primaries; none where one has none."""
         try:
-            return str(self._send("FCALL_RO", "sb_library", 0))
+            found = routing.everywhere(self.client, ("FCALL_RO", "sb_library", 0))
         except exceptions.ResponseError as error:
             if MISSING in str(error):
-                return None
+                return set()
             raise
+        return {str(held) for held in found}
 
     def load(self) -> None:
         """FUNCTION LOAD REPLACE, on every primary of a cluster."""

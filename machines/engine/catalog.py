@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from . import arguments
@@ -14,6 +15,7 @@ from .keys import Keys, Partition, partition_of
 from .records import PublishedMachine
 from .replies import FieldTypes, Status
 
+MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
 SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it makes
 
 
@@ -71,35 +73,48 @@ class Catalog:
         program = compile(definition)
         # Over the source too: a change of words alone is a new version as well.
         name, fingerprint = program["machine"], digest({"program": program, "source": definition})
-        number = arguments.whole("version", version, least=1)
+        number = "" if version is None else str(arguments.count("version", version, MAX_VERSION))
         source = json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
         text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
         count = int(self._caller.command("HGET", self._keys.machines, name) or self._partitions_of_new)
         created = False
         for n in range(count):
-            root = self._keys.partition(name, n).root
-            secret = os.urandom(SECRET_BYTES).hex()
-            reply = self._caller.call("sb_publish", root, fingerprint, text, source, secret, count, number)
-            number, new = self._published(name, reply)
+            number, new = self._put(name, n, count, number, (fingerprint, text, source))
             created = created or new
+        self._agree(name, count, f"{number}:{fingerprint}")
         self._caller.command("HSET", self._keys.machines, name, count)
         self._partitions[name] = count
         return PublishedMachine(name, int(number), fingerprint, created, findings)
 
-    @staticmethod
-    def _published(name: str, reply: list[Any]) -> tuple[str, bool]:
+    def _put(self, name: str, n: int, count: int, number: str, row: Sequence[str]) -> tuple[str, bool]:
+        """Store on one partition. ``row``: digest, program, source. The version's number, and whether it is new."""
+        root, secret = self._keys.partition(name, n).root, os.urandom(SECRET_BYTES).hex()
+        reply = self._caller.call("sb_publish", root, *row, secret, count, number)
         if reply[0] == Status.CONFLICT:
             raise BadInput(f"version {reply[1]} of {name!r} is published with another content: versions never change")
         if reply[0] != Status.OK:
             raise EngineFault(f"publishing {name!r}: {' '.join(map(str, reply))}")
         return str(reply[1]), str(reply[2]) == "1"
 
+    def _agree(self, name: str, count: int, current: str) -> None:
+        """Of publishers that race, each may be last on another partition. What the first partition then holds as its
+        current version is right: whoever finds another one there than their own carries it to the others."""
+        first = self._keys.partition(name)
+        while count > 1 and (held := self._caller.command("HGET", first.meta, "current")) not in (current, None):
+            current, number = held, held.partition(":")[0]
+            row = self._caller.command("HMGET", first.definition(int(number)), "digest", "program", "source")
+            for n in range(1, count):
+                self._put(name, n, count, number, row)
+
     # Looking up
 
     def machines(self) -> dict[str, int]:
+        return {name: int(current.partition(":")[0]) for name, current in self.current().items()}
+
+    def current(self) -> dict[str, str]:
         names = sorted(self._caller.command("HKEYS", self._keys.machines))
         found = {name: self._caller.command("HGET", self._keys.partition(name).meta, "current") for name in names}
-        return {name: int(current.partition(":")[0]) for name, current in found.items() if current}
+        return {name: current for name, current in found.items() if current}
 
     def versions(self, machine: str) -> list[int]:
         self._count(machine)

@@ -7,7 +7,6 @@ twice on a guess. Clients made here never retry by themselves: callers that may 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 import redis
 from redis import exceptions
@@ -46,9 +45,9 @@ def connect(url: str, **overrides: Any) -> Client:
 
     Connects on first use; only a cluster is asked at once which nodes it has, or EngineUnavailable.
     """
-    scheme = urlsplit(url).scheme
+    scheme = url.partition(":")[0]
     if scheme not in SCHEMES:
-        raise BadInput(f"a Redis URL begins with one of {', '.join(SCHEMES)}://, not {scheme or url[:40]!r}")
+        raise BadInput(f"a Redis URL begins with one of {', '.join(SCHEMES)}://, not {scheme[:20] if ':' in url else ''!r}")
     settings = options(**overrides)
     if scheme != "unix":
         settings["socket_keepalive"] = True
@@ -56,7 +55,9 @@ def connect(url: str, **overrides: Any) -> Client:
         if scheme.endswith("+cluster"):
             return redis.RedisCluster.from_url(url.replace("+cluster", "", 1), **settings)
         return redis.Redis.from_url(url, **settings)
-    except ValueError as error:
-        raise BadInput(f"not a Redis URL: {error}") from error
+    except ValueError:
+        # Neither the URL nor the error about a part of it is shown: a password may stand there.
+        why = "its host, port or an option cannot be read (is a / or # in the password written as %2F or %23?)"
+        raise BadInput(f"not a Redis URL: {why}") from None
     except FAILURES as error:
         raise EngineUnavailable(f"the cluster cannot be reached: {error}") from error

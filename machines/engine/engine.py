@@ -11,7 +11,7 @@ from . import arguments, client, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
-from .errors import BadInput, SignalboxError, UnknownMachine
+from .errors import BadInput, EngineUnavailable, SignalboxError, UnknownMachine
 from .finding import Finder, Query
 from .keys import PREFIX, Keys
 from .queues import Queues
@@ -67,6 +67,10 @@ class Engine:
     def machines(self) -> dict[str, int]:
         """Name -> current version."""
         return self._catalog.machines()
+
+    def current(self) -> dict[str, str]:
+        """Name -> ``<version>:<digest>`` of the current version, which no other content ever has."""
+        return self._catalog.current()
 
     def versions(self, machine: str) -> list[int]:
         return self._catalog.versions(machine)
@@ -146,6 +150,8 @@ class Engine:
                 call = _as_fire(item)
                 args = _fire_args(call)
                 root = self._catalog.partition(call.machine, call.id).root
+            except EngineUnavailable:
+                raise
             except SignalboxError as error:
                 results[index] = error
                 continue
@@ -318,6 +324,10 @@ class Engine:
     def queues(self, machine: str) -> dict[str, dict[str, int]]:
         """Queue -> how many jobs are ready, leased, delayed and dead."""
         return self.live(machine).queues
+
+    def bells(self, machine: str, queue: str) -> list[str]:
+        """The keys that are pushed to when a job comes to the queue, one for each partition."""
+        return self._queues.bells(machine, queue)
 
     def jobs(self, machine: str, queue: str, *, place: str = "ready", limit: int = 50) -> list[Job]:
         return self._queues.jobs(machine, queue, place, limit)

@@ -27,6 +27,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+NARROWER = {
+    "SB401": "BadInput: a name, an instance id or an event is not what a name may be",
+    "SB402": "BadInput: a number (`expect`, `now`, a limit, an age) is none, or out of range",
+    "SB403": "BadInput: a text (`actor`, `reason`, `key`) is none, or too long",
+    "SB404": "BadInput: a repair needs a reason",
+    "SB405": "BadInput: a cursor that `find` did not make",
+    "SB406": "BadInput: a job is in no such place",
+    "SB407": "BadInput: a call for `fire_many` is put together wrongly",
+    "SB408": "BadInput: an argument is nothing Redis can take",
+    "SB411": "BadPayload: a payload or data is over its limit",
+    "SB423": "LookupFailed: no such job: it is finished, withdrawn or never was",
+}
+"""Codes that say more than their class does."""
+
 
 class SignalboxError(Exception):
     """Base of all engine errors. ``code`` is stable and documented; ``str()`` is for people."""

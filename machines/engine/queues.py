@@ -8,13 +8,14 @@ by the token that take gave out.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
 from . import arguments, limits, replies
 from .calls import Caller
 from .catalog import Catalog
-from .errors import BadInput, EngineFault, LookupFailed, Refused
+from .errors import BadInput, EngineFault, LookupFailed, Refused, SignalboxError
 from .keys import Partition
 from .records import Instance, Job
 from .replies import Status
@@ -36,15 +37,27 @@ class Queues:
         arguments.queue(queue)
         arguments.text("worker", worker, limits.MAX_ACTOR)
         arguments.count("count", count, MAX_TAKEN)
+        ends = (_number("lease", lease), _number("now", now))
         taken: list[Job] = []
-        for partition in self._catalog.partitions(machine):
+        failed = None
+        for partition in self._in_turn(machine):
             wanted = count - len(taken)
             if wanted <= 0:
                 break
-            nonce = os.urandom(6).hex()
-            args = (queue, worker, wanted, _number("lease", lease), _number("now", now), nonce)
-            taken += self._read(machine, partition, self._caller.call("sb_take", partition.root, *args))
+            args = (queue, worker, wanted, *ends, os.urandom(6).hex())
+            try:
+                taken += self._read(machine, partition, self._caller.call("sb_take", partition.root, *args))
+            except SignalboxError as error:
+                failed = error  # what the other partitions gave is leased already and has to reach its worker
+        if failed is not None and not taken:
+            raise failed
         return taken
+
+    def _in_turn(self, machine: str) -> list[Partition]:
+        """The partitions from any of them on: one that always has work must not keep the others from their turn."""
+        partitions = self._catalog.partitions(machine)
+        start = secrets.randbelow(len(partitions))
+        return partitions[start:] + partitions[:start]
 
     def complete(self, job: Job, result: Any, now: int | None) -> Instance | None:
         encoded = "" if result is None else arguments.document("result", result, MAX_RESULT)
@@ -88,13 +101,25 @@ class Queues:
 
     def sweep(self, machine: str, now: int | None) -> int:
         """Take back expired leases and wake due retries; how many jobs moved."""
-        moved = 0
+        at, moved, failed = _number("now", now), 0, None
         for partition in self._catalog.partitions(machine):
-            reply = self._caller.call("sb_sweep", partition.root, _number("now", now), SWEEP_LIMIT)
-            if reply[0] != Status.OK:
-                raise EngineFault(f"sweeping {machine}: {reply[1]}")
-            moved += sum(int(n) for n in reply[1:4])
+            try:
+                moved += self._sweep(machine, partition, at)
+            except SignalboxError as error:
+                failed = error  # the others are swept all the same
+        if failed is not None:
+            raise failed
         return moved
+
+    def _sweep(self, machine: str, partition: Partition, now: str) -> int:
+        reply = self._caller.call("sb_sweep", partition.root, now, SWEEP_LIMIT)
+        if reply[0] != Status.OK:
+            raise EngineFault(f"sweeping {machine}: {reply[1]}")
+        return sum(int(n) for n in reply[1:4])
+
+    def bells(self, machine: str, queue: str) -> list[str]:
+        arguments.queue(queue)
+        return [partition.bell(queue) for partition in self._catalog.partitions(machine)]
 
     def jobs(self, machine: str, queue: str, place: str, limit: int) -> list[Job]:
         arguments.queue(queue)

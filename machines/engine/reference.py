@@ -87,6 +87,10 @@ def _errors() -> str:
         if inspect.isclass(member) and issubclass(member, errors.SignalboxError):
             text = (member.__doc__ or "").strip().splitlines()
             rows.append(f"| `{name}` | {member.code} | {text[0] if text else _branch(name)} |")
+    rows += [
+        f"| `{text.partition(': ')[0]}` | {code} | {text.partition(': ')[2]} |"
+        for code, text in errors.NARROWER.items()
+    ]
     return "\n".join(rows) + "\n"
 
 

@@ -49,7 +49,7 @@ class Roster:
             self._client.zremrangebyscore(self._keys.workers, "-inf", f"({stale:.0f}")
         except FAILURES as error:
             translate(error)
-        return [row(fields) for fields in rows if fields]
+        return [found for fields in rows if fields and (found := row(fields)) is not None]
 
     @staticmethod
     def _run(pipeline: Any) -> None:
@@ -59,7 +59,10 @@ class Roster:
             translate(error)
 
 
-def row(fields: dict[str, str]) -> WorkerRow:
-    """A worker as its hash holds it."""
+def row(fields: dict[str, str]) -> WorkerRow | None:
+    """A worker as its hash holds it; None where it is no whole row: one such must not hide the others."""
     known = WorkerRow.__dataclass_fields__
-    return WorkerRow(**{name: json.loads(value) for name, value in fields.items() if name in known})
+    try:
+        return WorkerRow(**{name: json.loads(value) for name, value in fields.items() if name in known})
+    except (TypeError, ValueError):
+        return None

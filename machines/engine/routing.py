@@ -36,6 +36,14 @@ def send(client: Client, commands: Sequence[tuple[str, Command]]) -> list[Any]:
     return answers
 
 
+def everywhere(client: Client, words: Command) -> list[Any]:
+    """The answer of the server, or of each primary of a cluster."""
+    if not isinstance(client, redis.RedisCluster):
+        return [client.execute_command(*words)]  # type: ignore[no-untyped-call]
+    found = client.execute_command(*words, target_nodes=redis.RedisCluster.PRIMARIES)  # type: ignore[no-untyped-call]
+    return list(found.values()) if isinstance(found, dict) else [found]
+
+
 def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
     pipeline = client.pipeline(transaction=False)
     for words in commands:

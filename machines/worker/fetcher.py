@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
 from collections.abc import Callable
 
@@ -9,6 +11,8 @@ from machines.engine import Engine, errors
 from machines.worker.doorbell import Doorbell
 from machines.worker.job import Job
 from machines.worker.routes import Route, Routes
+
+log = logging.getLogger(__name__)
 
 REFRESH = 1.0  # seconds between two looks at what is published: a new machine is picked up in that, plus the block time
 
@@ -38,7 +42,10 @@ class Fetcher:
         self._refreshed = self._scanned = -float("inf")
 
     def fetch(self, room: int) -> list[Job]:
-        """Takes up to ``room`` jobs, queue by queue in turn. One call to Redis for each queue tried."""
+        """Takes up to ``room`` jobs, queue by queue in turn. One call to Redis for each queue tried.
+
+        A queue that cannot be taken from must hold up no other: it is tried again with the next rescan.
+        """
         jobs: list[Job] = []
         for route in list(self._promising):
             if len(jobs) >= room:
@@ -49,6 +56,9 @@ class Fetcher:
                 if not jobs:
                     raise
                 break  # what was taken so far is held, and has to be worked on
+            except errors.SignalboxError as error:
+                log.error("no jobs can be taken from %s: %s", route, error)
+                del self._promising[route]
         return jobs
 
     def _take(self, route: Route, room: int) -> list[Job]:
@@ -62,7 +72,7 @@ class Fetcher:
         """Waits for a bell, the block time at most, and notes the queue that rang."""
         if self.look():
             return
-        bells = {self._bell(route): route for route in self._routes.served}
+        bells = {bell: route for route in self._routes.served for bell in self._bells(route)}
         rung = self._doorbell.wait(list(bells))
         if not self._doorbell.hears:
             self.rescan()
@@ -73,8 +83,9 @@ class Fetcher:
         """Now and then notes what was published, and all queues; says whether there are any to try."""
         now = self._clock()
         if now - self._refreshed >= REFRESH:
-            self._refreshed = now
-            if self._routes.refresh():
+            changed = self._routes.refresh()
+            self._refreshed = now  # not before: a look that failed is no look, and the next turn has to ask again
+            if changed:
                 self.rescan()
         if now - self._scanned >= self._rescan:
             self.rescan()
@@ -85,5 +96,7 @@ class Fetcher:
         self._scanned = self._clock()
         self._promising = dict.fromkeys(self._routes.served)
 
-    def _bell(self, route: Route) -> str:
-        return self._engine.keys.partition(route.machine).bell(route.queue)
+    def _bells(self, route: Route) -> list[str]:
+        with contextlib.suppress(errors.LookupFailed):  # gone since the routes were made
+            return self._engine.bells(route.machine, route.queue)
+        return []

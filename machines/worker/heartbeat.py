@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 
-from machines.engine import Engine, WorkerRow
+from machines.engine import Engine, WorkerRow, errors
 from machines.worker.hand import Hand
 from machines.worker.job import Job
 from machines.worker.row import Row
@@ -31,10 +31,15 @@ class Heartbeat:
 
     def once(self) -> bool:
         """Extends every lease by its full length and keeps the row fresh. There is never more to do at once: False."""
-        held = sorted(self._hand.held(), key=_lease)
-        for lease, jobs in groupby(held, key=_lease):
-            self._extend(list(jobs), lease)
+        failed = None
+        for (_, lease), jobs in groupby(sorted(self._hand.held(), key=_together), key=_together):
+            try:
+                self._extend(list(jobs), lease)
+            except errors.SignalboxError as error:
+                failed = error  # one partition that cannot be reached must not cost the jobs of the others
         self._show()
+        if failed is not None:
+            raise failed
         return False
 
     def _extend(self, jobs: list[Job], lease: int) -> None:
@@ -58,3 +63,8 @@ class Heartbeat:
 
 def _lease(job: Job) -> int:
     return job.taken.lease
+
+
+def _together(job: Job) -> tuple[str, int]:
+    """Jobs that one call extends: those of one partition, with one lease."""
+    return job.taken.root, job.taken.lease

@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 MISSING_DELAY = 5_000  # ms a job whose handler is not here is set aside, so that it does not come straight back
 MAX_ERROR = 1_000  # characters of an exception's text that reach the machine as event.error
 
+#: what ends a thread or an event loop unless it is caught; out of a handler it is a failed attempt and no more
+EXITS = (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
+
 Answer = TypeVar("Answer")
 
 
@@ -73,8 +76,8 @@ class Processor:
 
     def _run(self, handler: Handler, job: Job) -> Any:
         if not handler.is_async:
-            return handler.function(job)
-        future = asyncio.run_coroutine_threadsafe(handler.function(job), self._loop)
+            return _called(handler, job)
+        future = asyncio.run_coroutine_threadsafe(_awaited(handler, job), self._loop)
         job.on_loss(future.cancel)
         try:
             return future.result()
@@ -112,3 +115,18 @@ class Processor:
                     raise errors.LeaseLost(job.id, why="the worker stopped while Redis was away") from error
                 log.debug("%s: %s", job, error)
                 self._stopping.wait(backoff.next())
+
+
+def _called(handler: Handler, job: Job) -> Any:
+    try:
+        return handler.function(job)
+    except EXITS as error:
+        raise RuntimeError(f"the handler {handler.where} ended with {error!r}") from error
+
+
+async def _awaited(handler: Handler, job: Job) -> Any:
+    """A cancellation stays one: that is how a coroutine learns that its job is lost."""
+    try:
+        return await handler.function(job)
+    except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        raise RuntimeError(f"the handler {handler.where} ended with {error!r}") from error

@@ -55,7 +55,7 @@ class Routes:
         self._registry = registry
         self._only = frozenset(only)
         self._feeds: dict[tuple[str, int], Feeds] = {}
-        self._current: dict[str, int] | None = None
+        self._current: dict[str, str] | None = None
         self._unknown: frozenset[str] = frozenset()
         self.machines: list[str] = []
         self.served: list[Route] = []
@@ -63,17 +63,21 @@ class Routes:
 
     def refresh(self) -> bool:
         """One look at what is published; says whether that changed which queues are served."""
-        current = self._engine.machines()
+        current = self._engine.current()
         if current == self._current:
             return False
         before = self.served
+        self._forget({name for name, named in (self._current or {}).items() if named != current.get(name)})
         for machine in current:
             self._learn(machine)
         self._current = current
         self.machines = sorted(current)
-        self._feeds = {(machine, version): f for (machine, version), f in self._feeds.items() if machine in current}
         self._choose()
         return self.served != before
+
+    def _forget(self, machines: set[str]) -> None:
+        """A machine wiped and published anew has the same version numbers, and maybe nothing else of the old one."""
+        self._feeds = {named: feeds for named, feeds in self._feeds.items() if named[0] not in machines}
 
     def _learn(self, machine: str) -> None:
         for version in self._engine.versions(machine):
@@ -83,6 +87,8 @@ class Routes:
     def _feeds_of(self, machine: str, version: int) -> Feeds:
         try:
             return feeds_of(definitions.compile(self._engine.definition(machine, version)))
+        except errors.EngineUnavailable:
+            raise  # it can be read later; what is noted here is noted for good
         except errors.SignalboxError as error:
             log.warning("version %s of %s cannot be read here: %s", version, machine, error)
             return {}

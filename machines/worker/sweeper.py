@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
@@ -22,12 +21,17 @@ class Sweeper:
 
     def once(self) -> bool:
         """One pass: expired leases are taken back and due retries released. Says whether there were any."""
-        return sum(map(self._sweep, self._machines())) > 0
-
-    def _sweep(self, machine: str) -> int:
-        with contextlib.suppress(errors.LookupFailed):  # gone since the list was made
-            return self._engine.tick(machine)
-        return 0
+        moved, failed = 0, None
+        for machine in self._machines():
+            try:
+                moved += self._engine.tick(machine)
+            except errors.LookupFailed:
+                continue  # gone since the list was made
+            except errors.SignalboxError as error:
+                failed = error  # one machine that cannot be swept must not keep the others from it
+        if failed is not None:
+            raise failed
+        return moved > 0
 
     def pause(self) -> float:
         return self._pause

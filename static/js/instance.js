@@ -47,6 +47,7 @@ function typing() {
 function touched(element) {
   if (element.type === "hidden" || element.tagName === "BUTTON") return false;
   if (element.tagName === "SELECT") return [...element.options].some((option) => option.selected !== option.defaultSelected && option.index > 0);
+  if (element.type === "checkbox") return element.checked !== element.defaultChecked;
   return element.value !== element.defaultValue;
 }
 

@@ -16,19 +16,28 @@ export async function refill(element, url) {
   if (fresh && !element.contains(document.activeElement)) element.replaceChildren(...fresh.body.childNodes);
 }
 
-/** `action` at once, and then at most every `pause` ms however often it is asked for. */
+/** `action` at once, and then at most every `pause` ms however often it is asked for. Asked while it runs: once more. */
 export function throttled(action, pause) {
-  let waiting = false;
   let last = -Infinity;
-  return () => {
-    if (waiting) return;
-    waiting = true;
-    setTimeout(async () => {
+  let waiting = false;
+  let asked = false;
+  async function run() {
+    asked = false;
+    try {
       await action();
+    } finally {
       last = performance.now();
       waiting = false;
-    }, Math.max(0, last + pause - performance.now()));
-  };
+      if (asked) ask();
+    }
+  }
+  function ask() {
+    asked = true;
+    if (waiting) return;
+    waiting = true;
+    setTimeout(run, Math.max(0, last + pause - performance.now()));
+  }
+  return ask;
 }
 
 async function load(url) {

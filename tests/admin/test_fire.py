@@ -48,6 +48,11 @@ def test_a_blank_field_is_not_sent(operator, machine: Machine, engine) -> None:
     assert len(engine.get("activation", ID).data["token"]) == 6
 
 
+def test_an_empty_text_is_sent_when_the_box_beside_it_is_ticked(operator, machine: Machine, instance, engine) -> None:
+    fire(operator, machine, "entitle", 2, **{"payload-token": "", "payload-token_~empty": "on"})
+    assert engine.history("activation", ID)[0].payload == {"token": ""}
+
+
 def test_a_refusal_is_explained_and_logged_and_changes_nothing(operator, machine, instance, engine) -> None:
     response = fire(operator, machine, "activate", 2, **{"payload-token": "X"})
     page = response.content.decode()

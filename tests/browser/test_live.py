@@ -164,3 +164,18 @@ def test_ages_and_figures_read_the_same_in_script_and_on_the_server(page):
     assert ages == [age(one) for one in seconds]
     assert shorts == [short(one) for one in numbers]
     assert moment == exact(1_700_000_000_000)
+
+
+def test_what_is_asked_for_while_the_last_answer_is_under_way_is_fetched_once_more(page):
+    runs = """async () => {
+        const { throttled } = await import("/static/js/regions.js");
+        let runs = 0;
+        const ask = throttled(async () => { runs += 1; if (runs === 1) { ask(); ask(); throw new Error("lost"); } }, 5);
+        const meant = (event) => event.preventDefault();
+        addEventListener("unhandledrejection", meant);
+        ask();
+        await new Promise((done) => setTimeout(done, 100));
+        removeEventListener("unhandledrejection", meant);
+        return runs;
+    }"""
+    assert page.evaluate(runs) == 2

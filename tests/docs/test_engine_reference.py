@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from machines.engine import library, reference
+from machines.engine import errors, library, reference
 
 pytestmark = pytest.mark.pure
 PAGE = Path(__file__).parents[2] / "docs" / "engine-reference.md"
@@ -29,3 +30,12 @@ def test_every_function_file_is_registered_in_the_library():
     text = library.text()
     for header in reference.headers():
         assert f"function_name = '{header.name}'" in text
+
+
+def test_every_code_an_error_is_raised_with_is_declared():
+    """Narrower codes are given where the error is raised; each must be in the table that the page is made from."""
+    sources = (Path(library.__file__).parent).rglob("*.py")
+    raised = {
+        code for source in sources for code in re.findall(r'\bcode="(SB\d+)"', source.read_text(encoding="utf-8"))
+    }
+    assert raised == set(errors.NARROWER)

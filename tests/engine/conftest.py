@@ -13,12 +13,16 @@ from tests.conftest import program
 
 
 @pytest.fixture
-def own_server(tmp_path) -> Iterator[Server]:
+def program_of_this_run() -> str | None:
+    """The server program the suite runs on; None for the wheel's Valkey."""
+    return program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
+
+
+@pytest.fixture
+def own_server(tmp_path, program_of_this_run) -> Iterator[Server]:
     """A server of this test's own, of the kind this run uses; its data is on no disk."""
-    with Server(
-        tmp_path / "server", program=program(os.environ.get("SIGNALBOX_TEST_SERVER", "")), persistent=False
-    ) as s:
-        yield s
+    with Server(tmp_path / "server", program=program_of_this_run, persistent=False) as server:
+        yield server
 
 
 @pytest.fixture

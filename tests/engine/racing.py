@@ -15,7 +15,7 @@ from machines.engine import Engine, SignalboxError
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Argv: URL, prefix, JSON list of [method, args, kwargs]. Says "ready", waits for a line, prints a JSON list of outcomes.
+# Argv: URL, prefix, JSON list of [method, args, kwargs]. Says "ready", waits for a line, prints the outcomes as JSON.
 RACER = """
 import json, sys
 from machines.engine import Engine, SignalboxError

@@ -1,8 +1,9 @@
 """Something else stands where the engine keeps a key: the call fails, and what it had written is taken back."""
 
 import pytest
+import redis
 
-from machines.engine import EngineFault, LeaseLost
+from machines.engine import Engine, EngineFault, LeaseLost
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.dumps import dump, keys_left, silence, unchanged
 
@@ -21,7 +22,10 @@ STATES = {
             },
         },
     },
-    "Busy": {"invoke": {"src": "work", "onDone": "Done", "onError": "Failed"}, "always": {"guard": "n > 99", "target": "Idle"}},
+    "Busy": {
+        "invoke": {"src": "work", "onDone": "Done", "onError": "Failed"},
+        "always": {"guard": "n > 99", "target": "Idle"},
+    },
     "Done": {"always": "Settled"},
     "Settled": {},
     "Failed": {},
@@ -31,7 +35,7 @@ FOREIGN = ["string", "list", "hash", "zset", "set", "stream"]
 
 @pytest.fixture
 def box(engine):
-    """Instances in every situation: ``a`` idle, ``b`` with a held job, ``c`` with a ready and ``d`` with a delayed one."""
+    """Instances in every situation: ``a`` idle, ``b`` with a held job, ``c`` with a ready one, ``d`` with a delayed."""
     publish(engine, machine("m", STATES, context={"n": 0}, history=2), *"abcd")
     job = None
     for id in "bdc":
@@ -99,7 +103,7 @@ KEYS = {
 }
 # What the engine itself keeps there, so that a foreign key is of another type.
 OWN = {"in": "zset", "h": "list", "flow": "hash", "log": "stream", "meta": "hash", "i": "hash", "q": "zset",
-       "job": "hash", "k": "string", "def": "hash"}  # fmt: skip
+       "job": "hash", "k": "string", "c": "string", "def": "hash"}  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -211,3 +215,17 @@ def test_the_check_itself_sees_a_change(box):
     with pytest.raises(AssertionError, match="keys that differ"), unchanged(box):
         box.client.pexpire(box.keys.partition("m").flow, 100_000)
     assert keys_left(box)
+
+
+def test_a_pulse_that_may_not_be_rung_is_no_reason_to_fail(box):
+    """The step is written by then: an error would say that it was not."""
+    client = box.client
+    client.execute_command("ACL", "SETUSER", "mute", "reset", "on", "nopass", "~*", "&*", "+@all", "-set")
+    pool = client.connection_pool
+    kwargs = pool.connection_kwargs | {"username": "mute", "password": "x"}
+    mute = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
+    try:
+        assert Engine(mute, prefix=box.keys.prefix).fire("m", "a", "go", now=NOW).state == "Busy"
+    finally:
+        mute.close()
+        client.execute_command("ACL", "DELUSER", "mute")

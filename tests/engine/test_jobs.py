@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from machines.engine import BadInput, LeaseLost, LookupFailed, Refused
+from machines.engine import BadInput, Engine, EngineFault, LeaseLost, LookupFailed, Refused
 from tests.engine.builders import NOW, errand, machine, publish, started
 from tests.engine.dumps import unchanged
 from tests.engine.racing import in_processes, in_threads
@@ -295,7 +295,7 @@ def test_a_step_that_fails_leaves_the_job_held(engine):
 
 
 def test_an_instance_whose_error_step_fails_stays_where_it_is_and_waits_no_longer(engine):
-    busy(engine, "x", onError={"target": "Failed", "actions": {"log": "1 / len(event.missing)"}})
+    busy(engine, "x", onError={"target": "Failed", "actions": {"log": "1 / (event.attempts - 1)"}})
     (job,) = take(engine)
     assert engine.fail(job, "no", retry=False) == "dead"
     held = engine.get("errand", "x")
@@ -371,3 +371,33 @@ def test_workers_in_other_processes_take_each_job_once(engine, redis_url):
     in_processes(engine, redis_url, [("take", ["errand", "work", "w"], {"count": 3})] * 10)
     assert Counter(places(engine).values()) == {"leased": 30}
     assert {job.attempt for job in engine.jobs("errand", "work", place="leased")} == {1}
+
+
+@pytest.fixture
+def spread(redis_url, prefix):
+    """An engine whose machine ``errand`` has three partitions, each with ready jobs, and one that cannot be used."""
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=3)
+    busy(engine, *map(str, range(30)))
+    broken = engine.keys.partition("errand", 1)
+    for key in (broken.ready("work"), broken.queues):
+        engine.client.delete(key)
+        engine.client.set(key, "foreign")
+    yield engine
+    engine.client.close()
+
+
+def test_a_partition_that_cannot_be_taken_from_costs_no_job_of_the_others(spread):
+    taken = take(spread, count=100)
+    assert {job.root[-2] for job in taken} == {"0", "2"}
+    with pytest.raises(EngineFault):
+        take(spread)
+    with pytest.raises(EngineFault):
+        spread.sweep("errand", now=taken[0].lease_until)
+    assert len(take(spread, count=100, now=taken[0].lease_until)) == len(taken), "the others were swept"
+
+
+def test_no_partition_waits_for_another_to_be_empty(redis_url, prefix):
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=3)
+    busy(engine, *map(str, range(90)))
+    assert {take(engine)[0].root[-2] for _ in range(25)} == {"0", "1", "2"}
+    engine.client.close()

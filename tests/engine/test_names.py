@@ -7,9 +7,10 @@ from tests.engine.builders import door, machine, publish
 from tests.engine.dumps import unchanged
 
 IDS = [
-    "a", "ATV-123:NBCSports", "a b", " a", "a ", "a/b", "../../etc", "{a}", "}{", "{m:0}", "a:b:c", ":", "::", "h:a", "i:a", '"', "'", "\\",
-    "\\x41", "%41", "%", "?", "#", "&", "<b>", "$(x)", "`", "*", "[a]", "é", "日本語", "😀", "👩‍👩‍👧", "\u202eabc", "\u00a0x", "ß", "0", "-1", "1.5", "null",
-    "None", "true", "nan", "__index", "x" * 200, "é" * 100, "😀" * 50,
+    "a", "ATV-123:NBCSports", "a b", " a", "a ", "a/b", "../../etc", "{a}", "}{", "{m:0}", "a:b:c", ":", "::", "h:a",
+    "i:a", '"', "'", "\\", "\\x41", "%41", "%", "?", "#", "&", "<b>", "$(x)", "`", "*", "[a]", "é", "日本語", "😀",
+    "👩‍👩‍👧", "\u202eabc", "\u00a0x", "ß", "0", "-1", "1.5", "null", "None", "true", "nan", "__index", "x" * 200,
+    "é" * 100, "😀" * 50,
 ]  # fmt: skip
 NO_IDS = [
     "",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from machines.engine import BadInput, DefinitionError, Engine, UnknownMachine
+from machines.engine import BadInput, DefinitionError, Engine, EngineFault, UnknownMachine
 from tests.engine.builders import counter, door, machine, publish
 from tests.engine.dumps import dump, unchanged
 from tests.engine.racing import in_threads
@@ -77,7 +77,7 @@ def test_numbers_can_be_given_to_restore_what_was(engine):
     assert engine.publish(door(history=9)).version == 8
 
 
-@pytest.mark.parametrize("version", [0, -1, "1", 1.5, True])
+@pytest.mark.parametrize("version", [0, -1, "1", 1.5, True, 10**9 + 1, 2**60])
 def test_a_version_that_is_no_number_is_bad_input(engine, version):
     with unchanged(engine), pytest.raises(BadInput, match="version is a whole number"):
         engine.publish(door(), version=version)
@@ -143,3 +143,25 @@ def test_a_program_of_a_later_format_is_refused_by_the_server(engine):
     assert "program format 2" in reply[1]
     assert engine.client.fcall("sb_publish", 1, root, "abc", "{", "{}", "00", 1, "")[0] == "BADARG"
     assert dump(engine) == {}
+
+
+def test_publishers_that_race_leave_one_current_version_on_every_partition(redis_url, prefix):
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=8)
+    for turn in range(5):
+        in_threads([lambda n=n: engine.publish(door(history=n)) for n in range(turn * 4 + 1, turn * 4 + 5)])
+        partitions = [engine.keys.partition("door", number) for number in range(8)]
+        assert len({engine.client.hget(partition.meta, "current") for partition in partitions}) == 1
+    engine.client.close()
+
+
+def test_a_version_that_reached_only_some_partitions_is_completed_by_publishing_again(redis_url, prefix):
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=3)
+    engine.publish(door())
+    last = engine.keys.partition("door", 2)
+    engine.client.set(last.definition(2), "in the way")
+    with pytest.raises(EngineFault):
+        engine.publish(door(history=7))
+    engine.client.delete(last.definition(2))
+    assert engine.publish(door(history=7)).version == 2
+    assert engine.client.hget(last.meta, "current").startswith("2:")
+    engine.client.close()

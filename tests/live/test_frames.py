@@ -36,7 +36,7 @@ def test_a_command_is_read_from_text_and_from_bytes(kind: str) -> None:
         ('{"type": "fire", "topic": "overview"}', ErrorCode.UNKNOWN_TYPE),
         ('{"type": ["subscribe"], "topic": "overview"}', ErrorCode.UNKNOWN_TYPE),
         ('{"type": {}, "topic": "overview"}', ErrorCode.UNKNOWN_TYPE),
-        ('{"type": NaN}', ErrorCode.UNKNOWN_TYPE),
+        ('{"type": NaN}', ErrorCode.NOT_JSON),
         ('{"type": "subscribe"}', ErrorCode.BAD_TOPIC),
         ('{"type": "subscribe", "topic": 7}', ErrorCode.BAD_TOPIC),
         ('{"type": "subscribe", "topic": "nothing:x"}', ErrorCode.BAD_TOPIC),

@@ -228,3 +228,15 @@ async def test_a_foreign_key_in_the_way_costs_one_machine_and_not_the_rest(gate:
     await watcher.sees("machine:shift", counts={"Rest": 1, "Work": 0})
     await watcher.sees("instance:gate/odd", gone=True)
     assert "stale" not in watcher.screen.states
+
+
+async def test_rows_that_another_hand_wrote_cost_nobody_the_live_view(gate: Engine, watch: Watch) -> None:
+    gate.client.hset(gate.keys.machines, "junk", "many")
+    gate.client.hset(gate.keys.worker("odd"), "id", "not JSON")
+    now = gate.live("gate").now
+    gate.client.zadd(gate.keys.workers, {"odd": now})
+    gate.beat(WorkerRow("w1", "host", 7, ["crew"], 0, now, now))
+    watcher = watch("workers", "machine:gate")
+    await watcher.until(lambda screen: list(screen.values.get("workers", {}).get("workers", {})) == ["w1"])
+    await watcher.sees("machine:gate", machine="gate")
+    assert "stale" not in watcher.screen.states

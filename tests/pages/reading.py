@@ -77,9 +77,14 @@ def read(response: Any) -> Element:
 
 def fields(form: Element) -> dict[str, str]:
     """What a browser would send of a form as it stands, without pressing one of several buttons."""
-    sent = {e["name"]: e.attributes.get("value", "") for e in form.all("input") if "name" in e.attributes}
+    inputs = [e for e in form.all("input") if "name" in e.attributes and not _unticked(e)]
+    sent = {e["name"]: e.attributes.get("value", "") for e in inputs}
     sent |= {e["name"]: e.text for e in form.all("textarea")}
     for select in form.all("select"):
         chosen = [option for option in select.all("option") if "selected" in option.attributes]
         sent[select["name"]] = (chosen or select.all("option"))[0]["value"]
-    return {name: value for name, value in sent.items() if name not in ("csrfmiddlewaretoken", "sure")}
+    return {name: value for name, value in sent.items() if name != "csrfmiddlewaretoken"}
+
+
+def _unticked(element: Element) -> bool:
+    return element.attributes.get("type") == "checkbox" and "checked" not in element.attributes

@@ -51,6 +51,7 @@ TABLE = {
     "login": Entry(None, 200, 200),
     "logout": Entry(None, 405, 302),
     "healthz": Entry(None, 200, 405),
+    "favicon": Entry(None, 302, 405),
     "api-live": Entry("view", 200, 405, query="?topic=overview"),
 }
 NOT_FOR_BROWSERS = {"api-live"}  # who is not logged in gets a 401 there, not a login page

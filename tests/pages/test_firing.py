@@ -38,6 +38,12 @@ def test_the_history_says_who_and_why(as_, engine, waiting):
     assert (step.actor, step.reason) == ("alice", "she called")
 
 
+def test_an_empty_text_is_fired_when_the_box_beside_it_is_ticked(as_, engine, waiting):
+    client = as_("operator")
+    client.post(FIRE, sent(client, "entitle", **{"payload-token_~empty": "on"}))
+    assert engine.history("activation", ID)[0].payload == {"token": ""}
+
+
 def test_a_form_sent_twice_counts_once(as_, engine, waiting):
     client = as_("operator")
     form = sent(client, "entitle", **{"payload-token": "wrong"})
@@ -153,10 +159,12 @@ def test_what_would_be_refused_is_answered_too(as_, door):
     ("form", "word"),
     [
         ({"event": "entitle", "expect": "many"}, "Not sent: fire entitle"),
+        ({"event": "entitle", "expect": "many"}, "SB701"),
+        ({"event": "entitle", "expect": "2", "payload-token": "a\0b"}, "SB701"),
         ({"event": "entitle"}, "Not sent: fire entitle"),
         ({"event": "entitle", "expect": "-1"}, "Not sent"),
         ({"event": "entitle", "expect": "2", "reason": "x" * 1001}, "Not sent"),
-        ({"event": "entitle", "expect": "2", "payload-token": "x" * 70_000}, "Not sent"),
+        ({"event": "entitle", "expect": "2", "payload-token": "x" * 70_000}, "SB701"),
         ({"event": "entitle", "expect": "2", "payload-token": "x" * 65_535}, "SB411"),
         ({"event": "entitle", "expect": "9" * 30}, "SB402"),
         ({"event": "done.invoke.x", "expect": "2"}, "SB401"),

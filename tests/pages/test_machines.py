@@ -112,6 +112,15 @@ def test_the_drawing_can_be_had_alone_and_kept(as_, activation):
     assert again.status_code == 304
 
 
+def test_a_drawing_made_in_another_way_is_another_drawing(as_, waiting, monkeypatch):
+    client = as_("viewer")
+    before = client.get(f"{MACHINE}diagram.svg?version=1")["ETag"]
+    monkeypatch.setattr("machines.diagrams.DRAWING", 999)
+    answer = client.get(f"{MACHINE}diagram.svg?version=1", headers={"If-None-Match": before})
+    assert answer.status_code == 200
+    assert answer["ETag"] != before
+
+
 @pytest.mark.parametrize("version", ["9", "0", "-1", "x", "9" * 30, "%F0%9F%9A%A6", "\u0663"])
 def test_a_drawing_of_a_version_there_is_not_is_a_404(as_, activation, version):
     assert as_("viewer").get(f"{MACHINE}diagram.svg?version={version}").status_code == 404
@@ -141,10 +150,12 @@ def test_creating_without_an_id_twice_by_one_form_makes_one_instance(as_, engine
     ("changes", "status", "word"),
     [
         ({"data-failed": "many"}, 400, "Enter a whole number"),
+        ({"data-failed": "many"}, 400, "SB701"),
         ({"id": "ATV-123:NBCSports"}, 409, "already has an instance"),
+        ({"id": "ATV-123:NBCSports"}, 409, "SB422"),
         ({"id": "x" * 201}, 400, "at most 200 characters"),
         ({"id": "é" * 150}, 400, "instance id"),
-        ({"id": "   "}, 400, "instance id"),
+        ({"id": "   "}, 400, "SB401"),
         ({"id": "a\0b"}, 400, "Null characters are not allowed"),
         ({"id": "a\nb"}, 400, "instance id"),
     ],

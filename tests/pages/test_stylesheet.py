@@ -87,6 +87,9 @@ def test_digits_are_tabular_and_motion_can_be_switched_off():
 def test_no_rule_is_about_a_class_that_nothing_has():
     root = Path(__file__).parents[2]
     written = "".join(path.read_text(encoding="utf-8") for path in (root / "templates").rglob("*.html"))
+    written += "".join(
+        path.read_text(encoding="utf-8") for path in (root / "machines/templates/machines").rglob("*.html")
+    )
     written += "".join(path.read_text(encoding="utf-8") for path in (root / "static/js").rglob("*.js"))
     written += "".join(path.read_text(encoding="utf-8") for path in (root / "dashboard").rglob("*.py"))
     drawn = (root / "machines/static/machines/diagram.css").read_text(encoding="utf-8")

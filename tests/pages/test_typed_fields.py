@@ -7,8 +7,8 @@ import json
 import pytest
 from django.http import QueryDict
 
-from dashboard.pages.forms import TypedForm
 from machines.engine.definitions import FieldOutline
+from machines.forms import TypedForm
 
 
 def form(types: tuple[str, ...], text: str | None, *, kind: str = "text", required: bool = False, open: bool = False):
@@ -59,6 +59,33 @@ def test_a_blank_field_is_not_sent(types, text):
     filled = form(types, text)
     assert filled.is_valid()
     assert filled.values() == {}
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_a_text_is_sent_empty_when_that_is_said(required):
+    post = QueryDict(mutable=True)
+    post.update({"payload-x": "", "payload-x_~empty": "on"})
+    filled = TypedForm([FieldOutline("x", ("string",), required=required)], data=post)
+    assert filled.is_valid(), filled.errors
+    assert filled.values() == {"x": ""}
+
+
+def test_a_text_is_not_said_to_be_empty_and_written_at_once():
+    post = QueryDict(mutable=True)
+    post.update({"payload-x": "MTOB1J", "payload-x_~empty": "on"})
+    assert "not both" in TypedForm([FieldOutline("x", ("string",))], data=post).errors["x"][0]
+
+
+def test_a_field_of_any_type_is_sent_an_empty_text_as_json():
+    filled = form(("any",), '""', kind="json", required=True)
+    assert filled.is_valid(), filled.errors
+    assert filled.values() == {"x": ""}
+
+
+def test_a_browser_does_not_ask_for_both_the_text_and_the_box():
+    shown = str(form(("string",), "", required=True)["x"])
+    assert " required" not in shown
+    assert shown.count("checkbox") == 1
 
 
 @pytest.mark.parametrize("types", [("string",), ("integer",), ("boolean",), ("array",), ("any",)])

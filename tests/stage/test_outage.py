@@ -78,6 +78,31 @@ def test_a_login_that_cannot_be_kept_is_a_503_too(server, client, django_user_mo
     assert "is not known" in response.content.decode()
 
 
+def test_a_form_that_met_the_outage_comes_back_to_be_sent_again(server, django_user_model):
+    """Sessions are away together with the engine, so nobody can be asked who this is; the form must not be lost."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(django_user_model.objects.create_superuser("admin", password="x"))
+    client.get("/accounts/login/?next=/")
+    client.cookies["csrftoken"] = "c" * 32
+    form = {"csrfmiddlewaretoken": "c" * 32, "event": "go", "expect": "1", "key": "k-1", "payload-token": '"<b>'}
+    server.stop()
+    response = client.post("/machines/m/instances/i/fire/", form)
+    page = response.content.decode()
+    assert response.status_code == 503
+    assert 'action="/machines/m/instances/i/fire/"' in page
+    assert 'name="key" value="k-1"' in page
+    assert 'value="&quot;&lt;b&gt;"' in page
+    assert page.count("csrfmiddlewaretoken") == 1
+
+
+def test_a_form_without_a_key_is_not_offered_again(server, client, django_user_model):
+    client.force_login(django_user_model.objects.create_superuser("admin", password="x"))
+    server.stop()
+    response = client.post("/machines/m/instances/i/delete/", {"expect": "1", "reason": "r", "sure": "on"})
+    assert response.status_code == 503
+    assert "Send it again" not in response.content.decode()
+
+
 def test_a_program_gets_json(server, client):
     response = outage.answer(_request("/api/v1/live/"), EngineUnavailable("away"))
     assert response.status_code == 503

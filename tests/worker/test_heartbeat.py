@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from machines.engine import errors
 from machines.worker.hand import Hand
 from machines.worker.heartbeat import ROW_EVERY, Heartbeat
 from machines.worker.job import Job
@@ -74,3 +75,18 @@ def test_it_beats_three_times_within_the_shortest_lease(engine, errand, hand, be
     errand("e1")
     hand.pick_up([Job(take_one(engine))])
     assert beating.pause() == pytest.approx(0.1)
+
+
+def test_a_partition_that_cannot_be_reached_does_not_cost_the_leases_of_the_others(engine, errand, hand, beating):
+    engine.publish(builders.errand("broken"))
+    engine.create("broken", "e1")
+    errand("e1")
+    held = Job(take_one(engine, now=START))
+    hand.pick_up([Job(take_one(engine, now=START, machine="broken")), held])
+    leased = engine.keys.partition("broken").leased("errands")
+    engine.client.delete(leased)
+    engine.client.set(leased, "foreign")
+    with pytest.raises(errors.EngineFault):
+        beating.once()
+    assert engine.job("errand", held.id).lease_until > START + LEASE
+    assert [row.id for row in engine.workers()] == ["w1"]

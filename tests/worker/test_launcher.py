@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
 
+from machines.engine import Engine
 from tests.stage.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, drain, places, registry_of
@@ -77,6 +79,17 @@ def test_an_idle_worker_hears_the_doorbell_at_once(engine, errand):
         eventually(lambda: engine.workers() and worker.routes.served, "the worker is there")
         errand("e1")
         eventually(lambda: state(engine, "e1") == "done", "the job is done", patience=2)
+
+
+def test_an_idle_worker_hears_the_doorbell_of_every_partition(redis_url, prefix):
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=4)
+    engine.publish(builders.errand())
+    with Running(engine, registry_of(run=print), block=30.0, rescan=30.0):
+        eventually(lambda: engine.workers(), "the worker is there")
+        for id in map(str, range(6)):
+            engine.create("errand", id)
+            eventually(lambda id=id: state(engine, id) == "done", f"job {id} is done", patience=5)
+    engine.client.close()
 
 
 def test_an_idle_worker_asks_the_queues_nothing(engine, errand):
@@ -193,3 +206,24 @@ def test_a_handler_that_ends_after_its_job_was_handed_back_changes_nothing(engin
     gate.let.set()
     eventually(lambda: worker.summary() == "1 lost", "the late handler has ended")
     assert (state(engine, "e1"), places(engine)) == ("doing", {"ready": 1})
+
+
+def test_a_queue_that_cannot_be_taken_from_does_not_hold_up_the_others(engine):
+    for name in ("broken", "sound"):
+        engine.publish(builders.errand(name))
+    engine.client.set(engine.keys.partition("broken").ready("errands"), "foreign")
+    engine.create("sound", "e1")
+    with Running(engine, registry_of(run=print)):
+        eventually(lambda: engine.get("sound", "e1").state == "done", "the job of the sound machine is done")
+
+
+def test_handlers_that_call_exit_leave_the_worker_as_it_was(engine, errand):
+    def leaves(job):
+        if job.instance.startswith("bad"):
+            sys.exit(3)
+
+    for number in range(3):
+        errand(f"bad{number}")
+    with Running(engine, registry_of(run=leaves), concurrency=2):
+        errand("good")
+        eventually(lambda: engine.get("errand", "good").state == "done", "the good job is done")

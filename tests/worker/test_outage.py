@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine import Engine
+from machines.engine import Engine, errors
 from machines.server import Server
+from machines.worker.doorbell import Doorbell
+from machines.worker.fetcher import Fetcher
+from machines.worker.routes import Routes
 from tests.stage.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, places, registry_of
@@ -84,3 +87,15 @@ def test_a_connection_cut_while_waiting_on_the_doorbell_is_made_anew(own_engine)
 
 def _waiting(engine):
     return [client for client in engine.client.client_list() if client["cmd"] == "blpop"]
+
+
+def test_a_worker_that_starts_while_redis_is_away_does_not_take_it_for_back(server, own_engine):
+    """A look that failed counts as none: with no queues known yet, nothing else would ask Redis meanwhile."""
+    routes = Routes(own_engine, registry_of(run=print))
+    fetcher = Fetcher(own_engine, routes, Doorbell(own_engine, 0.1), "alice", rescan=60)
+    server.stop()
+    for _ in range(2):
+        with pytest.raises(errors.EngineUnavailable):
+            fetcher.look()
+    server.start()
+    assert fetcher.look() is True

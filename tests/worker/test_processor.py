@@ -142,3 +142,25 @@ def test_the_lease_of_another_job_lost_inside_a_handler_is_a_failure_like_any_ot
 
     errand("e1")
     assert process(handler) == "delayed"
+
+
+@pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()], ids=repr)
+def test_a_handler_that_would_end_its_thread_is_a_failed_attempt(engine, errand, process, end):
+    def handler(job):
+        raise end
+
+    errand("e1")
+    assert process(handler) == "delayed"
+    assert type(end).__name__ in engine.jobs("errand", "errands", place="delayed")[0].error
+
+
+def test_a_coroutine_that_would_end_the_loop_is_a_failed_attempt_and_the_next_one_runs(engine, errand, process):
+    async def handler(job):
+        if job.instance == "e1":
+            raise SystemExit(3)
+        return job.instance
+
+    errand("e1")
+    assert process(handler) == "delayed"
+    errand("e2")
+    assert process(handler) == "completed"

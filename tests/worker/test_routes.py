@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 
+import pytest
+
+from machines.engine import Engine, errors
 from machines.worker.hand import Hand
 from machines.worker.routes import Route, Routes
 from machines.worker.row import Row
@@ -80,3 +83,36 @@ def test_the_workers_row_names_what_is_missing(engine):
     routes = Routes(engine, registry_of(run=print))
     routes.refresh()
     assert Row("w1", routes, Hand(1), version="").now().note == "no handler here for elsewhere"
+
+
+class Interrupted(Engine):
+    """Redis goes away between the list of versions and the first definition."""
+
+    away = True
+
+    def definition(self, machine, version=None):
+        if self.away:
+            raise errors.EngineUnavailable("gone in this moment")
+        return super().definition(machine, version)
+
+
+def test_a_definition_that_an_outage_kept_from_being_read_is_read_later(engine):
+    engine.publish(errand())
+    interrupted = Interrupted(engine.client, prefix=engine.keys.prefix)
+    routes = Routes(interrupted, registry_of(run=print))
+    with pytest.raises(errors.EngineUnavailable):
+        routes.refresh()
+    interrupted.away = False
+    assert routes.refresh() is True
+    assert routes.served == [Route("errand", "errands")]
+
+
+def test_a_machine_wiped_and_published_anew_under_the_same_number_is_read_again(engine):
+    engine.publish(errand(queue="old"))
+    routes = Routes(engine, registry_of(run=print))
+    routes.refresh()
+    for key in engine.client.scan_iter(match=f"{engine.keys.prefix}*"):
+        engine.client.delete(key)
+    engine.publish(errand(queue="new"))
+    assert routes.refresh() is True
+    assert routes.served == [Route("errand", "new")]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from machines.engine import errors
 from machines.worker.sweeper import Sweeper
-from tests.worker.builders import START, errand, places, take_one
+from tests.worker import builders
+from tests.worker.builders import START, places, take_one
 
 
 def test_a_pass_with_nothing_to_do_says_so(engine, errand):
@@ -28,7 +32,7 @@ def test_a_pass_releases_retries_that_are_due(engine, errand):
 
 def test_it_sweeps_machines_this_worker_does_not_serve(engine):
     for name in ("mine", "theirs"):
-        engine.publish(errand(name))
+        engine.publish(builders.errand(name))
         engine.create(name, "e1")
         engine.take(name, "errands", "gone", now=START)
     assert Sweeper(engine).once() is True
@@ -39,3 +43,14 @@ def test_a_machine_that_went_away_does_not_stop_the_others(engine, errand):
     errand("e1")
     take_one(engine, now=START)
     assert Sweeper(engine, lambda: ["never_was", "errand"]).once() is True
+
+
+def test_a_machine_that_cannot_be_swept_does_not_stop_the_others(engine, errand):
+    engine.publish(builders.errand("broken"))
+    engine.client.delete(engine.keys.partition("broken").queues)
+    engine.client.set(engine.keys.partition("broken").queues, "foreign")
+    errand("e1")
+    take_one(engine, now=START)
+    with pytest.raises(errors.EngineFault):
+        Sweeper(engine, lambda: ["broken", "errand"]).once()
+    assert places(engine) == {"ready": 1}

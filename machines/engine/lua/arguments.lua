@@ -5,10 +5,19 @@ local MAX_ACTOR, MAX_REASON, MAX_KEY = 150, 1000, 200
 local MAX_EVENT = 400 -- bytes: a hundred characters of any alphabet
 local MAX_EXACT = 2 ^ 53
 local MAX_NOW = 1e14 -- ms: the year 5138; below it every number prints digit for digit
+arguments.MAX_MS = 86400000 -- of a lease or a delay: a day
 
--- ms since the epoch: the caller's own clock where given (tests, simulation), else the server's (then twice).
+local function whole_ms(number)
+    return number >= 0 and number < MAX_NOW and number % 1 == 0
+end
+
+-- ms since the epoch: the caller's own clock where given (tests, simulation), else the server's (then twice); nil where
+-- what was given is no time.
 function arguments.now(text)
-    if text and text ~= '' then return tonumber(text) end
+    if text and text ~= '' then
+        local given = tonumber(text)
+        return given and whole_ms(given) and given or nil
+    end
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     return now, now
@@ -25,13 +34,20 @@ function arguments.whole(text)
     return number <= MAX_EXACT and number or nil
 end
 
-local function whole_ms(number)
-    return number >= 0 and number < MAX_NOW and number % 1 == 0
+-- A whole number from `least` to `most`, or nil: a fraction, infinity or NaN is none.
+function arguments.count(text, least, most)
+    local number = tonumber(text or '')
+    return number and number % 1 == 0 and number >= least and number <= most and number or nil
+end
+
+-- A sentence when the first thing a function needs was left out.
+function arguments.missing(value, what)
+    return not value and what .. ' is missing' or nil
 end
 
 -- A sentence about the first argument that does not fit, or nil.
 function arguments.misfit(expect, key, actor, reason, now)
-    if now ~= '' and not (tonumber(now) and whole_ms(tonumber(now))) then
+    if now ~= '' and not arguments.now(now) then
         return 'now is in ms since the epoch, not ' .. string.sub(now, 1, 40)
     end
     if expect == '' and key == '' and actor == '' and reason == '' then return nil end

@@ -4,7 +4,7 @@
 local commit = {}
 
 local sub = string.sub
-local call, floor, pcall, unpack = redis.call, math.floor, pcall, unpack
+local call, pcall, unpack = redis.call, pcall, unpack
 
 local KEEP_LOG = 10000
 local HISTORY_SLACK = 16
@@ -19,14 +19,15 @@ local rung, remembered = {}, 0
 local words = {}
 
 -- How far the commit under way has come, for taking it back. One at a time: the server runs no two calls at once.
-local progress = { added = NONE, counted = 0, remembered = false, overlong = false, was_jobs = nil, was_entered = nil }
+local progress = { added = NONE, counted = 0, remembered = false, overlong = false, was_jobs = nil, was_entered = nil,
+    stamp = '0' }
 
 -- At most one notification in 50 ms for a partition; between two the key would still be there, so it is not tried.
 -- `now` is the server's own time in ms where the caller has read it already.
 function commit.pulse(root, now)
     if not now then
         local time = call('TIME')
-        now = time[1] * 1000 + floor(time[2] / 1000)
+        now = time[1] * 1000 + time[2] / 1000
     end
     local last = rung[root]
     if last and now - last < PULSE_MS and now >= last then return end
@@ -36,13 +37,15 @@ function commit.pulse(root, now)
     end
     -- Only a ring that was heard counts: the key lives to the end of its last millisecond, and a try that met it there
     -- must not silence the next 50.
-    if call('SET', keys.pulse(root), 1, 'NX', 'PX', PULSE_MS) then rung[root] = now end
+    -- A ring is no part of the step, which is written already: one that cannot be rung is no reason to fail.
+    local heard = redis.pcall('SET', keys.pulse(root), 1, 'NX', 'PX', PULSE_MS)
+    if heard and heard.ok then rung[root] = now end
 end
 
 local function index(ctx)
     local states = ctx.program.states
     local from, to = ctx.origin and states[ctx.origin].index_key, states[ctx.state].index_key
-    call('ZADD', to, json.number(ctx.now), ctx.id)
+    call('ZADD', to, progress.stamp, ctx.id)
     if from and from ~= to then call('ZREM', from, ctx.id) end
 end
 
@@ -87,7 +90,7 @@ local function gather(ctx)
     args[1], args[2] = '_version', version
     raw._version = version
     if ctx.moved then
-        local stamp = json.number(ctx.now)
+        local stamp = progress.stamp
         raw._state, raw._entered = ctx.program.states[ctx.state].name, stamp
         args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', stamp
         count = 6
@@ -102,7 +105,7 @@ end
 -- [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 where there is nothing.
 local function entry(ctx, event, note, set, gone)
     local actor, reason, edges = note.actor, note.reason, ctx.edges
-    return '[' .. ctx.raw._version .. ',' .. json.number(ctx.now) .. ','
+    return '[' .. ctx.raw._version .. ',' .. progress.stamp .. ','
         .. (ctx.program.quoted_events[event] or program.quoted_event(ctx.program, event))
         .. ctx.program.states[ctx.state].quoted .. (edges[2] == nil and edges[1] and edges[1].quoted or quoted_edges(edges))
         .. (actor == '' and '0,' or json.quote(actor) .. ',')
@@ -192,6 +195,13 @@ local function carry_out(ctx)
     end
 end
 
+-- More words than one call can take: several calls.
+local function in_parts(command, key, args, count)
+    for from = 1, count, MOST_WORDS do
+        call(command, key, unpack(args, from, math.min(from + MOST_WORDS - 1, count)))
+    end
+end
+
 local function write_instance(ctx, count, gone)
     local args = words
     if ctx.jobs and ctx.jobs ~= (ctx.stored_jobs or progress.was_jobs or '') then
@@ -200,13 +210,8 @@ local function write_instance(ctx, count, gone)
         count = count + 2
     end
     local key = ctx.key
-    call('HSET', key, unpack(args, 1, math.min(count, MOST_WORDS)))
-    for from = MOST_WORDS + 1, count, MOST_WORDS do
-        call('HSET', key, unpack(args, from, math.min(from + MOST_WORDS - 1, count)))
-    end
-    for from = 1, gone and #gone or 0, MOST_WORDS do
-        call('HDEL', key, unpack(gone, from, math.min(from + MOST_WORDS - 1, #gone)))
-    end
+    if count <= MOST_WORDS then call('HSET', key, unpack(args, 1, count)) else in_parts('HSET', key, args, count) end
+    if gone then in_parts('HDEL', key, gone, #gone) end
 end
 
 local function write(ctx, event, note)
@@ -240,6 +245,7 @@ end
 -- Answers true, or nil and why nothing was written.
 function commit.step(ctx, event, note)
     progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
+    progress.stamp = json.number(ctx.now)
     progress.was_jobs, progress.was_entered = ctx.raw._jobs, ctx.raw._entered
     local ok, caught = pcall(write, ctx, event, note)
     if not ok then

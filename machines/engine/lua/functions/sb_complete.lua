@@ -19,7 +19,7 @@ end
 
 return function(KEYS, ARGV)
     local root, job, token = KEYS[1], ARGV[1], ARGV[2]
-    local bad = arguments.misfit('', '', '', '', ARGV[4] or '')
+    local bad = arguments.missing(job, 'the job') or arguments.misfit('', '', '', '', ARGV[4] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now = arguments.now(ARGV[4])
     local row = jobs.read(root, job)

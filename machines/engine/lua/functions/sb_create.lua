@@ -11,7 +11,7 @@ local KEEP_OUTCOME_MS = 86400000
 local MAX_ID, MAX_DATA = 200, 65536
 
 local function bad_id(id)
-    if #id == 0 or #id > MAX_ID then return 'an instance id has 1 to ' .. MAX_ID .. ' bytes' end
+    if not id or #id == 0 or #id > MAX_ID then return 'an instance id has 1 to ' .. MAX_ID .. ' bytes' end
     if string.find(id, '%c') then return 'an instance id has no control characters' end
     if not string.find(id, '%S') then return 'an instance id is not only spaces' end
     return nil

@@ -8,7 +8,7 @@
 -- Cost:    O(its history + log(instances in the state))
 return function(KEYS, ARGV)
     local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
-    local bad = arguments.misfit(expect, '', ARGV[3] or '', ARGV[4] or '', '')
+    local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', ARGV[3] or '', ARGV[4] or '', '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local ctx, missing = instances.open(root, id, arguments.now(''))
     if not ctx then return missing end

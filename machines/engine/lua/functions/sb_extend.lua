@@ -6,9 +6,9 @@
 -- Notifies: nothing
 -- Cost:    O(pairs * log(queue))
 return function(KEYS, ARGV)
-    local root, lease = KEYS[1], tonumber(ARGV[2])
-    local bad = arguments.misfit('', '', '', '', ARGV[1])
-    if not lease or lease < 1 then bad = 'a lease has at least 1 ms' end
+    local root, lease = KEYS[1], arguments.count(ARGV[2], 1, arguments.MAX_MS)
+    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    if not lease then bad = 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local till, reply = arguments.now(ARGV[1]) + lease, { replies.OK }
     for i = 3, #ARGV - 1, 2 do

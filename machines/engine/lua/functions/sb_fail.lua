@@ -27,7 +27,9 @@ end
 
 return function(KEYS, ARGV)
     local root, job, token = KEYS[1], ARGV[1], ARGV[2]
-    local bad = arguments.misfit('', '', '', '', ARGV[7] or '')
+    local bad = arguments.missing(job, 'the job') or arguments.misfit('', '', '', '', ARGV[7] or '')
+    local delay = arguments.count(ARGV[8], 0, arguments.MAX_MS)
+    if (ARGV[8] or '') ~= '' and not delay then bad = 'a delay has 0 to ' .. arguments.MAX_MS .. ' ms' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now = arguments.now(ARGV[7])
     local failure = {
@@ -38,7 +40,6 @@ return function(KEYS, ARGV)
     local row = jobs.read(root, job)
     local lost = jobs.lost(row, token)
     if lost then return { replies.LOST, lost } end
-    local delay = tonumber(ARGV[8] or '')
     local reply
     if ARGV[6] == 'return' then
         reply = hand_back(root, job, row, delay and delay > 0 and now + delay)

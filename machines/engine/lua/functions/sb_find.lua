@@ -1,4 +1,4 @@
--- needs: keys, replies, texts
+-- needs: arguments, keys, replies, texts
 -- sb_find: a page of the instances in one state, by the time they entered it; stays put while others move.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -42,11 +42,14 @@ local function newer(index, cursor, last, limit)
     return redis.call('ZREVRANGE', index, from, from + limit - 1, 'WITHSCORES')
 end
 
+local function score(text)
+    return (text or '') == '' or tonumber(text) and tonumber(text) == tonumber(text)
+end
+
 return function(KEYS, ARGV)
-    local root, state, limit = KEYS[1], ARGV[1], tonumber(ARGV[2])
-    if not limit or limit < 1 or limit > MAX_LIMIT or limit % 1 ~= 0 then
-        return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT }
-    end
+    local root, state, limit = KEYS[1], ARGV[1], arguments.count(ARGV[2], 1, MAX_LIMIT)
+    if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
+    if not score(ARGV[3]) or not score(ARGV[5]) then return { replies.BAD_ARGUMENT, 'a score is a number of ms' } end
     local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
     local last = ARGV[5] and ARGV[5] ~= '' and ARGV[5] or '+inf'
     local page = ARGV[6] == '1' and newer or older

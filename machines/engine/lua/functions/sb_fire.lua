@@ -21,15 +21,18 @@ return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
     local expect, key = ARGV[4] or '', ARGV[5] or ''
-    local note = { actor = ARGV[6] or '', reason = ARGV[7] or '' }
-    local bad = arguments.bad_event(event) or arguments.misfit(expect, key, note.actor, note.reason, ARGV[8] or '')
+    local actor, reason = ARGV[6] or '', ARGV[7] or ''
+    local now, clock = arguments.now(ARGV[8])
+    local bad = arguments.bad_event(event)
+    -- Most calls carry none of these; for them the whole look is these few comparisons.
+    if bad or not now or expect ~= '' or key ~= '' or actor ~= '' or reason ~= '' then
+        bad = bad or arguments.misfit(expect, key, actor, reason, ARGV[8] or '')
+    end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if key ~= '' then
         local first = replayed(root, id, key)
         if first then return first end
     end
-    local now, clock = arguments.now(ARGV[8])
-    note.clock = clock
     local ctx, missing = instances.open(root, id, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
@@ -40,7 +43,7 @@ return function(KEYS, ARGV)
     local why, field = noted, nil
     if payload then why, field = payloads.misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
-    note.noted = noted
+    local note = { actor = actor, reason = reason, noted = noted, clock = clock }
     local reply = steps.fire(ctx, event, payload, note)
     if key ~= '' and reply[1] == replies.OK then
         redis.call('SET', keys.outcome(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS)

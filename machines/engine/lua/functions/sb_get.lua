@@ -1,12 +1,14 @@
--- needs: instances, keys, replies
+-- needs: arguments, instances, keys, replies
 -- sb_get: one instance as it is.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id
--- Returns: {OK, '', '0', instance JSON} · {NOINSTANCE} · {NOMACHINE}
+-- Returns: {OK, '', '0', instance JSON} · {NOINSTANCE} · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(fields of the instance)
 return function(KEYS, ARGV)
+    local bad = arguments.missing(ARGV[1], 'the id')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
     local raw = instances.read(KEYS[1], ARGV[1])
     if not raw then
         local known = redis.call('EXISTS', keys.meta(KEYS[1])) == 1

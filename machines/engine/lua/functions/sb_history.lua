@@ -1,4 +1,4 @@
--- needs: keys, replies
+-- needs: arguments, keys, replies
 -- sb_history: steps of an instance, newest last, as compact JSON arrays.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -8,7 +8,8 @@
 -- Notifies: nothing
 -- Cost:    O(steps asked for)
 return function(KEYS, ARGV)
-    local root, id, first, last = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+    local root, id = KEYS[1], ARGV[1]
+    local first, last = arguments.count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.count(ARGV[3], -2 ^ 31, 2 ^ 31)
     if not first or not last then return { replies.BAD_ARGUMENT, 'first and last are whole numbers' } end
     local def = redis.call('HGET', keys.instance(root, id), '_def')
     if not def then

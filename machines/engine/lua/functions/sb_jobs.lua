@@ -1,4 +1,4 @@
--- needs: jobs, keys, replies
+-- needs: arguments, jobs, keys, replies
 -- sb_jobs: jobs of one queue in one place, first due first; or, with a job's id as the place, that one job.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -15,11 +15,11 @@ local function listed(root, queue, place, limit)
 end
 
 return function(KEYS, ARGV)
-    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, 1000)
     local found
-    if place == 'job' then
+    if place == 'job' and ARGV[3] then
         found = { ARGV[3] }
-    elseif PLACES[place] and limit and limit >= 1 and limit <= 1000 then
+    elseif PLACES[place or ''] and limit then
         found = listed(root, queue, place, limit)
     else
         return { replies.BAD_ARGUMENT, 'a place is ready, leased, delayed or dead, and a limit 1 to 1000' }

@@ -1,4 +1,4 @@
--- needs: commit, keys, program, replies, values
+-- needs: arguments, commit, keys, program, replies, values
 -- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions
@@ -7,6 +7,19 @@
 --          · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(size of the program)
+local MAX_VERSION, MAX_PARTITIONS = 1e9, 65536
+
+-- Each of these becomes part of a key or a field: asked before anything is written.
+local function misfit(row, version)
+    if not string.find(row.digest or '', '^%x+$') or #row.digest > 64 then return 'a digest is hex' end
+    if not row.program or not row.source or not row.secret then return 'program, source and secret are needed' end
+    if not arguments.count(row.partitions, 1, MAX_PARTITIONS) then return 'partitions are 1 to ' .. MAX_PARTITIONS end
+    if version ~= '' and not arguments.count(version, 1, MAX_VERSION) then
+        return 'a version is a whole number from 1'
+    end
+    return nil
+end
+
 local function valid(source, root)
     local ok, caught = pcall(program.compile, source, 0, root, '0:0', '')
     if not ok then return values.message(caught) end
@@ -36,7 +49,9 @@ end
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local row = { digest = ARGV[1], program = ARGV[2], source = ARGV[3], secret = ARGV[4], partitions = ARGV[5] }
-    local wanted = tonumber(ARGV[6])
+    local bad = misfit(row, ARGV[6] or '')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local wanted = tonumber(ARGV[6] or '')
     local meta = redis.call('HMGET', keys.meta(root), 'current', 'newest')
     local current = meta[1] or ''
     if not wanted and string.match(current, ':(%x+)$') == row.digest then

@@ -27,9 +27,9 @@ local function recover(root, queue, now, limit)
 end
 
 return function(KEYS, ARGV)
-    local root, limit = KEYS[1], tonumber(ARGV[2] or '')
+    local root, limit = KEYS[1], arguments.count(ARGV[2], 1, 1000)
     local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
-    if not limit or limit < 1 or limit > 1000 then bad = 'limit is 1 to 1000' end
+    if not limit then bad = 'limit is 1 to 1000' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now = arguments.now(ARGV[1])
     local back, woken, buried = 0, 0, 0

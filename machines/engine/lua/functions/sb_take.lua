@@ -6,7 +6,20 @@
 -- Returns: {OK, job, {job field, value, ...}, {instance field, value, ...}, job, ...} · {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
-local MAX_COUNT, MAX_LEASE, WAKE = 1000, 86400000, 100
+local MAX_COUNT, WAKE = 1000, 100
+
+-- Asked before a job is popped: what fails after that would lose it.
+local function misfit(queue, worker, count, lease, now)
+    if not queue or #queue > 64 or not string.find(queue, '^[%a_][%w_.-]*$') then
+        return 'a queue has a name of letters, digits, _ . and -'
+    end
+    if not worker then return 'a worker has a name' end
+    if not arguments.count(count, 1, MAX_COUNT) then return 'count is 1 to ' .. MAX_COUNT end
+    if lease ~= '' and not arguments.count(lease, 1, arguments.MAX_MS) then
+        return 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms'
+    end
+    return arguments.misfit('', '', '', '', now)
+end
 
 local function lease_of(row, asked)
     return asked or tonumber(row.lease)
@@ -33,11 +46,9 @@ end
 
 return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+    local bad = misfit(queue, worker, ARGV[3], ARGV[4] or '', ARGV[5] or '')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
     local asked, nonce = tonumber(ARGV[4] or ''), ARGV[6] or ''
-    if not count or count < 1 or count > MAX_COUNT then return { replies.BAD_ARGUMENT, 'count is 1 to ' .. MAX_COUNT } end
-    if asked and (asked < 1 or asked > MAX_LEASE) then
-        return { replies.BAD_ARGUMENT, 'a lease has 1 to ' .. MAX_LEASE .. ' ms' }
-    end
     local now = arguments.now(ARGV[5])
     if nonce == '' then
         local time = redis.call('TIME')

@@ -7,10 +7,13 @@ from typing import Any
 
 from django import forms
 
+from machines.engine.definitions import FieldOutline
+
+from .widgets import PLAIN, TextAndKind, TextOrEmpty
+
 WHOLE = 2**53
 """Numbers are doubles in the engine: whole numbers are exact up to here."""
 TEXT_LIMIT = 65536  # characters; the engine's own limit on a payload is 64 KiB
-PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
 
 
 class Typed:
@@ -20,10 +23,21 @@ class Typed:
     is_pair = False
 
 
-class Text(Typed, forms.CharField):
+class Text(Typed, forms.MultiValueField):
+    """Blank is None, which is not sent; "" is what the box beside it says. A required one may be empty, not blank."""
+
+    is_pair = True
+
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=TEXT_LIMIT, strip=False, widget=forms.TextInput(PLAIN), **options)
-        self.widget.attrs.pop("maxlength", None)
+        text = forms.CharField(max_length=TEXT_LIMIT, strip=False, required=False)
+        parts = [text, forms.BooleanField(required=False)]
+        super().__init__(parts, widget=TextOrEmpty(), require_all_fields=False, **options)
+
+    def compress(self, parts: list[Any]) -> str | None:
+        text, is_empty = parts or ("", False)
+        if text and is_empty:
+            raise forms.ValidationError('Either write a text, or tick "send empty": not both.', code="both")
+        return text if text or is_empty else _blank(self)
 
 
 class Whole(Typed, forms.IntegerField):
@@ -74,53 +88,38 @@ class TextOrJson(Typed, forms.MultiValueField):
     is_pair = True
 
     def __init__(self, **options: Any) -> None:
-        options.setdefault("required", False)
-        kinds = [("text", "text"), ("json", "JSON")]
         text = forms.CharField(max_length=TEXT_LIMIT, strip=False, required=False)
-        parts = [text, forms.ChoiceField(choices=kinds, required=False)]
-        # The tilde keeps the second input's name apart from every field's own.
-        widgets = {"": forms.TextInput(PLAIN), "~kind": forms.Select({"aria-label": "read as"}, choices=kinds)}
-        super().__init__(parts, widget=Pair(widgets), require_all_fields=False, **options)
+        parts = [text, forms.ChoiceField(choices=TextAndKind.kinds, required=False)]
+        super().__init__(parts, widget=TextAndKind(), require_all_fields=False, **options)
 
     def compress(self, parts: list[Any]) -> Any:
         text, kind = parts or ("", "text")
-        if self.required and not text:
-            raise forms.ValidationError(self.error_messages["required"], code="required")
-        return parse(text) if text and kind == "json" else text
+        if not text:
+            return _blank(self)
+        return parse(text) if kind == "json" else text
 
 
-class Pair(forms.MultiWidget):
-    """Text and what to read it as, side by side; the label is the text's."""
-
-    use_fieldset = False
-
-    def id_for_label(self, id_: str) -> str:
-        return f"{id_}_0"
-
-    def decompress(self, value: Any) -> list[Any]:
-        if value is None:
-            return ["", "text"]
-        return [value, "text"] if isinstance(value, str) else [json.dumps(value), "json"]
+def _blank(field: forms.Field) -> None:
+    """Django asks a field of two inputs for both; here the first decides."""
+    if field.required:
+        raise forms.ValidationError(field.error_messages["required"], code="required")
 
 
 SINGLE = {"string": Text, "integer": Whole, "number": Number, "boolean": YesNo}
 STRUCTURED = {"object", "array", "null"}
 
 
-def field_for(outline: Any) -> forms.Field:
-    """The input for a FieldOutline; what it takes when blank is not sent unless the field is required."""
+def field_for(outline: FieldOutline) -> forms.Field:
+    """The input for a field; left blank, it is not sent, unless the field is required."""
     field = _field(set(outline.types or ["any"]), outline)
     if outline.initial not in (None, ""):
-        field.widget.attrs["placeholder"] = json.dumps(outline.initial, ensure_ascii=False).strip('"')
+        shown = field.widget.widgets[0] if isinstance(field.widget, forms.MultiWidget) else field.widget
+        shown.attrs["placeholder"] = json.dumps(outline.initial, ensure_ascii=False).strip('"')
     return field
 
 
-def _field(types: set[str], outline: Any) -> forms.Field:
-    options = {
-        "label": outline.name,
-        "help_text": outline.description or "",
-        "required": bool(getattr(outline, "required", False)),
-    }
+def _field(types: set[str], outline: FieldOutline) -> forms.Field:
+    options = {"label": outline.name, "help_text": outline.description, "required": outline.required}
     if types == {"integer", "number"}:
         types = {"number"}
     if len(types) == 1 and (single := SINGLE.get(next(iter(types)))):

@@ -1,0 +1,17 @@
+"""What every step carries besides its payload."""
+
+from __future__ import annotations
+
+from django import forms
+
+from machines.engine.limits import MAX_REASON as REASON_LIMIT
+
+
+class StepForm(forms.Form):
+    """``expect`` is the version the operator saw: whoever was faster makes the other's form a conflict.
+
+    The page writes it into the form itself, so that a second try is on what is shown then.
+    """
+
+    expect = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False, help_text="stands in the history")
