@@ -47,7 +47,9 @@ def connect(url: str, **overrides: Any) -> Client:
     """
     scheme = url.partition(":")[0]
     if scheme not in SCHEMES:
-        raise BadInput(f"a Redis URL begins with one of {', '.join(SCHEMES)}://, not {scheme[:20] if ':' in url else ''!r}")
+        raise BadInput(
+            f"a Redis URL begins with one of {', '.join(SCHEMES)}://, not {scheme[:20] if ':' in url else ''!r}"
+        )
     settings = options(**overrides)
     if scheme != "unix":
         settings["socket_keepalive"] = True
