@@ -14,6 +14,7 @@ from machines.worker.routes import Route, Routes
 
 log = logging.getLogger(__name__)
 
+BUSY_RESCAN = 0.5  # seconds: with work in hand nobody listens for bells, so that the other queues are asked now and then
 REFRESH = 1.0  # seconds between two looks at what is published: a new machine is picked up in that, plus the block time
 
 
@@ -87,14 +88,16 @@ class Fetcher:
             self._refreshed = now  # not before: a look that failed is no look, and the next turn has to ask again
             if changed:
                 self.rescan()
-        if now - self._scanned >= self._rescan:
+        if now - self._scanned >= (BUSY_RESCAN if self._promising else self._rescan):
             self.rescan()
         return bool(self._promising)
 
     def rescan(self) -> None:
         """Every queue may hold work: at the start, after an outage, and should a ring have been lost."""
         self._scanned = self._clock()
-        self._promising = dict.fromkeys(self._routes.served)
+        quiet = [route for route in self._routes.served if route not in self._promising]
+        busy = [route for route in self._promising if route in self._routes.served]
+        self._promising = dict.fromkeys(quiet + busy)  # the quiet ones first: they have waited for their turn
 
     def _bells(self, route: Route) -> list[str]:
         with contextlib.suppress(errors.LookupFailed):  # gone since the routes were made
