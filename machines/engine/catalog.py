@@ -64,6 +64,17 @@ class Catalog:
             types = self._types[machine, definition] = FieldTypes(json.loads(program), version)
         return types
 
+    def states(self, machine: str) -> list[str]:
+        """Names of the states of every published version."""
+        return sorted(self._caller.command("SMEMBERS", self._keys.partition(machine).states))
+
+    def fields(self, machine: str) -> frozenset[str]:
+        """Names of the data fields of every published version."""
+        root = self._keys.partition(machine).root
+        named = self._caller.command("HGETALL", self._keys.partition(machine).meta)
+        definitions = [value for field, value in named.items() if field.startswith("def:")]
+        return frozenset().union(*(self.types(machine, root, d).names for d in definitions))
+
     # Publishing
 
     def publish(self, definition: dict[str, Any], version: int | None) -> PublishedMachine:

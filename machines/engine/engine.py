@@ -11,7 +11,7 @@ from . import arguments, client, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
-from .errors import BadInput, EngineUnavailable, SignalboxError, UnknownMachine
+from .errors import BadInput, EngineFault, EngineUnavailable, SignalboxError, UnknownMachine
 from .finding import Finder, Query
 from .keys import PREFIX, Keys
 from .queues import Queues
@@ -252,7 +252,8 @@ class Engine:
         """Instances by the time they entered their state, longest-staying first (``newest`` turns it round).
 
         ``older_than`` is in seconds. ``where`` holds data fields and the values they must have; it is checked
-        instance by instance, so a page may come back short with a cursor that goes on.
+        instance by instance, so a page may come back short with a cursor that goes on. Raises BadInput for a state
+        or field that no published version has: a slip of the pen must not look like "none".
         """
         states = [arguments.state(state)] if state is not None else self._states(machine)
         before = None
@@ -260,7 +261,20 @@ class Engine:
             at = now if now is not None else self.live(machine).now
             before = at - round(arguments.seconds("older_than", older_than) * 1000)
         query = Query(machine, states, limit, before, dict(where or {}), newest)
-        return Finder(self._caller, self._catalog).page(query, cursor)
+        page = Finder(self._caller, self._catalog).page(query, cursor)
+        if not page.instances:
+            self._known(machine, state, query.where)
+        return page
+
+    def _known(self, machine: str, state: str | None, fields: Data) -> None:
+        """Raise BadInput when a search that found nothing named what no version has."""
+        if state is not None and state not in (states := self._catalog.states(machine)):
+            raise BadInput(f"machine {machine!r} has no state {state!r}; it has: {', '.join(states)}", code="SB412")
+        declared = self._catalog.fields(machine) if fields else frozenset()
+        for name in fields:
+            if name not in declared:
+                known = ", ".join(sorted(declared)) or "none"
+                raise BadInput(f"machine {machine!r} declares no data field {name!r}; it has: {known}", code="SB413")
 
     def _states(self, machine: str) -> list[str]:
         return sorted(self.live(machine).counts)
@@ -318,8 +332,17 @@ class Engine:
 
     def tick(self, machine: str | None = None, *, now: int | None = None) -> int:
         """The periodic duties, once: what every live process does all the time. How many things it moved."""
-        names = [machine] if machine is not None else list(self.machines())
-        return sum(self.sweep(name, now=now) for name in names)
+        if machine is not None:
+            return self.sweep(machine, now=now)
+        moved, faults = 0, []
+        for name in self.machines():
+            try:
+                moved += self.sweep(name, now=now)
+            except EngineFault as fault:  # what is wrong with one machine keeps no other waiting
+                faults.append(fault)
+        if faults:
+            raise faults[0]
+        return moved
 
     def queues(self, machine: str) -> dict[str, dict[str, int]]:
         """Queue -> how many jobs are ready, leased, delayed and dead."""

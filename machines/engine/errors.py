@@ -37,6 +37,8 @@ NARROWER = {
     "SB407": "BadInput: a call for `fire_many` is put together wrongly",
     "SB408": "BadInput: an argument is nothing Redis can take",
     "SB411": "BadPayload: a payload or data is over its limit",
+    "SB412": "BadInput: `find` was asked for a state no published version has",
+    "SB413": "BadInput: `find` was asked for a data field no published version declares",
     "SB423": "LookupFailed: no such job: it is finished, withdrawn or never was",
 }
 """Codes that say more than their class does."""

@@ -66,6 +66,10 @@ class FieldTypes:
         self.finals = frozenset(s["name"] for s in program["states"] if s.get("final"))
         self._read = {spec["name"]: self._READERS[spec["type"]] for spec in program.get("data", ())}
 
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._read)
+
     def data(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The data of an instance, in declared order; absent fields are left out."""
         return {name: read(raw[name]) for name, read in self._read.items() if name in raw}

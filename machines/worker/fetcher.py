@@ -14,7 +14,9 @@ from machines.worker.routes import Route, Routes
 
 log = logging.getLogger(__name__)
 
-BUSY_RESCAN = 0.5  # seconds: with work in hand nobody listens for bells, so that the other queues are asked now and then
+BUSY_RESCAN = (
+    0.5  # seconds: with work in hand nobody listens for bells, so that the other queues are asked now and then
+)
 REFRESH = 1.0  # seconds between two looks at what is published: a new machine is picked up in that, plus the block time
 
 

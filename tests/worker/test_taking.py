@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import errors
-from tests.worker.builders import LEASE, START, places, take_one
+from machines.worker.doorbell import Doorbell
+from machines.worker.fetcher import BUSY_RESCAN, Fetcher
+from machines.worker.routes import Routes
+from tests.worker import builders
+from tests.worker.builders import LEASE, START, places, registry_of, take_one
 
 
 def test_one_of_two_workers_gets_the_job_and_the_other_nothing(engine, errand):
@@ -111,3 +115,23 @@ def test_leaving_the_state_withdraws_the_job(engine, errand):
     with pytest.raises(errors.LeaseLost):
         engine.complete(job)
     assert engine.get("errand", "e1").state == "cancelled"
+
+
+def test_a_busy_queue_does_not_keep_the_worker_from_the_others(engine):
+    """With work in hand nobody listens for bells: the quiet queues have to be asked now and then."""
+    for name in ("busy", "quiet"):
+        engine.publish(builders.errand(name, queue=name))
+    for number in range(20):
+        engine.create("busy", f"b{number}")
+    seconds = [0.0]
+    registry = registry_of(run=print)
+    fetcher = Fetcher(
+        engine, Routes(engine, registry), Doorbell(engine, 0.1), "alice", rescan=60, clock=lambda: seconds[0]
+    )
+    fetcher.look()
+    assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]
+    assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]
+    engine.create("quiet", "q1")
+    seconds[0] += BUSY_RESCAN
+    fetcher.look()
+    assert "quiet" in [job.machine for job in fetcher.fetch(2)]

@@ -89,6 +89,10 @@ local function read_number(text, at)
     stop = exponent or stop
     local number = tonumber(sub(text, at, stop))
     if number ~= number or number == math.huge or number == -math.huge then fail(text, at, 'a number out of range') end
+    -- An id from a 64-bit counter would come out as its neighbour.
+    if not fraction and not exponent and (number >= MAX_EXACT or number <= -MAX_EXACT) then
+        fail(text, at, 'an integer past 2^53; send it as text')
+    end
     return number, stop + 1
 end
 
@@ -181,18 +185,19 @@ local function keep(value, text)
 end
 
 function json.number(value)
-    local text = written[value]
-    if text then return text end
+    local known = written[value]
+    if known then return known end
     if value % 1 == 0 and value < SHORT and value > -SHORT then return keep(value, value + 0 .. '') end
     if value ~= value or value == math.huge or value == -math.huge then
         error({ sb = 'the result is not a finite number' })
     end
     if value % 1 == 0 and value < MAX_EXACT and value > -MAX_EXACT then return format('%.0f', value) end
-    for digits = 15, 16 do
-        local short = format('%.' .. digits .. 'g', value)
-        if tonumber(short) == value then return short end
+    local text
+    for digits = 15, 17 do
+        text = format('%.' .. digits .. 'g', value)
+        if tonumber(text) == value then break end
     end
-    return format('%.17g', value)
+    return find(text, '[.e]') and text or text .. '.0'
 end
 
 local function encode_table(value, depth)

@@ -46,6 +46,29 @@ function texts.tail(text, most)
     return sub(text, start)
 end
 
+local CHARACTERS = {
+    '^[%z\1-\127]+', '^[\194-\223][\128-\191]', '^\224[\160-\191][\128-\191]', '^[\225-\236\238\239][\128-\191][\128-\191]',
+    '^\237[\128-\159][\128-\191]', '^\240[\144-\191][\128-\191][\128-\191]', '^[\241-\243][\128-\191][\128-\191][\128-\191]',
+    '^\244[\128-\143][\128-\191][\128-\191]',
+}
+
+local function next_character(text, at)
+    for _, pattern in ipairs(CHARACTERS) do
+        local _, stop = find(text, pattern, at)
+        if stop then return stop + 1 end
+    end
+end
+
+-- Is it UTF-8 (RFC 3629)?
+function texts.valid(text)
+    local at = find(text, '[\128-\255]')
+    while at and at <= #text do
+        at = next_character(text, at)
+        if not at then return false end
+    end
+    return true
+end
+
 function texts.strip(text)
     local first = find(text, '%S')
     if not first then return '' end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, core, fields, instances, json, keys, replies, values
+-- needs: arguments, commit, core, fields, instances, json, keys, replies, texts, values
 -- sb_create: makes an instance of a published version and takes its first macrostep.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the current one) · 4 idempotency key or '' · 5 actor
@@ -14,6 +14,7 @@ local function bad_id(id)
     if not id or #id == 0 or #id > MAX_ID then return 'an instance id has 1 to ' .. MAX_ID .. ' bytes' end
     if string.find(id, '%c') then return 'an instance id has no control characters' end
     if not string.find(id, '%S') then return 'an instance id is not only spaces' end
+    if not texts.valid(id) then return 'an instance id is UTF-8' end
     return nil
 end
 

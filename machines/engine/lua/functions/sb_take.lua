@@ -63,7 +63,8 @@ return function(KEYS, ARGV)
             hand_out(root, popped[i], row, worker, now, asked, nonce)
             reply[#reply + 1] = popped[i]
             reply[#reply + 1] = flatten(row)
-            reply[#reply + 1] = redis.call('HGETALL', keys.instance(root, row.instance))
+            local instance = redis.pcall('HGETALL', keys.instance(root, row.instance))
+            reply[#reply + 1] = instance.err and {} or instance
         end
     end
     if #reply > 1 then commit.pulse(root) end
