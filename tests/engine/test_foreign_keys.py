@@ -162,6 +162,22 @@ def test_a_foreign_bell_is_no_reason_to_fail(box):
     assert len(box.take("m", "work", "w", count=5, now=NOW)) == 2
 
 
+def test_a_job_of_a_foreign_instance_is_taken_without_data_and_loses_no_other(box):
+    box.fire("m", "a", "go", now=NOW)
+    plant(box, box.keys.partition("m").instance("c"), "string")
+    taken = box.take("m", "work", "w", count=5, now=NOW)
+    assert [(job.instance, job.data) for job in taken] == [("c", {}), ("a", {"n": 1})]
+
+
+def test_what_is_wrong_with_one_machine_keeps_no_other_waiting(box):
+    publish(box, machine("zoo", {"A": {"invoke": {"src": "work"}}}), "x", now=NOW)
+    (job,) = box.take("zoo", "work", "w", now=NOW)
+    plant(box, box.keys.partition("m").leased("work"), "string")
+    with pytest.raises(EngineFault):
+        box.tick(now=job.lease_until)
+    assert box.queues("zoo")["work"]["ready"] == 1
+
+
 def test_a_job_whose_hash_is_foreign_is_no_job(box):
     (ready,) = box.jobs("m", "work")
     plant(box, box.keys.partition("m").job(ready.id), "string")

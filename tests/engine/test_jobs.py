@@ -1,43 +1,12 @@
 """Jobs: each is in exactly one place after each call, and its instance moves with it."""
 
-from collections import Counter
-from dataclasses import replace
-
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, LeaseLost, LookupFailed, Refused
-from tests.engine.builders import NOW, errand, machine, publish, started
+from tests.engine.builders import NOW, machine, publish, started
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_processes, in_threads
-
-PLACES = ("ready", "leased", "delayed", "dead")
-
-
-def busy(engine, *ids, **invoke):
-    """Instances of ``errand`` that wait for their work; the name of the machine."""
-    publish(engine, errand(**invoke), *ids)
-    for id in ids:
-        engine.fire("errand", id, "start", now=NOW)
-    return "errand"
-
-
-def take(engine, **options):
-    return engine.take("errand", "work", "w", **({"now": NOW} | options))
-
-
-def places(engine, queue="work", name="errand"):
-    """Job -> the one place it is in, by the sorted sets; its own hash must say the same."""
-    partition = engine.keys.partition(name)
-    found = {}
-    for place in PLACES:
-        for job in engine.client.zrange(getattr(partition, place)(queue), 0, -1):
-            assert job not in found, f"{job} is in {found[job]} and in {place}"
-            found[job] = place
-    hashes = {key.rpartition(":")[2]: engine.client.hget(key, "place")
-              for key in engine.client.scan_iter(match=f"{partition.root.replace('{', '[{]')}:job:*")}  # fmt: skip
-    assert hashes == found
-    assert Counter(found.values()) == {p: n for p, n in engine.queues(name)[queue].items() if n}
-    return found
+from tests.engine.queueing import PLACES, busy, places, take
+from tests.engine.racing import in_threads
 
 
 def test_a_job_goes_from_ready_to_leased_to_gone(engine):
@@ -58,25 +27,11 @@ def test_the_first_in_is_the_first_out(engine):
     assert take(engine) == []
 
 
-def test_the_lease_is_what_the_definition_says_unless_the_worker_asks(engine):
-    busy(engine, "a", "b", timeout="7s")
-    assert take(engine)[0].lease_until == NOW + 7000
-    assert take(engine, lease=90)[0].lease_until == NOW + 90
-
-
 def test_a_job_comes_with_its_input_and_the_data_of_its_instance(engine):
     states = {"Busy": {"invoke": {"src": "work", "input": {"twice": "n * 2", "l": []}}}}
     started(engine, machine("errand", states, context={"n": 21, "l": []}))
     (job,) = take(engine)
     assert (job.input, job.data) == ({"twice": 42, "l": []}, {"n": 21, "l": []})
-
-
-def test_no_two_workers_get_one_job(engine, redis_url):
-    busy(engine, *(f"i{n}" for n in range(60)))
-    taken = in_threads([lambda: take(engine, count=10)] * 8)
-    jobs = [job.id for batch in taken for job in batch]
-    assert (len(jobs), len(set(jobs))) == (60, 60)
-    assert set(places(engine).values()) == {"leased"}
 
 
 def test_a_job_is_finished_once_however_many_say_so(engine, redis_url):
@@ -109,31 +64,6 @@ def test_a_result_is_what_the_event_carries(engine):
         assert engine.complete(job, result).data["x"] == result
 
 
-def test_a_failed_attempt_waits_longer_each_time(engine):
-    busy(engine, "x", retry={"attempts": 4, "backoff": "2s"})
-    at = NOW
-    for attempt, delay in enumerate([2000, 4000, 8000], start=1):
-        (job,) = take(engine, now=at)
-        assert job.attempt == attempt
-        assert engine.fail(job, "no", kind="ValueError", trace="line 1", now=at) == "delayed"
-        assert places(engine) == {"0-1": "delayed"}
-        assert take(engine, now=at + delay - 1) == []
-        at += delay
-    (job,) = take(engine, now=at)
-    assert (job.attempt, job.error, job.kind, job.trace) == (4, "no", "ValueError", "line 1")
-    assert engine.fail(job, "no more", now=at) == "dead"
-    assert places(engine) == {"0-1": "dead"}
-    assert engine.get("errand", "x").state == "Failed"
-
-
-def test_a_backoff_longer_than_an_hour_stays_as_long_as_it_is(engine):
-    busy(engine, "x", retry={"attempts": 3, "backoff": "2h"})
-    for at in (NOW, NOW + 7_200_000):
-        (job,) = take(engine, now=at)
-        engine.fail(job, "no", now=at)
-        assert take(engine, now=at + 7_199_999) == []
-
-
 def test_a_failure_without_retry_is_dead_at_once_and_tells_the_instance(engine):
     failed = {"target": "Failed", "actions": {"set": {"e": "event.error", "k": "event.kind", "n": "event.attempts"}}}
     states = {"Busy": {"invoke": {"src": "work", "onError": failed}}, "Failed": {}}
@@ -161,82 +91,6 @@ def test_text_no_terminal_likes_is_kept_where_it_can_be(engine):
     engine.fail(job, "a\x00b\ud800c", retry=False)
     assert engine.job("errand", job.id).error == "a\\x00b\\ud800c"
     assert engine.history("errand", "x")[0].payload["error"] == "a\\x00b\\ud800c"
-
-
-def test_a_job_handed_back_counts_no_attempt(engine):
-    busy(engine, "x")
-    (job,) = take(engine)
-    engine.hand_back(job, now=NOW)
-    assert places(engine) == {"0-1": "ready"}
-    (again,) = take(engine)
-    assert (again.attempt, again.token != job.token) == (1, True)
-    engine.hand_back(again, delay=500, now=NOW)
-    assert places(engine) == {"0-1": "delayed"}
-    assert take(engine, now=NOW + 499) == []
-    assert take(engine, now=NOW + 500)[0].attempt == 1
-
-
-def test_a_lease_renewed_is_not_taken_back(engine):
-    busy(engine, "a", "b")
-    first, second = take(engine, count=2, lease=1000)
-    assert engine.extend([first, replace(second, token="x")], 5000, now=NOW + 900) == [True, False]
-    assert engine.sweep("errand", now=NOW + 1000) == 1
-    assert places(engine) == {first.id: "leased", second.id: "ready"}
-    assert engine.job("errand", first.id).lease_until == NOW + 5900
-    assert engine.extend([], 5000) == []
-
-
-def test_an_expired_lease_is_taken_back_and_its_token_is_worth_nothing(engine):
-    busy(engine, "x")
-    (job,) = take(engine, lease=1000)
-    assert engine.sweep("errand", now=NOW + 999) == 0
-    assert engine.sweep("errand", now=NOW + 1000) == 1
-    assert places(engine) == {"0-1": "ready"}
-    with unchanged(engine):
-        for late in (lambda: engine.complete(job), lambda: engine.fail(job, "no"), lambda: engine.hand_back(job)):
-            with pytest.raises(LeaseLost, match="taken back") as caught:
-                late()
-        assert caught.value.why == "taken back"
-        assert engine.extend(job, 1000) == [False]
-    (again,) = take(engine)
-    assert (again.attempt, engine.complete(again).state) == (2, "Done")
-    with pytest.raises(LeaseLost, match="gone"):
-        engine.complete(again)
-
-
-def test_work_that_kills_its_worker_ends_among_the_dead(engine):
-    busy(engine, "x", retry={"attempts": 2})
-    for attempt in (1, 2):
-        (job,) = take(engine, lease=1000)
-        assert job.attempt == attempt
-        assert engine.sweep("errand", now=NOW + 1000) == 1
-    assert places(engine) == {"0-1": "dead"}
-    dead = engine.job("errand", "0-1")
-    assert (dead.kind, engine.get("errand", "x").state) == ("LeaseExpired", "Failed")
-
-
-def test_a_sweep_wakes_what_is_due_in_every_queue(engine):
-    states = {"A": {"invoke": [{"src": "one", "id": "one"}, {"src": "two", "id": "two"}]}}
-    started(engine, machine("m", states))
-    for queue in ("one", "two"):
-        (job,) = engine.take("m", queue, "w", now=NOW)
-        engine.fail(job, "no", now=NOW)
-    assert engine.sweep("m", now=NOW + 999) == 0
-    assert engine.tick(now=NOW + 1000) == 2
-    assert [engine.queues("m")[queue]["ready"] for queue in ("one", "two")] == [1, 1]
-
-
-def test_leaving_the_state_withdraws_the_job_wherever_it_is(engine):
-    for place, prepare in [
-        ("ready", lambda: None),
-        ("leased", lambda: take(engine)),
-        ("delayed", lambda: engine.fail(take(engine)[0], "no", now=NOW)),
-    ]:
-        busy(engine, place)
-        prepare()
-        assert list(places(engine).values()) == [place]
-        assert engine.fire("errand", place, "abandon").jobs == []
-        assert places(engine) == {}
 
 
 def test_a_result_that_comes_after_the_state_was_left_moves_nothing(engine):
@@ -364,13 +218,6 @@ def test_the_dead_are_bounded(engine):
     assert engine.client.zcard(dead) <= 10_001
     assert engine.client.zscore(dead, "0-1000") is None
     assert engine.client.zscore(dead, job.id) is not None
-
-
-def test_workers_in_other_processes_take_each_job_once(engine, redis_url):
-    busy(engine, *(f"i{n}" for n in range(30)))
-    in_processes(engine, redis_url, [("take", ["errand", "work", "w"], {"count": 3})] * 10)
-    assert Counter(places(engine).values()) == {"leased": 30}
-    assert {job.attempt for job in engine.jobs("errand", "work", place="leased")} == {1}
 
 
 @pytest.fixture

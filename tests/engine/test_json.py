@@ -193,6 +193,20 @@ def test_what_is_not_json_is_refused_with_its_place(keep, text):
     assert "not JSON at byte" in reply[1] or "a payload is a JSON object, not" in reply[1]
 
 
+@pytest.mark.parametrize("text", ['{"x":9007199254740992}', '{"x":-9007199254740993}', '{"x":12345678901234567890}'])
+def test_an_integer_that_would_become_its_neighbour_is_refused_from_every_writer(keep, text):
+    reply = keep.client.fcall("sb_fire", 1, keep.keys.partition("keep").root, "x", "put", text)
+    assert reply[0] == "BADPAYLOAD"
+    assert "an integer past 2^53; send it as text" in reply[1]
+
+
+@pytest.mark.parametrize("value", [2.0**53, 2.0**60, 1e15 + 0.5, 1e17, 123456789012345680.0, -(2.0**63)])
+def test_a_large_float_stays_a_number_and_can_be_read_again(keep, value):
+    assert through(keep, value) == value
+    assert keep.fire("keep", "x", "wrap").data["x"] == [value]
+    assert keep.fire("keep", "x", "wrap").data["x"] == [[value]]
+
+
 JSON = st.recursive(
     st.one_of(
         st.none(),

@@ -217,3 +217,13 @@ def test_data_fields_and_payload_keys_never_meet_the_engines_own(engine):
     publish(engine, machine("m", {"A": {"on": {"go": {"actions": {"set": {"x": "event"}}}}}}, context={"x": None}), "x")
     fired = engine.fire("m", "x", "go", {"_state": "B", "_version": 99, "_def": "x"})
     assert (fired.state, fired.version, fired.data["x"]) == ("A", 2, {"_state": "B", "_version": 99, "_def": "x"})
+
+
+@pytest.mark.parametrize(
+    "id", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xc0\x80", "\x80a".encode("latin-1")]
+)
+def test_an_id_that_is_not_utf8_is_refused_from_every_writer(engine, id):
+    publish(engine, door())
+    with unchanged(engine):
+        reply = engine.client.fcall("sb_create", 1, engine.keys.partition("door").root, id)
+    assert reply == ["BADARG", "an instance id is UTF-8"]

@@ -8,6 +8,7 @@ from machines.engine import Engine, SignalboxError, UnknownInstance
 from machines.engine.keys import partition_of
 from tests.engine.builders import NOW, counter, door, errand, publish
 from tests.engine.dumps import keys_left
+from tests.engine.racing import in_threads
 
 PARTITIONS = 4
 
@@ -140,3 +141,11 @@ def test_fire_many_goes_to_all_of_them_in_one_round(engine):
     results = engine.fire_many([("door", id, "open") for id in [*names(30), "nobody"]])
     assert [getattr(result, "state", None) for result in results[:-1]] == ["Open"] * 30
     assert isinstance(results[-1], SignalboxError)
+
+
+def test_of_racing_publishers_all_partitions_end_on_one_version(engine):
+    engine.load_library()
+    for _ in range(5):
+        in_threads([lambda n=n: engine.publish(door(history=n)) for n in range(1, 7)])
+        held = [engine.client.hget(engine.keys.partition("door", n).meta, "current") for n in range(PARTITIONS)]
+        assert len(set(held)) == 1, held
