@@ -44,6 +44,24 @@ def test_the_tutorial_machine_publishes_and_moves_as_told(engine):
     assert printed[2] == "['send', '(create)']"
 
 
+@pytest.mark.redis
+def test_the_tutorial_booking_is_done_by_its_handler_and_fails_as_told(engine):
+    engine.publish(json.loads(block("docs/tutorial.md", "json", '"id": "booking"')))
+    names: dict = {"handler": lambda _name: lambda function: function}
+    exec(compile(block("docs/tutorial.md", "python", "book_courier"), "tutorial.md", "exec"), names)
+    engine.create("booking", "B-1", {"weight": 4})
+    (job,) = engine.take("booking", "book_courier", "test")
+    booked = engine.complete(job, names["book_courier"](job))
+    assert (booked.state, booked.data["courier"]) == ("Booked", "bike")
+    engine.create("booking", "B-2", {"weight": 40})
+    (job,) = engine.take("booking", "book_courier", "test")
+    with pytest.raises(ValueError, match="too heavy") as caught:
+        names["book_courier"](job)
+    engine.fail(job, str(caught.value), retry=False)
+    stuck = engine.get("booking", "B-2")
+    assert (stuck.state, stuck.data["problem"]) == ("Stuck", "too heavy for any courier")
+
+
 @pytest.mark.pure
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_to_a_file_leads_somewhere(page):
