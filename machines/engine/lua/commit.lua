@@ -103,14 +103,14 @@ local function gather(ctx)
 end
 
 -- [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 where there is nothing.
-local function entry(ctx, event, note, set, gone)
-    local actor, reason, edges = note.actor, note.reason, ctx.edges
+local function entry(ctx, event, actor, reason, noted, set, gone)
+    local edges = ctx.edges
     return '[' .. ctx.raw._version .. ',' .. progress.stamp .. ','
         .. (ctx.program.quoted_events[event] or program.quoted_event(ctx.program, event))
         .. ctx.program.states[ctx.state].quoted .. (edges[2] == nil and edges[1] and edges[1].quoted or quoted_edges(edges))
         .. (actor == '' and '0,' or json.quote(actor) .. ',')
         .. (reason == '' and '0,' or json.quote(reason) .. ',')
-        .. note.noted .. ',' .. set .. gone .. ']'
+        .. noted .. ',' .. set .. gone .. ']'
 end
 
 local function remember(ctx, text)
@@ -214,10 +214,10 @@ local function write_instance(ctx, count, gone)
     if gone then in_parts('HDEL', key, gone, #gone) end
 end
 
-local function write(ctx, event, note)
+local function write(ctx, event, actor, reason, noted)
     local count, gone, set, unset = gather(ctx)
     if ctx.moved then index(ctx) end
-    remember(ctx, entry(ctx, event, note, set, unset))
+    remember(ctx, entry(ctx, event, actor, reason, noted, set, unset))
     count_flow(ctx)
     if ctx.moved then
         ctx.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
@@ -240,22 +240,23 @@ local function withdraw(ctx)
     for job in string.gmatch(progress.was_jobs, '%S+') do jobs.remove(ctx.program.root, job) end
 end
 
--- Writes the step. `note`: actor, reason, noted (the payload as JSON for the history, or 0), clock (ms of the server's
--- own clock where it was read already).
+-- Writes the step. `noted`: the payload as JSON for the history, or '0'; `clock`: ms of the server's own clock where it
+-- was read already.
 -- Answers true, or nil and why nothing was written.
-function commit.step(ctx, event, note)
+function commit.step(ctx, event, actor, reason, noted, clock)
     progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
     progress.stamp = json.number(ctx.now)
     progress.was_jobs, progress.was_entered = ctx.raw._jobs, ctx.raw._entered
-    local ok, caught = pcall(write, ctx, event, note)
+    local ok, caught = pcall(write, ctx, event, actor, reason, noted)
     if not ok then
         undo(ctx)
         return nil, type(caught) == 'table' and caught.err or values.message(caught)
     end
     if progress.overlong then forget_oldest(ctx) end
-    for i = 1, #progress.added do jobs.ring(ctx.program.root, progress.added[i].queue) end
+    local added = progress.added
+    for i = 1, #added do jobs.ring(ctx.program.root, added[i].queue) end
     if ctx.moved and progress.was_jobs and progress.was_jobs ~= '' then withdraw(ctx) end
-    commit.pulse(ctx.program.root, note.clock)
+    commit.pulse(ctx.program.root, clock)
     return true
 end
 

@@ -46,6 +46,18 @@ local function first_open(ctx, transitions)
     end
 end
 
+-- The same for guards that do not fail, which is nearly all of them: a failing one throws, and `core.step` looks again
+-- with care. Guards change nothing, so that looking twice does no harm.
+local function first_open_boldly(ctx, transitions)
+    for i = 1, #transitions do
+        local transition = transitions[i]
+        local guard = transition.guard
+        if not guard then return transition end
+        local value = guard(ctx)
+        if value == true or values.truth(value) then return transition end
+    end
+end
+
 local function enter(ctx, target)
     ctx.state, ctx.moved = target, true
     local entry = ctx.program.states[target].entry
@@ -98,16 +110,27 @@ local function run(ctx, transition)
     if ctx.heavy then fields.weigh(ctx) end
 end
 
+local function attempt(ctx, transitions, choose)
+    local transition = choose(ctx, transitions)
+    if not transition then return false end
+    run(ctx, transition)
+    return true
+end
+
 -- One macrostep. Answers true when a transition was taken; false when none could; nil and why when one failed.
 function core.step(ctx, event, payload)
     ctx.payload = payload or NO_PAYLOAD
     local state = ctx.program.states[ctx.state]
     if state.final then return false end
-    local transition = first_open(ctx, state.listening(event))
-    if not transition then return false end
-    local ok, caught = pcall(run, ctx, transition)
-    if ok then return true end
-    return nil, values.message(caught)
+    local transitions = state.listening(event)
+    local ok, taken = pcall(attempt, ctx, transitions, first_open_boldly)
+    -- No transition was begun: what threw was a guard.
+    if not ok and ctx.edges == NONE then
+        ctx.draws = nil
+        ok, taken = pcall(attempt, ctx, transitions, first_open)
+    end
+    if ok then return taken end
+    return nil, values.message(taken)
 end
 
 local function begin(ctx)

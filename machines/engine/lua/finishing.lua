@@ -31,7 +31,7 @@ end
 function finishing.tell(ctx, job, event, payload)
     local left = forget(ctx, job)
     local listening = ctx.program.states[ctx.state].listening(event)
-    local reply = listening[1] and steps.fire(ctx, event, payload, { actor = 'job ' .. job, reason = '' })
+    local reply = listening[1] and steps.fire(ctx, event, payload, 'job ' .. job, '')
     if reply and (reply[1] == replies.OK or reply[1] == replies.FAULT) then return reply, left end
     local failed = reply and cjson.decode(reply[2]).why == 'error'
     if failed then return reply, left end

@@ -12,15 +12,14 @@ local function settled(ctx, event, payload)
 end
 
 -- {OK, ...}, {REFUSED, explanation} or {FAULT, why}; in the last two cases nothing was written.
-function steps.fire(ctx, event, payload, note)
+function steps.fire(ctx, event, payload, actor, reason, noted, clock)
     local taken, failure = settled(ctx, event, payload)
     if not taken then
         local before = failure and instances.again(ctx) or ctx
         before.payload = payload
         return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
     end
-    note.noted = note.noted or payloads.note(payload)
-    local ok, why = commit.step(ctx, event, note)
+    local ok, why = commit.step(ctx, event, actor, reason, noted or payloads.note(payload), clock)
     if not ok then return { replies.FAULT, why } end
     return replies.instance(ctx)
 end

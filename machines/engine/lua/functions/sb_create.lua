@@ -78,8 +78,8 @@ end
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, data_text, version, key = ARGV[1], ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
-    local note = { actor = ARGV[5] or '', reason = ARGV[6] or '', noted = '0' }
-    local bad = bad_id(id) or arguments.misfit(version, key, note.actor, note.reason, ARGV[7] or '')
+    local actor, reason = ARGV[5] or '', ARGV[6] or ''
+    local bad = bad_id(id) or arguments.misfit(version, key, actor, reason, ARGV[7] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local first = replayed(root, id, key)
     if first then return first end
@@ -92,7 +92,7 @@ return function(KEYS, ARGV)
     local problem = settle(ctx, data)
     if problem then return problem end
     ctx.born = true
-    local ok, fault = commit.step(ctx, '(create)', note)
+    local ok, fault = commit.step(ctx, '(create)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     local reply = replies.instance(ctx)
     if key ~= '' then redis.call('SET', keys.creation(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS) end

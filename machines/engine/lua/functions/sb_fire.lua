@@ -43,8 +43,7 @@ return function(KEYS, ARGV)
     local why, field = noted, nil
     if payload then why, field = payloads.misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
-    local note = { actor = actor, reason = reason, noted = noted, clock = clock }
-    local reply = steps.fire(ctx, event, payload, note)
+    local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)
     if key ~= '' and reply[1] == replies.OK then
         redis.call('SET', keys.outcome(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS)
     end

@@ -30,9 +30,9 @@ end
 
 return function(KEYS, ARGV)
     local id, state, data, expect = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or ''
-    local note = { actor = ARGV[5] or '', reason = ARGV[6] or '', noted = '0' }
-    local bad = arguments.misfit(expect, '', note.actor, note.reason, ARGV[7] or '')
-    if not bad and not string.find(note.reason, '%S') then bad = 'a repair needs a reason' end
+    local actor, reason = ARGV[5] or '', ARGV[6] or ''
+    local bad = arguments.misfit(expect, '', actor, reason, ARGV[7] or '')
+    if not bad and not string.find(reason, '%S') then bad = 'a repair needs a reason' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local ctx, missing = instances.open(KEYS[1], id, arguments.now(ARGV[7]))
     if not ctx then return missing end
@@ -44,7 +44,7 @@ return function(KEYS, ARGV)
     core.place(ctx, target)
     local ready, caught = pcall(commit.prepare, ctx)
     if not ready then return { replies.BAD_ARGUMENT, values.message(caught) } end
-    local ok, fault = commit.step(ctx, '(force)', note)
+    local ok, fault = commit.step(ctx, '(force)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     return replies.instance(ctx)
 end
