@@ -13,7 +13,7 @@ from benchmarks import watch
 from benchmarks.report import Row, Section
 from benchmarks.rounds import interleave
 from benchmarks.stage import PREFIX, Stage
-from benchmarks.workloads import DAY, START, TOKEN
+from benchmarks.workloads import DAY, PAYLOAD, START, TOKEN
 from machines.engine import Engine
 
 PROCESSES = 8
@@ -31,11 +31,22 @@ def _fire(engine: Engine, chance: random.Random) -> int:
     return 1
 
 
+def _plain(engine: Engine, chance: random.Random) -> int:
+    """The same function, called as any other client would: no checks in Python, the reply left as it is."""
+    root = engine.keys.partition("activation").root
+    reply = engine.client.execute_command(
+        "FCALL", "sb_fire", 1, root, ID, "entitle", PAYLOAD, "", "", "", "", _now(chance)
+    )
+    if reply[0] != "OK":
+        raise RuntimeError(f"sb_fire answered {reply}")
+    return 1
+
+
 def _watch(engine: Engine, chance: random.Random) -> int:
     return watch.entitle(engine.client, KEY, TOKEN, _now(chance) // 1000)
 
 
-CONTENDERS: dict[str, Callable[[Engine, random.Random], int]] = {"fire": _fire, "watch": _watch}
+CONTENDERS: dict[str, Callable[[Engine, random.Random], int]] = {"fire": _fire, "plain": _plain, "watch": _watch}
 
 
 def _serve(pipe: Pipe, url: str, seed: int) -> None:
@@ -73,6 +84,11 @@ class Hot:
             f"{PROCESSES} processes on one instance",
             [
                 Row("WATCH, MULTI, EXEC in Python", found["watch"].rate, note=f"{tries:.1f} tries each"),
+                Row(
+                    "FCALL sb_fire, plain redis-py",
+                    found["plain"].rate,
+                    {"WATCH": found["plain"].against(found["watch"])},
+                ),
                 Row("fire", found["fire"].rate, {"WATCH": found["fire"].against(found["watch"])}),
             ],
         )

@@ -223,3 +223,23 @@ def test_a_busy_server_is_waited_for_no_longer_than_the_timeout(own_engine, own_
         hasty.machines()
     assert time.monotonic() - began < 1
     hasty.client.close()
+
+
+def test_an_answer_that_comes_too_late_is_never_read_as_that_of_the_next_call(own_engine, own_server):
+    """The connection of a call that gave up is not used again: its answer may still be on the way."""
+    publish(own_engine, door())
+    for id in ("early", "late"):
+        own_engine.create("door", id)
+    hasty = Engine.from_url(own_server.url, prefix=own_engine.keys.prefix, socket_timeout=0.2)
+    assert hasty.get("door", "early").id == "early"
+    own_engine.client.client_pause(600, all=True)
+    with pytest.raises(EngineUnavailable, match="in time"):
+        hasty.fire("door", "late", "open")
+    patient = Engine(hasty.client, prefix=own_engine.keys.prefix)
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            assert patient.get("door", "early").state == "Shut", "not the late answer, which is Open"
+            break
+        except EngineUnavailable:
+            assert time.monotonic() < deadline

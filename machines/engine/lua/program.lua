@@ -4,7 +4,7 @@
 local program = {}
 
 local FORMAT = 1
-local MAX_CACHED = 256
+local MAX_CACHED = 1024
 local MAX_EVENTS = 512
 
 local cache, cached = {}, 0
