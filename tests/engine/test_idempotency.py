@@ -128,3 +128,14 @@ def test_a_key_as_long_as_python_lets_through_is_taken_whatever_its_alphabet(eng
     started(engine, counter())
     assert engine.fire("counter", "x", "add", key="é" * 200).version == 2
     assert engine.fire("counter", "x", "add", key="😀" * 200, actor="😀" * 150, reason="😀" * 1000).version == 3
+
+
+def test_an_instance_made_again_under_the_same_id_has_outcomes_of_its_own(engine):
+    publish(engine, counter())
+    engine.create("counter", "x", now=NOW)
+    engine.fire("counter", "x", "add", key="k")
+    engine.delete("counter", "x")
+    engine.create("counter", "x", now=NOW + 1)
+    fresh = engine.fire("counter", "x", "add", key="k")
+    assert (fresh.version, fresh.outcome.replayed) == (2, False)
+    assert engine.fire("counter", "x", "add", key="k").outcome.replayed

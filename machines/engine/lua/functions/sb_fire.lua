@@ -1,4 +1,4 @@
--- needs: arguments, instances, keys, payloads, replies, steps
+-- needs: arguments, instances, json, keys, payloads, replies, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
@@ -13,6 +13,9 @@ local function replayed(root, id, key)
     local stored = redis.call('GET', keys.outcome(root, id, key))
     if not stored then return nil end
     local reply = cmsgpack.unpack(stored)
+    -- Made again since under the same id: that outcome was another instance's.
+    local created = redis.call('HGET', keys.instance(root, id), '_created')
+    if created and created ~= json.number(tonumber(cjson.decode(reply[4])._created)) then return nil end
     reply[3] = '1'
     return reply
 end
