@@ -5,5 +5,5 @@ read_globals = { 'redis', 'cjson', 'cmsgpack', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = { 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions',
         'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
-        'finishing', 'random' },
+        'finishing', 'outcomes', 'random' },
 }

@@ -23,10 +23,6 @@ function arguments.now(text)
     return now, now
 end
 
-function arguments.text(value)
-    return value or ''
-end
-
 -- A whole number from 0 to 2^53, or nil for ''.
 function arguments.whole(text)
     if not string.match(text, '^%d+$') then return nil end

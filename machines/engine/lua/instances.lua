@@ -25,13 +25,16 @@ function instances.current(root, version)
     return compiled
 end
 
+-- The reply for an instance that is not there: unknown itself, or its whole machine.
+function instances.missing(root)
+    local known = redis.call('EXISTS', keys.meta(root)) == 1
+    return { known and replies.NO_INSTANCE or replies.NO_MACHINE }
+end
+
 -- A context for the instance; nil and a reply where there is none.
 function instances.open(root, id, now)
     local raw, key = instances.read(root, id)
-    if not raw then
-        local known = redis.call('EXISTS', keys.meta(root)) == 1
-        return nil, { known and replies.NO_INSTANCE or replies.NO_MACHINE }
-    end
+    if not raw then return nil, instances.missing(root) end
     if not raw._def or not raw._version or not raw._state then
         return nil, { replies.FAULT, 'the key of instance ' .. id .. ' was not written by the engine' }
     end

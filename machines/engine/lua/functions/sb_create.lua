@@ -1,4 +1,4 @@
--- needs: arguments, commit, core, fields, instances, json, keys, replies, texts, values
+-- needs: arguments, commit, core, fields, instances, json, keys, outcomes, replies, texts, values
 -- sb_create: makes an instance of a published version and takes its first macrostep.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the current one) · 4 idempotency key or '' · 5 actor
@@ -7,7 +7,6 @@
 --          · {BADARG, why} · {REFUSED, explanation JSON} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(declared fields + log(instances in the state))
-local KEEP_OUTCOME_MS = 86400000
 local MAX_ID, MAX_DATA = 200, 65536
 
 local function bad_id(id)
@@ -57,15 +56,6 @@ local function refused(ctx, failure)
     }) }
 end
 
--- Asked before anything else: a call that comes twice must not bring back what was deleted in between.
-local function replayed(root, id, key)
-    local stored = key ~= '' and redis.call('GET', keys.creation(root, id, key))
-    if not stored then return nil end
-    local reply = cmsgpack.unpack(stored)
-    reply[3] = '1'
-    return reply
-end
-
 local function settle(ctx, data)
     local why, field = fill(ctx, data)
     if why then return { replies.BAD_PAYLOAD, why, field } end
@@ -81,7 +71,8 @@ return function(KEYS, ARGV)
     local actor, reason = ARGV[5] or '', ARGV[6] or ''
     local bad = bad_id(id) or arguments.misfit(version, key, actor, reason, ARGV[7] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local first = replayed(root, id, key)
+    -- Before anything else: a call that comes twice must not bring back what was deleted in between.
+    local first = key ~= '' and outcomes.recall(keys.creation(root, id, key))
     if first then return first end
     if redis.call('EXISTS', keys.instance(root, id)) == 1 then return { replies.EXISTS } end
     local compiled, missing = instances.current(root, version)
@@ -95,6 +86,6 @@ return function(KEYS, ARGV)
     local ok, fault = commit.step(ctx, '(create)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     local reply = replies.instance(ctx)
-    if key ~= '' then redis.call('SET', keys.creation(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS) end
+    if key ~= '' then outcomes.keep(keys.creation(root, id, key), reply) end
     return reply
 end

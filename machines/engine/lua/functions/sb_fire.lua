@@ -1,4 +1,4 @@
--- needs: arguments, instances, json, keys, payloads, replies, steps
+-- needs: arguments, instances, json, keys, outcomes, payloads, replies, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
@@ -7,16 +7,12 @@
 --          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call
-local KEEP_OUTCOME_MS = 86400000
-
 local function replayed(root, id, key)
-    local stored = redis.call('GET', keys.outcome(root, id, key))
-    if not stored then return nil end
-    local reply = cmsgpack.unpack(stored)
+    local reply = outcomes.recall(keys.outcome(root, id, key))
+    if not reply then return nil end
     -- Made again since under the same id: that outcome was another instance's.
     local created = redis.call('HGET', keys.instance(root, id), '_created')
     if created and created ~= json.number(tonumber(cjson.decode(reply[4])._created)) then return nil end
-    reply[3] = '1'
     return reply
 end
 
@@ -48,7 +44,7 @@ return function(KEYS, ARGV)
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
     local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)
     if key ~= '' and reply[1] == replies.OK then
-        redis.call('SET', keys.outcome(root, id, key), cmsgpack.pack(reply), 'PX', KEEP_OUTCOME_MS)
+        outcomes.keep(keys.outcome(root, id, key), reply)
     end
     return reply
 end

@@ -1,4 +1,4 @@
--- needs: arguments, instances, keys, replies
+-- needs: arguments, instances, replies
 -- sb_get: one instance as it is.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -10,9 +10,6 @@ return function(KEYS, ARGV)
     local bad = arguments.missing(ARGV[1], 'the id')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local raw = instances.read(KEYS[1], ARGV[1])
-    if not raw then
-        local known = redis.call('EXISTS', keys.meta(KEYS[1])) == 1
-        return { known and replies.NO_INSTANCE or replies.NO_MACHINE }
-    end
+    if not raw then return instances.missing(KEYS[1]) end
     return { replies.OK, '', '0', cjson.encode(raw) }
 end

@@ -1,4 +1,4 @@
--- needs: arguments, keys, replies
+-- needs: arguments, instances, keys, replies
 -- sb_history: steps of an instance, newest last, as compact JSON arrays.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -12,10 +12,7 @@ return function(KEYS, ARGV)
     local first, last = arguments.count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.count(ARGV[3], -2 ^ 31, 2 ^ 31)
     if not first or not last then return { replies.BAD_ARGUMENT, 'first and last are whole numbers' } end
     local def = redis.call('HGET', keys.instance(root, id), '_def')
-    if not def then
-        local known = redis.call('EXISTS', keys.meta(root)) == 1
-        return { known and replies.NO_INSTANCE or replies.NO_MACHINE }
-    end
+    if not def then return instances.missing(root) end
     local key = keys.history(root, id)
     local reply = { replies.OK, redis.call('LLEN', key), def }
     for i, step in ipairs(redis.call('LRANGE', key, first, last)) do reply[i + 3] = step end
