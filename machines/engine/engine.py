@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from . import arguments, client, limits, replies
+from . import arguments, client, firing, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
@@ -134,7 +133,7 @@ class Engine:
         gives the first outcome and changes nothing. Raises Refused, UnknownEvent, UnknownInstance, BadPayload.
         """
         call = Fire(machine, id, event, payload, expect, key, actor, reason, now)
-        return self._change("sb_fire", machine, id, _fire_args(call), expect=expect)
+        return self._change("sb_fire", machine, id, firing.words(call), expect=expect)
 
     def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:
         """Many events in one round trip; for each, in order, the new instance or the error it met.
@@ -147,8 +146,8 @@ class Engine:
         for index, item in enumerate(calls):
             results.append(None)
             try:
-                call = _as_fire(item)
-                args = _fire_args(call)
+                call = firing.call_of(item)
+                args = firing.words(call)
                 root = self._catalog.partition(call.machine, call.id).root
             except EngineUnavailable:
                 raise
@@ -391,27 +390,3 @@ class Engine:
         raw = replies.fields(reply)
         types = self._catalog.types(machine, root, raw["_def"])
         return replies.instance(machine, id, raw, types, replies.outcome(reply))
-
-
-def _fire_args(call: Fire) -> tuple[Any, ...]:
-    return (
-        call.id,
-        arguments.event(call.event),
-        arguments.fields("payload", call.payload, limits.MAX_PAYLOAD),
-        arguments.whole("expect", call.expect),
-        arguments.key(call.key),
-        arguments.actor(call.actor),
-        arguments.reason(call.reason),
-        arguments.whole("now", call.now),
-    )
-
-
-def _as_fire(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
-    try:
-        call = item if isinstance(item, Fire) else Fire(**item) if isinstance(item, Mapping) else Fire(*item)
-    except TypeError as error:
-        allowed = ", ".join(asdict(Fire("", "", "")))
-        raise BadInput(f"a call for fire_many() has the fields {allowed}: {error}", code="SB407") from error
-    arguments.machine(call.machine)
-    arguments.instance(call.id)
-    return call
