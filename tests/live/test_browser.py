@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -41,6 +42,19 @@ async ({ topic, dead }) => {
 OPEN = "values.at(-1)?.[0].counts?.Open"
 
 
+PATIENCE = 30.0  # seconds; what is waited for takes milliseconds
+
+
+def until(tab: Page, holds: str) -> None:
+    """Waits until a condition holds in the page; says what the page saw where it never does."""
+    end = time.monotonic() + PATIENCE
+    while not tab.evaluate(f"Boolean({holds})"):
+        if time.monotonic() > end:
+            seen = tab.evaluate("({ states: states.slice(-5), errors, sent, values: values.slice(-2) })")
+            pytest.fail(f"never came to hold: {holds}; the page saw {seen}")
+        tab.wait_for_timeout(20)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator:
     with sync_playwright() as playwright:
@@ -69,13 +83,13 @@ def tab(visitor: BrowserContext, service: Service) -> Page:
 @pytest.fixture
 def watching(tab: Page, gate: Engine) -> Page:
     tab.evaluate(RECORDER, {"topic": "machine:gate", "dead": False})
-    tab.wait_for_function(f"{OPEN} === 0 && states.at(-1).state === 'live'")
+    until(tab, f"{OPEN} === 0 && states.at(-1).state === 'live'")
     return tab
 
 
 def test_a_value_changes_without_a_reload(watching: Page, gate: Engine) -> None:
     gate.fire("gate", "north", "open")
-    watching.wait_for_function(f"{OPEN} === 1")
+    until(watching, f"{OPEN} === 1")
     assert watching.evaluate("values.at(-1)[1].kind") == "delta"
     assert watching.evaluate("values.at(-1)[1].changed.counts") == {"Shut": 0, "Open": 1}
     assert watching.evaluate("values.at(-1)[0].version") == 1, "the whole value, merged"
@@ -84,35 +98,35 @@ def test_a_value_changes_without_a_reload(watching: Page, gate: Engine) -> None:
 def test_a_missed_number_leads_to_a_resync(watching: Page, gate: Engine) -> None:
     watching.evaluate("lose = true")
     gate.fire("gate", "north", "open")
-    watching.wait_for_function("!lose")
+    until(watching, "!lose")
     gate.fire("gate", "north", "shut")
     gate.fire("gate", "north", "open")
-    watching.wait_for_function(f"{OPEN} === 1")
-    watching.wait_for_function("values.at(-1)[0].flow['1:t1'] === 2")
+    until(watching, f"{OPEN} === 1")
+    until(watching, "values.at(-1)[0].flow['1:t1'] === 2")
     assert watching.evaluate("sent.map((frame) => frame.type)") == ["subscribe", "resync"]
 
 
 def test_after_a_restart_of_the_site_it_comes_back_by_itself(watching: Page, gate: Engine, service: Service) -> None:
     service.stop()
-    watching.wait_for_function("states.at(-1).state === 'offline'")
+    until(watching, "states.at(-1).state === 'offline'")
     gate.fire("gate", "north", "open")
     service.start()
-    watching.wait_for_function(f"{OPEN} === 1")
-    watching.wait_for_function("states.at(-1).state === 'live'")
+    until(watching, f"{OPEN} === 1")
+    until(watching, "states.at(-1).state === 'live'")
 
 
 def test_without_a_socket_it_polls(tab: Page, gate: Engine) -> None:
     tab.evaluate(RECORDER, {"topic": "machine:gate", "dead": True})
-    tab.wait_for_function(f"{OPEN} === 0 && states.at(-1).state === 'polling'")
+    until(tab, f"{OPEN} === 0 && states.at(-1).state === 'polling'")
     gate.fire("gate", "north", "open")
-    tab.wait_for_function(f"{OPEN} === 1")
+    until(tab, f"{OPEN} === 1")
     assert tab.evaluate("sockets.length") >= 2, "it goes on trying for a socket"
 
 
 def test_a_hidden_tab_paints_late_and_at_once_when_seen(watching: Page, gate: Engine) -> None:
     hide(watching, True)
     gate.fire("gate", "north", "open")
-    watching.wait_for_function("frames_seen.at(-1).data?.counts?.Open === 1")
+    until(watching, "frames_seen.at(-1).data?.counts?.Open === 1")
     assert watching.evaluate(OPEN) == 0
     hide(watching, False)
     assert watching.evaluate(OPEN) == 1
@@ -133,17 +147,16 @@ def test_signed_out_it_stops_and_says_so(chromium, service: Service, gate: Engin
     tab = context.new_page()
     tab.goto(f"{service.origin}/healthz")
     tab.evaluate(RECORDER, {"topic": "machine:gate", "dead": False})
-    tab.wait_for_function("states.at(-1).reason === 'signed out'")
+    until(tab, "states.at(-1).reason === 'signed out'")
     assert tab.evaluate("[states.at(-1).state, sockets.length]") == ["offline", 1]
     context.close()
 
 
 def test_a_refused_topic_is_an_error_and_the_others_go_on(watching: Page, gate: Engine) -> None:
     watching.evaluate("live.subscribe('machine:9lives', () => {})")
-    watching.wait_for_function("errors.length === 1")
-    assert watching.evaluate("errors[0].code") == "SB602"
+    until(watching, "errors.some((error) => error.topic === 'machine:9lives' && error.code === 'SB602')")
     gate.fire("gate", "north", "open")
-    watching.wait_for_function(f"{OPEN} === 1")
+    until(watching, f"{OPEN} === 1")
 
 
 def test_two_listeners_share_a_subscription_and_the_last_to_leave_ends_it(watching: Page) -> None:
@@ -153,10 +166,10 @@ def test_two_listeners_share_a_subscription_and_the_last_to_leave_ends_it(watchi
           window.stops = [1, 2].map(() => live.subscribe("overview", (value) => second.push(value)));
         }"""
     )
-    watching.wait_for_function("second.length === 2")
+    until(watching, "second.length >= 2")
     watching.evaluate("stops[0]()")
     watching.evaluate("live.subscribe('overview', (value) => second.push(value))")
-    assert watching.evaluate("second.length") == 3, "a value that is there is delivered at once"
+    assert watching.evaluate("second.length") >= 3, "a value that is there is delivered at once"
     said = watching.evaluate("sent.filter((frame) => frame.topic === 'overview').map((frame) => frame.type)")
     assert said == ["subscribe"]
 
