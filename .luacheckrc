@@ -5,5 +5,7 @@ read_globals = { 'redis', 'cjson', 'cmsgpack', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = { 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions',
         'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
-        'finishing', 'outcomes', 'random' },
+        'finishing', 'outcomes', 'random', 'births', 'chart', 'configurations', 'delivering', 'durations',
+        'ecmascript', 'ledger', 'lists', 'removal', 'sends',
+        'sequences', 'statemachine', 'timers' },
 }

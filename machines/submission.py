@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from machines import formats
 from machines.engine.definitions import Finding, check
-from machines.engine.errors import DefinitionError
-from machines.formats import FORMATS, NOT_YET, format_of, load
 
 GUESS = "guess"
-FORMAT_NAMES = (GUESS, *FORMATS, *NOT_YET)
+FORMAT_NAMES = (GUESS, *formats.READERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """``definition`` is None when the text could not be read; ``findings`` then say where and why."""
+    """``definition`` is None when the text could not be read; ``findings`` then say where and why.
+
+    Next to findings of a reader that are errors it is a draft: what could be read, for people to go on with.
+    """
 
     definition: dict[str, Any] | None
     findings: tuple[Finding, ...]
+    format: str = "json"
 
     @property
     def errors(self) -> list[Finding]:
@@ -36,20 +40,20 @@ class Submission:
         return ", ".join(said) or "no findings"
 
 
-def read(text: str | bytes, *, format: str = GUESS, name: str = "") -> Submission:
-    """Reads and checks; never raises. ``name`` is the file's, from which the format is guessed if it has to be."""
-    try:
-        definition = load(text, format=_format(text, format, name))
-    except DefinitionError as error:
-        return Submission(None, tuple(error.findings))
-    return Submission(definition, tuple(check(definition)))
+def read(
+    text: str | bytes, *, format: str = GUESS, name: str = "", id: str = "", base: Path | None = None
+) -> Submission:
+    """Reads and checks; never raises. ``name`` is the file's, from which the format is guessed if it has to be.
 
-
-def _format(text: str | bytes, format: str, name: str) -> str:
-    """By the file's ending, else by the first character: JSON definitions begin with a brace, YAML ones do not."""
-    if format != GUESS:
-        return format
-    if "." in name:
-        return format_of(name)
-    start = text[:100] if isinstance(text, str) else text[:100].decode("utf-8", "ignore")
-    return "json" if start.lstrip("\ufeff \t\r\n").startswith(("{", "[")) else "yaml"
+    ``id`` names the machine, whatever the text calls it. ``base`` is the folder in which the text may name files.
+    """
+    chosen = formats.guess(text, name) if format == GUESS else format
+    definition, findings = formats.read(text, chosen, base)
+    if definition is None:
+        return Submission(None, tuple(findings), chosen)
+    if id:
+        definition = {**definition, "id": id}
+        findings = [finding for finding in findings if finding.path != "id"]
+    if not any(finding.is_error for finding in findings):
+        findings = [*findings, *check(definition)]
+    return Submission(definition, tuple(findings), chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from dashboard.pages import components, converters, firing, instances, machines, overview, queues, repairs, workers
+from dashboard.pages import components, converters, firing, instances, machines, overview, queues, repairs, sm, workers
 
 converters.register()
 
@@ -22,6 +22,10 @@ urlpatterns = [
     path(f"{INSTANCE}fire/", firing.fire, name="fire"),
     path(f"{INSTANCE}force/", repairs.force, name="force"),
     path(f"{INSTANCE}delete/", repairs.delete, name="delete"),
+    path("sm/", sm.find, name="sm"),
+    path("sm/<instance:key>/", sm.show, name="sm-key"),
+    path("sm/<instance:key>/mutate/", sm.mutate, name="sm-mutate"),
+    path("sm/<instance:key>/force/", sm.force, name="sm-force"),
     path("queues/", queues.show_all, name="queues"),
     path("queues/<name:machine>/<name:queue>/", queues.show, name="queue"),
     path("workers/", workers.show, name="workers"),

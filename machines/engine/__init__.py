@@ -22,6 +22,7 @@ from .errors import (
     LookupFailed,
     Refused,
     SignalboxError,
+    Suspended,
     UnknownEvent,
     UnknownInstance,
     UnknownMachine,
@@ -38,6 +39,7 @@ from .records import (
     Page,
     PublishedMachine,
     Step,
+    Timer,
     WorkerRow,
 )
 
@@ -65,6 +67,8 @@ __all__ = [
     "Refused",
     "SignalboxError",
     "Step",
+    "Suspended",
+    "Timer",
     "UnknownEvent",
     "UnknownInstance",
     "UnknownMachine",

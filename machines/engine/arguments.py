@@ -46,6 +46,15 @@ def state(value: object) -> str:
     return name("state", value, limits.check_state_name(value))
 
 
+def states(value: object) -> str:
+    """One state, or several of different regions: a line each."""
+    if isinstance(value, list | tuple):
+        if not value:
+            raise BadInput("no state is named", code="SB401")
+        return "\n".join(state(one) for one in value)
+    return state(value)
+
+
 def queue(value: object) -> str:
     return name("queue", value, limits.check_queue_name(value))
 

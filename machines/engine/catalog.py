@@ -9,7 +9,7 @@ from typing import Any
 
 from . import arguments
 from .calls import Caller
-from .definitions import check, compile, digest
+from .definitions import check, compile, digest, embedded
 from .errors import BadInput, DefinitionError, EngineFault, UnknownMachine
 from .keys import Keys, Partition, partition_of
 from .records import PublishedMachine
@@ -68,12 +68,20 @@ class Catalog:
         """Names of the states of every published version."""
         return sorted(self._caller.command("SMEMBERS", self._keys.partition(machine).states))
 
+    def leaves(self, machine: str, state: str) -> list[str]:
+        """The leaf states below a state, in any published version; a leaf stands for itself."""
+        found = dict.fromkeys(leaf for types in self._all_types(machine) for leaf in types.leaves(state))
+        return list(found) or [state]
+
     def fields(self, machine: str) -> frozenset[str]:
         """Names of the data fields of every published version."""
+        return frozenset().union(*(types.names for types in self._all_types(machine)))
+
+    def _all_types(self, machine: str) -> list[FieldTypes]:
         root = self._keys.partition(machine).root
         named = self._caller.command("HGETALL", self._keys.partition(machine).meta)
         definitions = [value for field, value in named.items() if field.startswith("def:")]
-        return frozenset().union(*(self.types(machine, root, d).names for d in definitions))
+        return [self.types(machine, root, definition) for definition in definitions]
 
     # Publishing
 
@@ -81,6 +89,8 @@ class Catalog:
         findings = check(definition)
         if any(finding.is_error for finding in findings):
             raise DefinitionError(findings)
+        for inner in embedded(definition).values():
+            self.publish(inner, None)
         program = compile(definition)
         # Over the source too: a change of words alone is a new version as well.
         name, fingerprint = program["machine"], digest({"program": program, "source": definition})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from . import arguments, client, firing, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
+from .delivery import Delivery
 from .errors import BadInput, EngineFault, EngineUnavailable, SignalboxError, UnknownMachine
 from .finding import Finder, Query
 from .keys import PREFIX, Keys
@@ -18,7 +21,11 @@ from .records import Explanation, Fire, Instance, Job, Live, Page, PublishedMach
 from .replies import Status
 from .roster import Roster
 
+log = logging.getLogger(__name__)
+
 Data = Mapping[str, Any]
+MAIL = 4  # where a reply says that the step posted messages
+OVERDUE = ("fire", "shift")
 
 
 class Engine:
@@ -35,6 +42,7 @@ class Engine:
         self._caller = Caller(redis)
         self._catalog = Catalog(self._caller, self.keys, partitions)
         self._queues = Queues(self._caller, self._catalog)
+        self._delivery = Delivery(self._caller, self._catalog)
         self._roster = Roster(redis, self.keys)
 
     @classmethod
@@ -107,7 +115,7 @@ class Engine:
             arguments.whole("now", now),
         )
         try:
-            return self._change("sb_create", machine, given, args)
+            return self._change("sb_create", machine, given, args, now=now)
         except UnknownMachine:
             if version is None:
                 raise
@@ -133,7 +141,7 @@ class Engine:
         gives the first outcome and changes nothing. Raises Refused, UnknownEvent, UnknownInstance, BadPayload.
         """
         call = Fire(machine, id, event, payload, expect, key, actor, reason, now)
-        return self._change("sb_fire", machine, id, firing.words(call), expect=expect)
+        return self._change("sb_fire", machine, id, firing.words(call), expect=expect, now=now)
 
     def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:
         """Many events in one round trip; for each, in order, the new instance or the error it met.
@@ -143,6 +151,7 @@ class Engine:
         results: list[Any] = []
         sent: list[tuple[int, Fire, str]] = []
         wire: list[tuple[str, str, Sequence[Any]]] = []
+        posted: dict[str, int | None] = {}
         for index, item in enumerate(calls):
             results.append(None)
             try:
@@ -158,6 +167,10 @@ class Engine:
             wire.append(("sb_fire", root, args))
         for (index, call, root), reply in zip(sent, self._caller.many(wire), strict=True):
             results[index] = self._outcome(call, root, reply)
+            if not isinstance(reply, Exception) and len(reply) > MAIL:
+                posted[root] = call.now
+        for root, now in posted.items():
+            self._deliver(root, now)
         return results
 
     def _outcome(self, call: Fire, root: str, reply: Any) -> Instance | SignalboxError:
@@ -187,7 +200,7 @@ class Engine:
         self,
         machine: str,
         id: str,
-        state: str,
+        state: str | Sequence[str],
         *,
         actor: str,
         reason: str,
@@ -197,19 +210,69 @@ class Engine:
     ) -> Instance:
         """A repair: put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
 
-        No entry or exit action runs; jobs of the state left are withdrawn, those of the state entered enqueued.
+        Of a chart, ``state`` may be compound or several states of different regions; what they leave open is entered by
+        default. No entry or exit action runs; jobs, timers and children of the states left go, those of the states
+        entered come.
         The reason is required and stands in the history.
         """
         args = (
             id,
-            arguments.state(state),
+            arguments.states(state),
             arguments.fields("data", data, limits.MAX_DATA),
             arguments.whole("expect", expect),
             arguments.actor(actor),
             arguments.required_reason(reason),
             arguments.whole("now", now),
         )
-        return self._change("sb_force", machine, id, args, expect=expect)
+        return self._change("sb_force", machine, id, args, expect=expect, now=now)
+
+    def suspend(
+        self,
+        machine: str,
+        id: str,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        now: int | None = None,
+    ) -> Instance:
+        """Hold an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in order."""
+        args = (
+            id,
+            arguments.whole("expect", expect),
+            arguments.actor(actor),
+            arguments.required_reason(reason),
+            arguments.whole("now", now),
+        )
+        return self._change("sb_suspend", machine, id, args, expect=expect, now=now)
+
+    def resume(
+        self,
+        machine: str,
+        id: str,
+        *,
+        actor: str,
+        reason: str,
+        overdue: str = "fire",
+        expect: int | None = None,
+        now: int | None = None,
+    ) -> Instance:
+        """Let a suspended instance go on; what waited for it is applied in the order it came.
+
+        ``overdue``: timers "fire" at the time they were set for, at once when that has passed (the default), or
+        "shift" by as long as the instance was suspended.
+        """
+        if overdue not in OVERDUE:
+            raise BadInput(f"overdue is one of {', '.join(OVERDUE)}, not {overdue!r}")
+        args = (
+            id,
+            arguments.whole("expect", expect),
+            arguments.actor(actor),
+            arguments.required_reason(reason),
+            arguments.whole("now", now),
+            overdue,
+        )
+        return self._change("sb_resume", machine, id, args, expect=expect, now=now)
 
     def delete(
         self, machine: str, id: str, *, actor: str = "", reason: str = "", expect: int | None = None
@@ -250,7 +313,7 @@ class Engine:
     ) -> Page:
         """Instances by the time they entered their state, longest-staying first (``newest`` turns it round).
 
-        ``older_than`` is in seconds. ``where`` holds data fields and the values they must have; it is checked
+        ``state`` may be compound: then everything below it. ``older_than`` is in seconds. ``where`` holds data fields and the values they must have; it is checked
         instance by instance, so a page may come back short with a cursor that goes on. Raises BadInput for a state
         or field that no published version has: a slip of the pen must not look like "none".
         """
@@ -261,8 +324,11 @@ class Engine:
             before = at - round(arguments.seconds("older_than", older_than) * 1000)
         query = Query(machine, states, limit, before, dict(where or {}), newest)
         page = Finder(self._caller, self._catalog).page(query, cursor)
-        if not page.instances:
-            self._known(machine, state, query.where)
+        if page.instances or page.cursor is not None:
+            return page
+        if state is not None and (leaves := self._catalog.leaves(machine, state)) != [state]:
+            return Finder(self._caller, self._catalog).page(replace(query, states=leaves), cursor)
+        self._known(machine, state, query.where)
         return page
 
     def _known(self, machine: str, state: str | None, fields: Data) -> None:
@@ -279,7 +345,7 @@ class Engine:
         return sorted(self.live(machine).counts)
 
     def counts(self, machine: str) -> dict[str, int]:
-        """How many instances are in each state; states without any are there with 0."""
+        """How many instances are in each leaf state; states without any are there with 0."""
         return self.live(machine).counts
 
     def live(self, machine: str) -> Live:
@@ -330,18 +396,24 @@ class Engine:
         return self._queues.sweep(machine, now)
 
     def tick(self, machine: str | None = None, *, now: int | None = None) -> int:
-        """The periodic duties, once: what every live process does all the time. How many things it moved."""
-        if machine is not None:
-            return self.sweep(machine, now=now)
+        """The periodic duties, once: what every live process does all the time. How many things it moved.
+
+        Takes back expired leases, fires due timers, delivers messages. ``now`` stands in for the clock.
+        """
+        names = [machine] if machine is not None else list(self.machines())
         moved, faults = 0, []
-        for name in self.machines():
+        for name in names:
             try:
-                moved += self.sweep(name, now=now)
+                moved += self.sweep(name, now=now) + self.advance(name, now=now)[0]
             except EngineFault as fault:  # what is wrong with one machine keeps no other waiting
                 faults.append(fault)
         if faults:
             raise faults[0]
         return moved
+
+    def advance(self, machine: str, *, now: int | None = None) -> tuple[int, int | None]:
+        """Fire a machine's due timers and deliver its messages: how many moved, and ms of its next deadline or None."""
+        return self._delivery.tick(self._catalog.partitions(machine), arguments.whole("now", now))
 
     def queues(self, machine: str) -> dict[str, dict[str, int]]:
         """Queue -> how many jobs are ready, leased, delayed and dead."""
@@ -376,10 +448,28 @@ class Engine:
         return self._catalog.partition(machine, id).root
 
     def _change(
-        self, function: str, machine: str, id: str, args: Sequence[Any], *, expect: int | None = None
+        self,
+        function: str,
+        machine: str,
+        id: str,
+        args: Sequence[Any],
+        *,
+        expect: int | None = None,
+        now: int | None = None,
     ) -> Instance:
         root = self._root(machine, id)
-        return self._instance(machine, id, root, self._caller.call(function, root, *args), expect)
+        reply = self._caller.call(function, root, *args)
+        instance = self._instance(machine, id, root, reply, expect)
+        if len(reply) > MAIL:
+            self._deliver(root, now)
+        return instance
+
+    def _deliver(self, root: str, now: int | None) -> None:
+        """Carry a step's messages on at once. They are safe in the outbox: what fails here is a worker's to do."""
+        try:
+            self._delivery.deliver(root, arguments.whole("now", now))
+        except SignalboxError as error:
+            log.info("messages of %s are left for a worker: %s", root, error)
 
     def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
         if reply[0] != Status.OK:

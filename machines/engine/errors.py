@@ -12,6 +12,7 @@
     ├── InstanceExists           create() of an id that is taken
     ├── Refused                  the interlocking said no: no transition could be taken
     │   └── UnknownEvent         no transition of the machine listens for this event
+    ├── Suspended                the instance is held until someone resumes it
     ├── Conflict                 the instance moved on since the caller looked
     ├── LeaseLost                a job is no longer this worker's
     ├── EngineUnavailable        Redis cannot be reached or is not able to write
@@ -159,6 +160,21 @@ class Refused(SignalboxError):
 
 class UnknownEvent(Refused):
     code = "SB431"
+
+
+class Suspended(SignalboxError):
+    """``since`` is ms since the epoch."""
+
+    code = "SB432"
+
+    def __init__(self, machine: str, id: str, *, since: int) -> None:
+        self.machine = machine
+        self.id = id
+        self.since = since
+        super().__init__(f"{machine}/{id} is suspended: it takes no event until it is resumed")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "id": self.id, "since": self.since}
 
 
 class Conflict(SignalboxError):

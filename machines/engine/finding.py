@@ -58,6 +58,10 @@ class Position:
             raise BadInput("that cursor was not made by find(); begin without one", code="SB405") from error
 
 
+#: where it stands in an index, the state whose index that is, and the instance
+Row = tuple[Position, str, Instance]
+
+
 class Finder:
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
@@ -67,11 +71,11 @@ class Finder:
         """Instances that match, at most ``query.limit``; the cursor is None once there are no more."""
         arguments.count("limit", query.limit, MAX_LIMIT)
         position, found = Position.decode(cursor), []
-        for _ in range(MAX_ROUNDS if query.where else 1):
+        for _ in range(MAX_ROUNDS if query.where or len(query.states) > 1 else 1):
             rows = self._rows(query, position)
-            for index, (entry, instance) in enumerate(rows[: query.limit], start=1):
+            for index, (entry, state, instance) in enumerate(rows[: query.limit], start=1):
                 position = entry
-                if _matches(instance, query.where):
+                if _first(instance, state, query.states) and _matches(instance, query.where):
                     found.append(instance)
                 if len(found) == query.limit:
                     return Page(found, position.encode() if index < len(rows) else None)
@@ -79,7 +83,7 @@ class Finder:
                 return Page(found, None)
         return Page(found, position.encode())
 
-    def _rows(self, query: Query, position: Position) -> list[tuple[Position, Instance]]:
+    def _rows(self, query: Query, position: Position) -> list[Row]:
         """One page of every state and partition, merged, and the first row of the page after."""
         before = "" if query.before is None else query.before
         newest = "1" if query.newest else "0"
@@ -89,29 +93,35 @@ class Finder:
             for root, state in places
         ]
         pages = [
-            self._read(query.machine, root, reply)
-            for (root, _), reply in zip(places, self._caller.many(calls), strict=True)
+            self._read(query.machine, root, state, reply)
+            for (root, state), reply in zip(places, self._caller.many(calls), strict=True)
         ]
         merged = heapq.merge(*pages, key=_order, reverse=query.newest)
         return [row for row, _ in zip(merged, range(query.limit + 1), strict=False)]
 
-    def _read(self, machine: str, root: str, reply: Any) -> list[tuple[Position, Instance]]:
+    def _read(self, machine: str, root: str, state: str, reply: Any) -> list[Row]:
         if isinstance(reply, Exception):
             translate(reply)
         if reply[0] != Status.OK:
             self._catalog.forget(machine)
             raise replies.failure(machine, "", reply)
         rows = []
-        for id, flat in zip(reply[3::2], reply[4::2], strict=True):
+        for id, score, flat in zip(reply[3::3], reply[4::3], reply[5::3], strict=True):
             raw = replies.pairs(flat)
             if "_def" in raw:
                 instance = replies.instance(machine, id, raw, self._catalog.types(machine, root, raw["_def"]))
-                rows.append((Position(str(instance.entered), id), instance))
+                rows.append((Position(str(score), id), state, instance))
         return rows
 
 
-def _order(row: tuple[Position, Instance]) -> tuple[float, bytes]:
+def _order(row: Row) -> tuple[float, bytes]:
     return float(row[0].score), row[0].id.encode()
+
+
+def _first(instance: Instance, state: str, states: Sequence[str]) -> bool:
+    """An instance stands in the index of each of its leaves; a page shows it once."""
+    active = [leaf for leaf in instance.configuration if leaf in states]
+    return not active or active[0] == state
 
 
 def _matches(instance: Instance, where: Mapping[str, Any]) -> bool:

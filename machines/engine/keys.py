@@ -36,7 +36,7 @@ class Partition:
 
     @property
     def meta(self) -> str:
-        """hash: current version, number of partitions, job counter."""
+        """hash: current version, number of partitions, job counter, number of instances."""
         return f"{self.root}:meta"
 
     @property
@@ -56,8 +56,23 @@ class Partition:
 
     @property
     def log(self) -> str:
-        """stream, capped: the outbox."""
+        """stream, capped: what machines emit and log, and what was deleted."""
         return f"{self.root}:log"
+
+    @property
+    def timers(self) -> str:
+        """zset: ``<timer>:<instance>`` by the ms it is due; the instance's own list says what it is."""
+        return f"{self.root}:timers"
+
+    @property
+    def outbox(self) -> str:
+        """stream: messages to other instances that are not yet delivered."""
+        return f"{self.root}:out"
+
+    @property
+    def floors(self) -> str:
+        """hash: root of a sender -> id below which every message of its outbox is settled."""
+        return f"{self.root}:floors"
 
     @property
     def pulse(self) -> str:
@@ -79,6 +94,14 @@ class Partition:
     def history(self, id: str) -> str:
         """list, capped: the steps of one instance, oldest first."""
         return f"{self.root}:h:{id}"
+
+    def seen(self, source: str) -> str:
+        """zset: ids of the messages of one sender's outbox that were applied here and may come again."""
+        return f"{self.root}:seen:{source}"
+
+    def held(self, id: str) -> str:
+        """list: messages that wait for a suspended instance, oldest first."""
+        return f"{self.root}:held:{id}"
 
     def outcome(self, id: str, key: str) -> str:
         """string with PX: the outcome of the fire that carried this idempotency key."""

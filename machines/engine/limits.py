@@ -15,6 +15,7 @@ MAX_NAME = 64  # characters of a machine, queue or handler name: they stand in k
 MAX_STATE_NAME = 100  # characters
 MAX_EVENT_NAME = 100  # characters
 MAX_INVOKE_ID = 80  # characters: "error.invoke.<id>" has to fit an event name
+MAX_SEND_ID = 100  # characters of what a send is called, for cancel
 MAX_FIELD_NAME = 64  # characters
 MAX_INSTANCE_ID = 200  # bytes of UTF-8: it stands in a key name
 MAX_IDEMPOTENCY_KEY = 200  # characters
@@ -25,7 +26,10 @@ MAX_PAYLOAD = 64 * 1024  # bytes of JSON: one event's payload
 MAX_DATA = 64 * 1024  # bytes of JSON: all data of one instance
 MAX_DEFINITION = 1024 * 1024  # bytes of source
 MAX_STATES = 500
-MAX_JSON_DEPTH = 32  # objects and arrays inside one another, in any JSON the engine takes
+MAX_STATE_DEPTH = 32  # states inside one another
+MAX_ACTION_DEPTH = 16  # if, foreach and block inside one another
+MAX_JSON_DEPTH = 32  # objects and arrays inside one another, in any JSON an instance holds or is sent
+MAX_DEFINITION_DEPTH = 128  # the same in a definition, where states stand inside states
 
 MAX_EXPRESSION_TEXT = 4000  # characters
 MAX_EXPRESSION_DEPTH = 32  # operators, calls and accesses inside one another
@@ -35,6 +39,7 @@ MAX_RANDOM_TOKEN = 64  # characters random_token() makes at most
 
 DEFAULT_HISTORY = 100  # steps kept for each instance
 MAX_HISTORY = 10_000
+MAX_DELAY = 10 * 366 * 24 * 3600 * 1000  # ms of a timer: ten years
 DEFAULT_ATTEMPTS = 3
 MAX_ATTEMPTS = 100
 DEFAULT_BACKOFF = 1_000  # ms before the second attempt
@@ -45,8 +50,11 @@ MAX_LEASE = 24 * 3600 * 1000  # ms
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-RESERVED_FIELDS = frozenset(["event", "now", "instance", "In", "true", "false", "null", "None", "True", "False"])
+RESERVED_FIELDS = frozenset(
+    ["event", "now", "instance", "trigger", "In", "true", "false", "null", "None", "True", "False"]
+)
 INTERNAL_EVENTS = ("done.", "error.")  # the engine's own; nobody may fire them from outside
+TIMER_EVENT = re.compile(r"after\.t[0-9]+")  # what an `after` waits for: nobody may fire these either
 
 
 def check_machine_name(name: object) -> str | None:
@@ -100,7 +108,16 @@ def check_external_event_name(name: object) -> str | None:
         return why
     if str(name).startswith(INTERNAL_EVENTS):
         return "must not start with done. or error.: those events are the engine's own"
+    if TIMER_EVENT.fullmatch(str(name)):
+        return "must not be that of a timer: those events are the engine's own"
     return None
+
+
+def check_send_id(id: object) -> str | None:
+    """What a send is called, for ``cancel``."""
+    if (why := _check_length(id, MAX_SEND_ID)) is not None:
+        return why
+    return _check_characters(str(id))
 
 
 def check_invoke_id(id: object) -> str | None:

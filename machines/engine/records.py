@@ -28,8 +28,26 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Timer:
+    """A deadline of an instance. ``state`` is the state whose ``after`` it is; empty for an event sent with a delay,
+    whose ``target`` is empty when it is for the instance itself."""
+
+    id: str
+    event: str
+    due: int
+    state: str = ""
+    sendid: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance at one moment. ``version`` is what ``expect`` takes; ``definition`` is a version of the machine."""
+    """One instance at one moment. ``version`` is what ``expect`` takes; ``definition`` is a version of the machine.
+
+    ``configuration`` lists the active leaf states in document order. ``children``: what it invoked and is still
+    running, ``{invoke: {"machine", "id"}}``; ``parent``: who invoked it, ``{"machine", "id", "invoke"}``;
+    ``suspended``: since when, or None.
+    """
 
     id: str
     machine: str
@@ -42,6 +60,10 @@ class Instance:
     done: bool = False
     jobs: list[str] = field(default_factory=list)
     outcome: Outcome | None = None
+    timers: list[Timer] = field(default_factory=list)
+    children: dict[str, dict[str, str]] = field(default_factory=dict)
+    parent: dict[str, str] | None = None
+    suspended: int | None = None
 
     @property
     def state(self) -> str:
@@ -69,7 +91,8 @@ class Because:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A transition that listens for the event. ``verdict``: "taken", "guard", "error" or "not reached"."""
+    """A transition that listens for the event. ``verdict``: "taken", "guard", "error", "not reached" (an earlier one
+    was open) or "pre-empted" (one of another region left the same states)."""
 
     id: str
     event: str
@@ -169,7 +192,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Absolute values of one moment. ``oldest``: ms the longest-staying instance entered; ``flow``: times taken."""
+    """Absolute values of one moment. ``counts``: instances in each leaf state; ``oldest``: ms the longest-staying
+    instance entered; ``flow``: times taken; ``total``: instances; ``timers``, ``overdue``, ``mail``: how many wait."""
 
     machine: str
     version: int
@@ -178,6 +202,10 @@ class Live:
     flow: dict[str, int]
     queues: dict[str, dict[str, int]]
     now: int
+    total: int = 0
+    timers: int = 0
+    overdue: int = 0
+    mail: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -18,11 +18,12 @@ from .errors import (
     LeaseLost,
     Refused,
     SignalboxError,
+    Suspended,
     UnknownEvent,
     UnknownInstance,
     UnknownMachine,
 )
-from .records import Because, Candidate, Explanation, Instance, Job, Live, Outcome, Step
+from .records import Because, Candidate, Explanation, Instance, Job, Live, Outcome, Step, Timer
 
 
 class Status(StrEnum):
@@ -38,6 +39,8 @@ class Status(StrEnum):
     EXISTS = "EXISTS"
     LOST = "LOST"
     FAULT = "FAULT"
+    SUSPENDED = "SUSPENDED"
+    FAILED = "FAILED"
 
 
 def _whole(raw: Any) -> int:
@@ -51,7 +54,7 @@ def _whole(raw: Any) -> int:
 class FieldTypes:
     """How the raw hash fields of one definition version read: scalars as they are, the rest as JSON."""
 
-    __slots__ = ("_read", "finals", "version")
+    __slots__ = ("_read", "_states", "finals", "names_of", "version")
 
     _READERS: Mapping[str, Callable[[str], Any]] = {
         "string": str,
@@ -63,12 +66,25 @@ class FieldTypes:
 
     def __init__(self, program: Mapping[str, Any], version: int) -> None:
         self.version = version
-        self.finals = frozenset(s["name"] for s in program["states"] if s.get("final"))
+        self.finals = frozenset(s["name"] for s in program["states"] if s.get("final") and not s.get("parent"))
+        self._states = program["states"]
+        self.names_of = [""] + [s["name"] for s in program["states"]]
         self._read = {spec["name"]: self._READERS[spec["type"]] for spec in program.get("data", ())}
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset(self._read)
+
+    def leaves(self, name: str) -> list[str]:
+        """The leaf states at or below a state; none when this version has no such state."""
+        inside: set[int] = set()
+        found = []
+        for index, state in enumerate(self._states, start=1):  # a parent comes before what is below it
+            if state["name"] == name or state.get("parent") in inside:
+                inside.add(index)
+                if "kind" not in state:
+                    found.append(state["name"])
+        return found
 
     def data(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The data of an instance, in declared order; absent fields are left out."""
@@ -92,16 +108,36 @@ def instance(
     return Instance(
         id=id,
         machine=machine,
-        configuration=[state],
+        configuration=state.split("\n"),
         data=types.data(raw),
         version=int(raw["_version"]),
         definition=types.version,
         entered=_whole(raw["_entered"]),
         created=_whole(raw["_created"]),
-        done=state in types.finals,
+        done="_done" in raw or state in types.finals,
         jobs=str(raw.get("_jobs") or "").split(),
         outcome=outcome,
+        **({} if _OWN.isdisjoint(raw) else _connections(raw, types)),
     )
+
+
+_OWN = frozenset(["_timers", "_children", "_parent", "_suspended"])
+
+
+def _connections(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
+    """What only some instances have: timers, children, a parent, a suspension."""
+    children = json.loads(raw["_children"]) if raw.get("_children") else {}
+    return {
+        "timers": [_timer(row, types) for row in json.loads(raw.get("_timers") or "[]")],
+        "children": {invoke: {"machine": c["machine"], "id": c["id"]} for invoke, c in sorted(children.items())},
+        "parent": json.loads(raw["_parent"]) if raw.get("_parent") else None,
+        "suspended": _whole(raw["_suspended"]) if raw.get("_suspended") else None,
+    }
+
+
+def _timer(row: Sequence[Any], types: FieldTypes) -> Timer:
+    id, due, event, state, sendid, _, target, *_ = row
+    return Timer(id=id, event=event, due=_whole(due), state=types.names_of[int(state)], sendid=sendid, target=target)
 
 
 def outcome(reply: Sequence[Any]) -> Outcome:
@@ -135,6 +171,8 @@ def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None =
     if status == Status.REFUSED:
         why = explanation(machine, id, reply[1])
         return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
+    if status == Status.SUSPENDED:
+        return Suspended(machine, id, since=_whole(reply[1]))
     if status == Status.CONFLICT:
         return Conflict(machine, id, expected=-1 if expect is None else expect, actual=int(reply[1]))
     if status == Status.NO_INSTANCE:
@@ -162,7 +200,7 @@ def step(entry: str) -> Step:
         at=int(at),
         event=event,
         source=None,
-        configuration=[state],
+        configuration=state if isinstance(state, list) else [state],
         transitions=transitions.split(),
         actor=actor or "",
         reason=reason or "",
@@ -187,6 +225,10 @@ def live(machine: str, text: str) -> Live:
         flow=seen["flow"],
         queues=seen["queues"],
         now=int(seen["now"]),
+        total=int(seen["total"]),
+        timers=int(seen["timers"]),
+        overdue=int(seen["overdue"]),
+        mail=int(seen["mail"]),
     )
 
 
@@ -202,6 +244,10 @@ def merged(parts: Sequence[Live]) -> Live:
             flow=_sum(first.flow, part.flow),
             queues={q: _sum(first.queues.get(q, {}), part.queues.get(q, {})) for q in first.queues | part.queues},
             now=max(first.now, part.now),
+            total=first.total + part.total,
+            timers=first.timers + part.timers,
+            overdue=first.overdue + part.overdue,
+            mail=first.mail + part.mail,
         )
     return first
 

@@ -1,56 +1,151 @@
-"""Definition files: text in, definition out.
+"""Definition files: text in, definition out, and the other way round.
 
 ``load`` only reads; whether the definition is a good one, ``machines.engine.definitions.check`` says.
+What a format cannot carry is a finding, never a silent loss.
+
+A new format is one entry in ``FORMATS`` and one in ``READERS`` or ``WRITERS``, or in both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from machines.engine.definitions.findings import Finding, finding
 from machines.engine.errors import DefinitionError
 
-from . import json, yaml
+from . import json, yaml, yaml_text
+from .guessing import format_of_text
 from .text import decode
 
-__all__ = ["FORMATS", "NOT_YET", "format_of", "load"]
+__all__ = ["FORMATS", "READERS", "WRITERS", "dump", "format_of", "guess", "listed", "load", "read"]
 
-FORMATS: dict[str, Callable[[str], tuple[Any, list[Finding]]]] = {"json": json.read, "yaml": yaml.read}
-NOT_YET = {"scxml": "SCXML", "xstate": "XState and Stately exports", "sm": "redis-state-machine templates"}
-SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".scxml": "scxml", ".sm": "sm"}
+Base = str | Path | None
+Reader = Callable[[str, Base], tuple[Any, list[Finding]]]
+Writer = Callable[[dict[str, Any]], tuple[str, list[Finding]]]
 
 
-def load(text: str | bytes, format: str = "json") -> dict[str, Any]:
+def _plain(reader: Callable[[str], tuple[Any, list[Finding]]]) -> Reader:
+    """A reader whose texts never name other files."""
+    return lambda text, base: reader(text)
+
+
+def _reader(module: str) -> Reader:
+    """``read(text, base)`` of a module below this package, which is imported when it is first needed."""
+    return lambda text, base: import_module(f".{module}", __name__).read(text, base)
+
+
+def _writer(module: str) -> Writer:
+    """``write(definition)`` of a module below this package, which is imported when it is first needed."""
+    return lambda definition: import_module(f".{module}", __name__).write(definition)
+
+
+# name: what people call it
+FORMATS = {
+    "json": "JSON",
+    "yaml": "YAML",
+    "xstate": "XState machine config",
+    "sm": "redis-state-machine template",
+    "mermaid": "Mermaid",
+    "dot": "DOT",
+    "plantuml": "PlantUML",
+}
+READERS: dict[str, Reader] = {
+    "json": _plain(json.read),
+    "yaml": _plain(yaml.read),
+    "xstate": _reader("xstate"),
+    "sm": _reader("sm"),
+}
+WRITERS: dict[str, Writer] = {
+    "json": json.write,
+    "yaml": yaml_text.write,
+    "xstate": _writer("xstate"),
+    "mermaid": _writer("charts.mermaid"),
+    "dot": _writer("charts.dot"),
+    "plantuml": _writer("charts.plantuml"),
+}
+# The first that fits the end of a file's name counts.
+SUFFIXES = {
+    ".xstate.json": "xstate",
+    ".sm.json": "sm",
+    ".json": "json",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".scxml": "scxml",
+    ".sm": "sm",
+    **dict.fromkeys((".mmd", ".mermaid"), "mermaid"),
+    **dict.fromkeys((".dot", ".gv"), "dot"),
+    **dict.fromkeys((".puml", ".plantuml", ".iuml", ".pu"), "plantuml"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx"), "xstate"),
+}
+
+
+def load(text: str | bytes, format: str = "json", base: Base = None) -> dict[str, Any]:
     """The definition a text holds. Raises DefinitionError; its findings name line and column.
 
+    ``base`` is the folder that relative file names in the text are looked up in; without one, a text that
+    names files is refused.
     Refused, because readers of the same text would disagree or be harmed: keys that stand twice, NaN and
     Infinity, integers too large for a double, more than 32 levels, more than 1 MiB, NUL, anything but UTF-8.
     """
-    if format not in FORMATS:
-        raise DefinitionError([_unknown(format)])
-    decoded = decode(text)
-    if isinstance(decoded, Finding):
-        raise DefinitionError([decoded])
-    definition, findings = FORMATS[format](decoded)
-    if findings:
+    definition, findings = read(text, format, base)
+    if definition is None or any(found.is_error for found in findings):
         raise DefinitionError(findings)
-    if not isinstance(definition, dict):
-        what = "the text holds no object; a definition is one"
-        raise DefinitionError(
-            [finding("SB104", "", what, 'it starts like {"id": ..., "initial": ..., "states": {...}}')]
-        )
     return definition
 
 
-def format_of(name: str) -> str:
-    """The format of a file by its name; ``json`` where the name does not tell."""
+def read(text: str | bytes, format: str = "json", base: Base = None) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """What a text holds, as far as it could be read, and everything there is to say about that. Never raises.
+
+    The definition is None when there is none; next to an error it is a draft for people to go on with.
+    """
+    if not isinstance(format, str) or format not in READERS:
+        return None, [_unknown(format, READERS, "read")]
+    decoded = decode(text)
+    if isinstance(decoded, Finding):
+        return None, [decoded]
+    definition, findings = READERS[format](decoded, base)
+    if isinstance(definition, dict):
+        return definition, findings
+    if not any(found.is_error for found in findings):
+        what = "the text holds no object; a definition is one"
+        findings = [
+            *findings,
+            finding("SB104", "", what, 'it starts like {"id": ..., "initial": ..., "states": {...}}'),
+        ]
+    return None, findings
+
+
+def dump(definition: dict[str, Any], format: str = "json") -> tuple[str, list[Finding]]:
+    """A definition as text, and what that text does not carry. Raises DefinitionError where there can be no text."""
+    if not isinstance(format, str) or format not in WRITERS:
+        raise DefinitionError([_unknown(format, WRITERS, "written")])
+    return WRITERS[format](definition)
+
+
+def format_of(name: str, otherwise: str = "json") -> str:
+    """The format of a file by its name."""
     lower = name.lower()
-    return next((format for suffix, format in SUFFIXES.items() if lower.endswith(suffix)), "json")
+    return next((format for suffix, format in SUFFIXES.items() if lower.endswith(suffix)), otherwise)
 
 
-def _unknown(format: object) -> Finding:
-    if isinstance(format, str) and format in NOT_YET:
-        return finding("SB130", "", f"{NOT_YET[format]} cannot be read yet", f"use {' or '.join(FORMATS)}")
+def guess(text: str | bytes, name: str = "") -> str:
+    """The format of a text by the name of its file; by its look where there is no name that tells, or only ``.json``."""
+    named = format_of(name, "")
+    look = format_of_text(text) if named in ("", "json") else ""
+    return named if named and look in ("", "yaml", "scxml") else look
+
+
+def listed(formats: dict[str, Any]) -> str:
+    """``json, yaml or scxml``: the names of READERS or WRITERS in a sentence."""
+    *most, last = formats
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _unknown(format: object, known: dict[str, Any], done: str) -> Finding:
+    if isinstance(format, str) and format in FORMATS:
+        return finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {listed(known)}")
     shown = repr(format) if isinstance(format, str) and len(format) <= 40 else "of that name"
-    return finding("SB130", "", f"no format {shown}", f"there are: {', '.join([*FORMATS, *NOT_YET])}")
+    return finding("SB130", "", f"no format {shown}", f"there are: {', '.join(known)}")

@@ -9,6 +9,7 @@ from typing import Any
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, finding
 from machines.engine.definitions.path import quote
+from machines.engine.errors import DefinitionError
 
 from .text import MAX_FINDINGS, place
 
@@ -42,6 +43,14 @@ def read(text: str) -> tuple[Any, list[Finding]]:
         return None, [finding("SB131", where, f"not JSON: {error.msg}", _HINTS.get(error.msg, ""))]
     except (RecursionError, ValueError):  # both ruled out by the scan; a reader must not depend on it
         return None, [finding("SB131", "", "not JSON")]
+
+
+def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
+    """Indented, in the order the definition has; nothing is lost."""
+    try:
+        return json.dumps(definition, indent=2, ensure_ascii=False, allow_nan=False) + "\n", []
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DefinitionError([finding("SB110", "", f"not plain JSON: {error}")]) from error
 
 
 class _Scan:

@@ -51,6 +51,12 @@ def read(text: str) -> tuple[Any, list[Finding]]:
     return value, builder.findings
 
 
+def is_plain_text(text: str) -> bool:
+    """Whether a text without quotes is read as that text, and not as null, a truth value or a number."""
+    others = (_NULL, _BOOL, _INT, _OTHER_INT, _FLOAT, _NOT_FINITE)
+    return not any(other.fullmatch(text) for other in others)
+
+
 def _depth_finding(text: str) -> Finding | None:
     """Composing recurses, so the depth is measured on the flat stream of events first."""
     depth = 0

@@ -8,12 +8,48 @@ from typing import Any
 from machines.engine.definitions import check
 
 DOOR = {"Shut": {"on": {"open": "Open"}}, "Open": {"on": {"shut": "Shut"}}}
+PLAYER = {
+    "off": {"on": {"power": "on", "resume": "on.last"}},
+    "on": {
+        "type": "parallel",
+        "on": {"power": "off"},
+        "onDone": "end",
+        "states": {
+            "last": {"type": "history", "history": "deep"},
+            "volume": {
+                "initial": "idle",
+                "states": {"idle": {"on": {"up": "loud"}}, "loud": {"on": {"down": "idle", "stop": "silent"}}}
+                | {"silent": {"type": "final", "output": {"was": "'loud'"}}},
+            },
+            "track": {
+                "initial": {"target": "idle", "actions": {"log": "'ready'"}},
+                "states": {"idle": {"on": {"play": "playing"}}, "playing": {"on": {"stop": "over"}}}
+                | {"over": {"type": "final"}},
+            },
+        },
+    },
+    "end": {"type": "final"},
+}
 
 
 def machine(states: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
     """A definition without findings, but for what the parts bring in."""
     states = copy.deepcopy(DOOR) if states is None else states
     return {"id": "door", "initial": next(iter(states), ""), "states": states} | parts
+
+
+def player(states: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
+    """A chart without findings: a parallel state with a history, two regions, and a key that stands twice.
+
+    ``states`` replace or add top states.
+    """
+    return {"id": "player", "initial": "off", "states": copy.deepcopy(PLAYER) | (states or {})} | parts
+
+
+def inside(states: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    """A machine whose first state ``C`` holds the states, with a way out to ``out``."""
+    compound = {"initial": next(iter(states), ""), "states": states, "on": {"leave": "out"}} | parts
+    return {"id": "m", "initial": "C", "states": {"C": compound, "out": {"type": "final"}}}
 
 
 def with_transition(transition: Any, **parts: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def test_every_code_is_found_somewhere_and_none_is_made_up():
     source = "".join(
         file.read_text(encoding="utf-8")
         for folder in ("machines/engine/definitions", "machines/formats")
-        for file in (ROOT / folder).glob("*.py")
+        for file in (ROOT / folder).rglob("*.py")
         if file.name != "findings.py"
     )
     assert set(re.findall(r'"(SB[12]\d\d)"', source)) == set(CODES)

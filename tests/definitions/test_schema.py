@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from machines.engine.definitions import actions, check, document, invokes, schema, states, transitions
 
-from .builders import machine, with_action, with_guard, with_transition
+from .builders import machine, player, with_action, with_guard, with_transition
 
 VALIDATOR = Draft202012Validator(schema())
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.json"))
@@ -22,6 +22,27 @@ GOOD = [
     with_guard(True),
     with_transition(["B", {"target": ["B"], "reenter": True}]),
     with_action([{"set": {"n": 1}}, {"unset": "n"}, {"append": {"tags": "n"}}, {"raise": "next"}, {"log": None}]),
+    with_action(
+        [
+            {"send": {"event": {"expr": "name"}, "to": "'#_parent'", "delay": "5s", "id": "x", "data": "n"}},
+            {"send": {"event": "go", "to": {"machine": "m", "id": "name"}, "idlocation": "name", "delay": 10}},
+            {"cancel": "x"},
+            {"cancel": {"expr": "name"}},
+            {"if": [{"guard": "n > 1", "do": {"log": "n"}}, {"do": []}]},
+            {"foreach": {"in": "tags", "item": "extra", "index": "n", "do": [{"block": {"log": "extra"}}]}},
+            {"type": "raise", "params": {"event": {"type": "next"}, "delay": {"expr": "n"}}},
+        ]
+    ),
+    player(),
+    player(
+        on={"out": {"target": ".off", "reenter": True}},
+        after={"30s": "off", "1000": {"actions": {"log": "now"}}},
+        errors="raise",
+        output={"a": "now"},
+        machines={"kid": machine()},
+        invoke={"src": "machine:kid", "input": {}, "autoforward": True, "finalize": {"log": "event"}},
+    ),
+    {"id": "both", "type": "parallel", "states": {"A": {}, "B": {}}},
     with_action(
         [{"enqueue": {"src": "h", "input": {"a": "n"}}}, {"emit": {"type": "x"}}, {"type": "log", "params": "n"}]
     ),
@@ -37,6 +58,22 @@ BAD = [
     machine(events={"done.x": {}}),
     machine({" A": {}}),
     machine({"A": {"states": {}}}),
+    machine({"A": {"type": "region"}}),
+    machine({"A": {"type": "history", "history": "long"}}),
+    machine({"A": {"initial": {"actions": []}, "states": {"B": {}}}}),
+    machine({"A": {"after": {"1s": 5}}}),
+    machine({"A": {"invoke": {"src": "machine:a b"}}}),
+    machine(type="parallel"),
+    machine(errors="ignore"),
+    machine(machines={"kid": {}}),
+    machine(events={"after.t1": {}}),
+    machine(context={"trigger": 1}),
+    with_action({"send": {"to": "n"}}),
+    with_action({"send": {"event": "x", "delay": -1}}),
+    with_action({"send": {"event": "x", "delay": "soon"}}),
+    with_action({"cancel": {}}),
+    with_action({"if": []}),
+    with_action({"foreach": {"in": "tags", "do": []}}),
     machine({"A": {"on": {"a b": "A"}}}),
     machine({"A": {"invoke": {"queue": "q"}}}),
     machine({"A": {"invoke": {"src": "h", "timeout": 30}}}),
@@ -74,7 +111,7 @@ def test_what_the_check_refuses_for_its_shape_does_not_fit(definition):
 
 def test_both_know_the_same_keys():
     parts = schema()["$defs"]
-    assert set(schema()["properties"]) == set(document.KEYS)
+    assert set(parts["machine"]["properties"]) == set(document.KEYS)
     assert set(parts["state"]["properties"]) == set(states.KEYS)
     assert set(parts["transition"]["properties"]) == set(transitions.KEYS)
     assert set(parts["invoke"]["properties"]) == set(invokes.KEYS)

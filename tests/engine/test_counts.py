@@ -68,6 +68,10 @@ def test_all_of_it_is_plain_data(engine):
         "counts": {"On": 1, "Off": 0},
         "oldest": {"On": NOW},
         "flow": {},
+        "total": 1,
+        "timers": 0,
+        "overdue": 0,
+        "mail": 0,
         "queues": {},
     }
 

@@ -35,7 +35,7 @@ def test_a_header_says_purpose_keys_arguments_replies_notifications_and_cost(pat
 @each_function
 def test_a_file_is_opened_by_its_own_name(path):
     assert f"-- {path.stem}: " in path.read_text(encoding="utf-8")
-    assert path.stem.startswith("sb_")
+    assert path.stem.startswith(("sb_", "sm_"))
 
 
 @each_function
@@ -68,7 +68,7 @@ def test_every_function_is_called_from_python(path):
 
 
 def test_python_calls_no_function_that_is_not_there():
-    called = {name for file in PYTHON for name in re.findall(r'"(sb_\w+)"', file.read_text(encoding="utf-8"))}
+    called = {name for file in PYTHON for name in re.findall(r'"(s[bm]_\w+)"', file.read_text(encoding="utf-8"))}
     assert called - {"sb_library"} == {path.stem for path in FILES}
 
 

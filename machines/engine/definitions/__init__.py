@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import DefinitionError
 from .document import read
+from .embedding import embedded
 from .findings import CODES, Code, Finding
 from .outline import (
     EventOutline,
@@ -39,6 +40,7 @@ __all__ = [
     "check",
     "compile",
     "digest",
+    "embedded",
     "outline",
     "schema",
 ]

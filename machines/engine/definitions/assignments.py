@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .inference import LIST, NULL, Complain, Inference, Types, impossible, in_words
-from .model import Action, Machine
+from .inference import LIST, NULL, TEXT, Complain, Inference, Types, impossible, in_words
+from .model import Action, Machine, flat
 from .path import Path
 from .references import Payloads, PayloadTypes, spots
 from .report import Report
@@ -16,12 +16,23 @@ def review(machine: Machine, report: Report) -> None:
         if not spot.expression.problems:
             Inference(data, spot.payload, _complain_at(spot.path, report)).types(spot.expression.tree)
     payloads = Payloads(machine)
+    for action in flat(machine.start.actions if machine.root is None else ()):
+        _check(action, data, None, report)
     for state in machine.states.values():
-        for action in (*state.entry, *state.exit):
+        for invoke in state.invokes:
+            _check_location(invoke.idlocation, (*invoke.path, "idlocation"), data, report)
+        for action in flat(state.own_actions):
             _check(action, data, None, report)
         for transition in state.all_transitions:
-            for action in transition.actions:
+            for action in flat(transition.actions):
                 _check(action, data, payloads.of(transition), report)
+
+
+def _check_location(name: str, path: Path, data: PayloadTypes, report: Report) -> None:
+    """Where an id is kept: ids are text."""
+    wanted = data.get(name)
+    if wanted is not None and "any" not in wanted and impossible(TEXT, frozenset(wanted)):
+        report.add("SB112", path, f'"{name}" is {declared_words(wanted)}, an id is string')
 
 
 def _complain_at(path: Path, report: Report) -> Complain:
@@ -29,6 +40,7 @@ def _complain_at(path: Path, report: Report) -> Complain:
 
 
 def _check(action: Action, data: PayloadTypes, payload: PayloadTypes | None, report: Report) -> None:
+    _check_location(action.sending.idlocation if action.sending else "", action.path, data, report)
     wanted = data.get(action.name)
     if action.verb not in ("set", "append") or wanted is None or "any" in wanted or action.value is None:
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .model import Machine, State, Transition
 from .path import quote
-from .references import invokes_named
 from .report import Report
 
 
@@ -13,8 +12,8 @@ def review(machine: Machine, report: Report) -> None:
         _check_guards(state, report)
         _check_shadows(state, report)
         _check_always(state, report)
-        _check_gaps(state, report)
-        _check_internal_events(state, report)
+        _check_gaps(state, machine, report)
+        _check_internal_events(state, machine, report)
 
 
 def _check_guards(state: State, report: Report) -> None:
@@ -30,8 +29,8 @@ def _check_shadows(state: State, report: Report) -> None:
         for event in transition.events:
             earlier = next((taken[prefix] for prefix in _covering(event) if prefix in taken), None)
             if earlier is not None:
-                before = earlier.events[0]
-                message = f"never reached: {earlier.id} before it takes {quote(before)} without a guard"
+                before = "its timer" if transition.cause == "after" else quote(earlier.events[0])
+                message = f"never reached: {earlier.id} before it takes {before} without a guard"
                 report.add("SB203", transition.path, message)
             if transition.always_holds:
                 taken.setdefault(_base(event), transition)
@@ -54,17 +53,19 @@ def _check_always(state: State, report: Report) -> None:
         return
     for transition in state.always[state.always.index(unguarded) + 1 :]:
         report.add("SB203", transition.path, f"never reached: {unguarded.id} before it has no guard")
-    if state.transitions and not state.final:
+    if state.transitions and state.kind == "atomic":
         message = f"the state {quote(state.name)} is left at once by {unguarded.id}: no event is ever waited for"
         report.add("SB211", state.transitions[0].path, message)
 
 
-def _check_gaps(state: State, report: Report) -> None:
+def _check_gaps(state: State, machine: Machine, report: Report) -> None:
     """One guard alone is an interlocking; several in a row are usually meant to cover every case."""
     chains: dict[tuple[str, ...], list[Transition]] = {}
     for transition in state.transitions:
-        chains.setdefault(transition.events, []).append(transition)
-    open_to_all = {_base(event) for t in state.transitions if t.always_holds for event in t.events}
+        if transition.cause != "after":
+            chains.setdefault(transition.events, []).append(transition)
+    listening = (t for around in machine.lineage(state.name) for t in around.transitions)
+    open_to_all = {_base(event) for t in listening if t.always_holds for event in t.events}
     for events, chain in chains.items():
         covered = any(base in open_to_all for event in events for base in _covering(event))
         if len(chain) > 1 and not covered:
@@ -72,14 +73,33 @@ def _check_gaps(state: State, report: Report) -> None:
             report.add("SB204", chain[0].path[:-1], message, "without one, the event is refused when no guard holds")
 
 
-def _check_internal_events(state: State, report: Report) -> None:
-    """``done.invoke.x`` comes from the invoke ``x`` of the same state, and from nowhere else."""
-    ids = invokes_named(state)
+def _check_internal_events(state: State, machine: Machine, report: Report) -> None:
+    """``done.invoke.x`` comes from an invoke ``x`` that may be active with the state, and from nowhere else."""
     for transition in state.transitions:
         event = transition.events[0] if transition.cause == "on" else ""
-        kind, _, id = event.rpartition("invoke.") if "invoke." in event else ("", "", "")
-        if kind in ("done.", "error.") and id not in ids and not id.endswith("*"):
-            hint = report.suggestions.hint(id, ids)
-            report.add("SB209", transition.path, f"the state has no invoke {quote(id)}, so this never happens", hint)
+        if event.startswith(("done.invoke.", "error.invoke.")):
+            _check_invoked(event.partition("invoke.")[2], transition, state, machine, report)
         elif event.startswith("done.state."):
-            report.add("SB209", transition.path, "states inside states are not yet available, so this never happens")
+            _check_ended(event, transition, machine, report)
+
+
+def _check_invoked(id: str, transition: Transition, state: State, machine: Machine, report: Report) -> None:
+    active = [other for other in machine.states.values() if other.invokes and machine.together(state.name, other.name)]
+    ids = {invoke.id for other in active for invoke in other.invokes}
+    if not _names(id, ids):
+        hint = report.suggestions.hint(id, ids)
+        report.add("SB209", transition.path, f"the state has no invoke {quote(id)}, so this never happens", hint)
+
+
+def _check_ended(event: str, transition: Transition, machine: Machine, report: Report) -> None:
+    word = event.removeprefix("done.state.")
+    words = {state.word for state in machine.states.values() if state.done}
+    if not _names(word, words):
+        hint = report.suggestions.hint(word, words)
+        message = f"no state with states inside is called {quote(word)}, so this never happens"
+        report.add("SB209", transition.path, message, hint)
+
+
+def _names(id: str, known: set[str]) -> bool:
+    """A descriptor also matches what begins with it and a dot; a pattern is taken at its word."""
+    return id.endswith("*") or id in known or any(name.startswith(f"{id}.") for name in known)

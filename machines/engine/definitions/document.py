@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from .. import limits
 from .durations import HINT, milliseconds
+from .embedding import machines_of
 from .fields import read_context, read_events
-from .model import Machine
+from .model import Machine, Start, State
+from .naming import required
 from .path import quote
-from .place import Place
+from .place import Place, text_of
 from .plain import BROKEN, Plain, TooLarge
 from .report import Report
 from .review import review
-from .states import read_states, scope_of
+from .scope import Scope
+from .states import MACHINE_KEYS, read_root, read_states
+from .tree import Tree
+from .values import read_value
 
 KEYS = (
     "id",
@@ -20,22 +28,17 @@ KEYS = (
     "context",
     "events",
     "states",
+    *MACHINE_KEYS,
+    "output",
+    "errors",
+    "machines",
     "history",
     "retain",
     "version",
     "meta",
     "$schema",
 )
-_NOT_YET = {
-    "type": "machine types other than the flat one",
-    "on": "transitions of the machine as a whole",
-    "always": "transitions of the machine as a whole",
-    "after": "timers (after)",
-    "invoke": "work for the machine as a whole",
-    "entry": "actions of the machine as a whole",
-    "exit": "actions of the machine as a whole",
-    "output": "the output of a machine",
-}
+_ERRORS = ("refuse", "raise")
 _HINTS = {"data": 'write "context"', "name": 'write "id"', "key": 'write "id"', "schema": 'write "context"'}
 
 
@@ -48,43 +51,79 @@ def read(definition: object) -> tuple[Machine | None, Report]:
         report.add("SB111", (), f"the definition is larger than {limits.MAX_DEFINITION} bytes")
         return None, report
     report.document = document
+    return _read_document(document, report), report
+
+
+def _read_document(document: Any, report: Report) -> Machine | None:
     place = Place(document, (), report)
     if not place.is_object("an object", 'a definition looks like {"id": ..., "initial": ..., "states": {...}}'):
-        return None, report
+        return None
     machine = _read_machine(place)
     review(machine, report)
-    return machine, report
+    _read_embedded(place.get("machines"), machine.id, report)
+    return machine
 
 
 def _read_machine(place: Place) -> Machine:
     _check_keys(place)
     id = _read_id(place)
-    description = place.get("description")
-    history = place.get("history")
-    steps = history.whole(0, limits.MAX_HISTORY) if history else None
     fields = read_context(place.get("context"))
     events = read_events(place.get("events"))
-    states = place.get("states")
-    scope = scope_of(id, states)
-    if states is None:
+    tree = Tree(id, place.value)
+    scope = Scope(tree, tree.top, tuple(machines_of(place.value)))
+    if "states" not in place:
         place.report.add("SB106", place.below("states"), '"states" is missing')
-    initial = _required(place, "initial")
+    root, states = _read_states(place, scope)
+    history, output = place.get("history"), place.get("output")
+    steps = history.whole(0, limits.MAX_HISTORY) if history else None
     return Machine(
         id=id,
-        description=(description.text() or "") if description else "",
-        initial=(scope.state(initial) or "") if initial and not initial.broken else "",
+        description=text_of(place.get("description")),
+        start=root.start or Start((), (), place.path),
         history=limits.DEFAULT_HISTORY if steps is None else steps,
         fields=fields,
         events=events,
-        states=read_states(states, scope) if states else {},
+        states={state.name: state for state in states},
+        root=root.name if root in states else None,
+        output=read_value(output) if output and not output.broken else None,
+        errors=_read_errors(place.get("errors")),
     )
 
 
+def _read_states(place: Place, scope: Scope) -> tuple[State, list[State]]:
+    """The machine as a state, and all states in document order: with the former, where it behaves like one."""
+    root = read_root(place, scope)
+    inside = place.get("states")
+    states = list(read_states(inside, scope)) if inside is not None and not _too_many(scope.tree, inside) else []
+    behaves = scope.source.kind == "parallel" or any(place.value.get(key) for key in MACHINE_KEYS if key != "type")
+    has_root = behaves or scope.numbers.top_is_target
+    top = root.name if has_root else None
+    states = [root, *states] if has_root else states
+    numbered = [
+        replace(state, index=index, parent=None if state.root else state.parent or top)
+        for index, state in enumerate(states, start=1)
+    ]
+    return numbered[0] if has_root else root, numbered
+
+
+def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
+    """The machines a definition brings along are checked as what they will be published as."""
+    if place is None or not place.is_object("an object of definitions by name"):
+        return
+    for name, below in place.items():
+        if not below.is_object("a definition"):
+            continue
+        inner = Report()
+        inner.document = below.value | {"id": f"{machine}.{name}"}
+        _read_document(inner.document, inner)
+        report.absorb(inner, below.path)
+
+
 def _check_keys(place: Place) -> None:
-    for key, what in _NOT_YET.items():
-        if key in place:
-            place.at(key).error("SB108", f"{what} are not yet available")
-    place.refuse_unknown((*KEYS, *_NOT_YET), _HINTS)
+    place.refuse_unknown(KEYS, _HINTS)
+    kind = place.get("type")
+    if kind is not None and kind.text("a type") is not None and kind.value not in ("compound", "parallel"):
+        kind.error("SB104", f"no type of machine {quote(kind.value)}", '"parallel", or leave it out')
     if "version" in place:
         place.at("version").warn("SB205", '"version" has no effect: publishing numbers the versions')
     retain = place.get("retain")
@@ -96,15 +135,26 @@ def _check_keys(place: Place) -> None:
         retain.warn("SB205", '"retain" is not yet in effect: final instances are kept')
 
 
-def _required(place: Place, key: str) -> Place | None:
-    found = place.get(key)
-    if found is None:
-        place.report.add("SB106", place.below(key), f'"{key}" is missing')
+def _too_many(tree: Tree, place: Place) -> bool:
+    if len(tree.branches) > limits.MAX_STATES:
+        place.error("SB111", f"{len(tree.branches)} states; at most {limits.MAX_STATES} are allowed")
+        return True
+    return False
+
+
+def _read_errors(place: Place | None) -> str:
+    """What a failing action does; empty where the definition does not say."""
+    found = place.text("refuse or raise") if place else None
+    if place is None or found is None:
+        return ""
+    if found not in _ERRORS:
+        place.error("SB104", f"no way with errors {quote(found)}", '"refuse" or "raise"')
+        return ""
     return found
 
 
 def _read_id(place: Place) -> str:
-    found = _required(place, "id")
+    found = required(place, "id")
     if found is None or found.value is BROKEN:
         return ""
     id = found.text("the machine's name")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+from .. import expressions, limits
+from .model import Value
 from .place import Place
+from .values import read_expression, report_problems
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|m|h|d)")
+_BARE = re.compile(r"\d{1,15}")
 HINT = 'write a number and a unit, such as "500ms", "30s", "5m", "2h" or "1d"'
 
 
@@ -29,3 +33,48 @@ def read_duration(place: Place | None, default: int, least: int, most: int) -> i
         place.error("SB114", f"{length} ms is not between {least} and {most} ms")
         return default
     return length
+
+
+def read_delay(place: Place | None) -> Value | None:
+    """The delay of a send: ms, a duration, or ``{"expr": "..."}``."""
+    if place is None or place.broken:
+        return None
+    if isinstance(place.value, dict):
+        return read_expression(place)
+    if isinstance(place.value, str):
+        length = _fixed(place.value)
+        if length is None:
+            place.error("SB113", "not a duration", f'{HINT}; an expression stands in {{"expr": "..."}}')
+            return None
+        return _delay(length, _shown(place.value, length), place)
+    number = place.whole(0, limits.MAX_DELAY)
+    return None if number is None else _delay(number, f"{number} ms", place)
+
+
+def read_after(text: str, place: Place) -> Value | None:
+    """The delay a key of ``after`` stands for: ms, a duration, or an expression that gives ms."""
+    length = _fixed(text)
+    if length is not None:
+        return _delay(length, _shown(text, length), place)
+    expression = expressions.read(text)
+    if any(problem.kind == "syntax" for problem in expression.problems):
+        place.error("SB113", "neither a duration nor an expression", HINT)
+        return None
+    report_problems(expression, place.path, place.report)
+    return Value(expression.tree, expression.text, ((place.path, expression),))
+
+
+def _fixed(text: str) -> int | None:
+    return int(text) if _BARE.fullmatch(text.strip()) else milliseconds(text)
+
+
+def _shown(text: str, length: int) -> str:
+    match = _DURATION.fullmatch(text.strip())
+    return f"{match[1]} {match[2]}" if match else f"{length} ms"
+
+
+def _delay(length: int, text: str, place: Place) -> Value | None:
+    if length > limits.MAX_DELAY:
+        place.error("SB114", f"{length} ms is not between 0 and {limits.MAX_DELAY} ms")
+        return None
+    return Value(["num", length], text)

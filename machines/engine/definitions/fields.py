@@ -29,9 +29,18 @@ def read_context(place: Place | None) -> dict[str, Field]:
     fields = _read_schema(place) if _is_object_schema(place.value) else _read_examples(place)
     initial = {field.name: field.initial for field in fields.values() if field.initial is not MISSING}
     size = len(json.dumps(initial, ensure_ascii=False, separators=(",", ":")).encode())
+    if _depth(initial) > limits.MAX_JSON_DEPTH + 1:
+        place.error("SB111", f"the initial data is nested more than {limits.MAX_JSON_DEPTH} levels deep")
     if size > limits.MAX_DATA:
         place.error("SB111", f"the initial data is {size} bytes of JSON; at most {limits.MAX_DATA} fit an instance")
     return fields
+
+
+def _depth(value: Any) -> int:
+    """How many objects and arrays stand inside one another."""
+    if not isinstance(value, (dict, list)):
+        return 0
+    return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
 
 
 def _is_object_schema(value: dict[str, Any]) -> bool:

@@ -44,7 +44,9 @@ _ALL = [
     Code("SB118", "`always` transitions go round for ever", "give one of them a guard that fails at some point"),
     Code("SB119", "a key stands where it has no meaning", "move it to where the hint says"),
     Code("SB120", "a function is not known, or called with the wrong arguments", "see the table of functions"),
-    Code("SB121", "`instance` has no such fact", "use instance.id, .machine, .version or .state"),
+    Code("SB121", "`instance` or `trigger` has no such fact", "see the table of names in expressions"),
+    Code("SB122", "several targets cannot be active at once", "name one state for each region of a parallel state"),
+    Code("SB123", "what is entered by default is not a state inside", "name a state that is"),
     Code("SB130", "the format is not known, or cannot be read yet", "use json or yaml"),
     Code("SB131", "the text is not well-formed", "correct it at the line and column named"),
     Code("SB132", "a key stands twice in one object", "remove one of them"),
@@ -53,6 +55,8 @@ _ALL = [
     Code(
         "SB135", "YAML is used beyond plain data: tags, anchors that repeat or loop, several documents", "write it out"
     ),
+    Code("SB140", "a name stands for code that the text does not hold", "write the expression at the path named"),
+    Code("SB141", "the format says something that machines cannot do here", "write it in another way, or leave it out"),
     Code("SB201", "no transition leads to the state", "add one, or remove the state; only force() reaches it"),
     Code("SB202", "an instance cannot leave the state, and it is not final", 'add a way out, or `"type": "final"`'),
     Code("SB203", "a transition is never reached: one before it always holds", "put the guarded one first"),
@@ -68,6 +72,13 @@ _ALL = [
     Code("SB211", "these actions or transitions never run", "remove them"),
     Code("SB212", "the definition can be read in two ways", "write it as the hint says"),
     Code("SB213", "the two sides of == or != have types that are never equal", "convert one: str(x), number(x)"),
+    Code("SB214", "an action cancels what is never sent", "correct the id, or remove the action"),
+    Code("SB215", "a timer goes off without leading anywhere", "give it a target or actions, or another way out"),
+    Code("SB220", "an action is only a name, and became a message of that name", "write out the actions it stands for"),
+    Code("SB221", "the text says something that has no meaning here; it was left out", "see whether you rely on it"),
+    Code("SB222", "the format cannot carry this; it is missing from the text", "keep the definition itself as well"),
+    Code("SB223", "a name is not allowed here, and was changed", "use the new name from now on"),
+    Code("SB224", "something means a little more or less here than in the format", "see whether you rely on it"),
 ]
 CODES: dict[str, Code] = {code.code: code for code in _ALL}
 

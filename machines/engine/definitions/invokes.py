@@ -1,19 +1,22 @@
-"""``invoke``: the work a state asks a worker to do while it is active."""
+"""``invoke``: what runs while a state is active, the work of a handler or an instance of another machine."""
 
 from __future__ import annotations
 
-import re
-
 from .. import limits
+from .actions import read_actions
 from .durations import read_duration
-from .model import Invoke, Transition
+from .model import Invoke, Transition, Value
+from .naming import required
 from .path import quote
 from .place import Place
 from .scope import Scope
 from .transitions import read_transitions
-from .values import read_object
+from .values import read_expression, read_object
 
-KEYS = ("src", "id", "queue", "input", "onDone", "onError", "retry", "timeout", "description", "meta")
+MACHINE = "machine:"
+_OF_WORK = ("queue", "retry", "timeout")
+_OF_MACHINES = ("autoforward", "finalize", "idlocation")
+KEYS = ("src", "id", "input", "onDone", "onError", *_OF_WORK, *_OF_MACHINES, "description", "meta")
 _HINTS = {
     "data": 'write "input"',
     "onFailure": 'write "onError"',
@@ -22,7 +25,7 @@ _HINTS = {
 }
 
 
-def read_invokes(place: Place | None, state: str, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
+def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
     """The invokes of a state, and the transitions of their ``onDone`` and ``onError``."""
     if place is None or place.broken:
         return (), ()
@@ -32,28 +35,38 @@ def read_invokes(place: Place | None, state: str, scope: Scope) -> tuple[tuple[I
     for number, one in enumerate(place.one_or_many(), start=1):
         if not one.is_object("an invoke", 'write {"src": "handler"}'):
             continue
-        invoke = _read_invoke(one, default_id(state, number if several else 0))
+        invoke = _read_invoke(one, default_id(scope.source.word, number if several else 0), scope)
         transitions += read_transitions(one.get("onDone"), "done", (f"done.invoke.{invoke.id}",), scope)
         transitions += read_transitions(one.get("onError"), "error", (f"error.invoke.{invoke.id}",), scope)
         invokes.append(invoke)
     return tuple(invokes), tuple(transitions)
 
 
-def default_id(state: str, number: int) -> str:
-    """The state's name, made fit for an event's name; ``.1``, ``.2``, ... where a state has several."""
+def default_id(word: str, number: int) -> str:
+    """The word of the state; ``.1``, ``.2``, ... where a state has several."""
     suffix = f".{number}" if number else ""
-    word = re.sub(r"[\s*\x00-\x1f\x7f-\x9f]+", "_", state)[: limits.MAX_INVOKE_ID - len(suffix)]
-    return (word or "_") + suffix
+    return word[: limits.MAX_INVOKE_ID - len(suffix)] + suffix
 
 
-def _read_invoke(place: Place, default: str) -> Invoke:
+def _read_invoke(place: Place, default: str, scope: Scope) -> Invoke:
     place.refuse_unknown(KEYS, _HINTS)
-    src = _read_src(place)
+    src = required(place, "src")
+    named = src.value if src else None
+    if src is not None and (isinstance(named, dict) or (isinstance(named, str) and named.startswith(MACHINE))):
+        return _read_machine(place, src, default, scope)
+    return _read_work(place, src, default)
+
+
+def _read_work(place: Place, src: Place | None, default: str) -> Invoke:
+    for key in _OF_MACHINES:
+        if key in place:
+            place.at(key).error("SB119", f'"{key}" belongs to an invoke of a machine', 'write "src": "machine:name"')
+    name = _read_src(src)
     attempts, backoff = _read_retry(place.get("retry"))
     return Invoke(
         id=_read_id(place.get("id")) or default,
-        src=src,
-        queue=_read_queue(place.get("queue")) or src,
+        src=name,
+        queue=_read_queue(place.get("queue")) or name or "_",
         input=read_object(place.get("input"))[0],
         attempts=attempts,
         backoff=backoff,
@@ -62,17 +75,43 @@ def _read_invoke(place: Place, default: str) -> Invoke:
     )
 
 
-def _read_src(place: Place) -> str:
-    src = place.get("src")
-    if src is None:
-        place.report.add("SB106", place.below("src"), '"src" is missing', "name the handler that does the work")
+def _read_machine(place: Place, src: Place, default: str, scope: Scope) -> Invoke:
+    for key in _OF_WORK:
+        if key in place:
+            place.at(key).error("SB119", f'"{key}" belongs to the work of a handler, not to a machine')
+    machine, computed = _read_machine_name(src, scope)
+    autoforward, location = place.get("autoforward"), place.get("idlocation")
+    return Invoke(
+        id=_read_id(place.get("id")) or default,
+        src=f"{MACHINE}{computed.text if computed else machine}",
+        queue="",
+        input=read_object(place.get("input"))[0],
+        attempts=0,
+        backoff=0,
+        lease=0,
+        path=place.path,
+        machine=machine,
+        computed=computed,
+        autoforward=bool(autoforward.flag()) if autoforward else False,
+        finalize=read_actions(place.get("finalize")),
+        idlocation=(location.text("a field's name") or "") if location else "",
+    )
+
+
+def _read_machine_name(src: Place, scope: Scope) -> tuple[str, Value | None]:
+    if isinstance(src.value, dict):
+        return "", read_expression(src)
+    name = scope.machine_named(str(src.value).removeprefix(MACHINE))
+    if (why := limits.check_machine_name(name)) is not None:
+        src.error("SB107", f"the machine name {quote(name)} {why}")
+    return name, None
+
+
+def _read_src(src: Place | None) -> str:
+    name = src.text("a handler's name, or machine: and a machine's") if src else None
+    if src is None or name is None:
         return ""
-    name = src.text("a handler's name")
-    if name is None:
-        return ""
-    if name.startswith("machine:"):
-        src.error("SB108", "invoking another machine is not yet available")
-    elif (why := limits.check_handler_name(name)) is not None:
+    if (why := limits.check_handler_name(name)) is not None:
         src.error("SB107", f"the handler name {quote(name)} {why}")
     return name
 

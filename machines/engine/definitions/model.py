@@ -5,14 +5,19 @@ Everything keeps its path, so that whoever finds something can say where.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..expressions import Expression, Node
 from .path import Path
 
-Verb = Literal["set", "unset", "append", "raise", "enqueue", "emit", "log"]
-Cause = Literal["on", "done", "error", "always"]
+Verb = Literal[
+    "set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block"
+]  # fmt: skip
+Cause = Literal["on", "done", "error", "state done", "after", "always"]
+Kind = Literal["atomic", "final", "compound", "parallel", "history"]
+Located = tuple[Path, Expression]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +26,7 @@ class Value:
 
     tree: Node
     text: str
-    parts: tuple[tuple[Path, Expression], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """``name`` is the field, event, queue or message type; ``keys`` those of the data of a raise."""
-
-    verb: Verb
-    path: Path
-    name: str = ""
-    src: str = ""
-    value: Value | None = None
-    keys: tuple[str, ...] = ()
+    parts: tuple[Located, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +36,98 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Sending:
+    """Where a ``send`` goes and when; its event and data are the action's own. ``computed`` is an id's expression."""
+
+    to: Value | None = None
+    delay: Value | None = None
+    id: str = ""
+    computed: Value | None = None
+    idlocation: str = ""
+    type: Value | None = None
+
+    @property
+    def values(self) -> tuple[Value | None, ...]:
+        return self.to, self.delay, self.computed, self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way through an action that holds others. The guard is None for an else, a loop's body and a block."""
+
+    guard: Guard | None
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """``name`` is the field, event, queue, message type or id; ``computed`` the expression that stands for it.
+
+    ``keys`` are those of the data of a raise or send, ``index`` and ``name`` the fields a foreach sets,
+    ``cases`` what an if, foreach or block holds.
+    """
+
+    verb: Verb
+    path: Path
+    name: str = ""
+    src: str = ""
+    value: Value | None = None
+    keys: tuple[str, ...] = ()
+    computed: Value | None = None
+    sending: Sending | None = None
+    index: str = ""
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All values of its own: not those of the actions inside."""
+        found = (self.value, self.computed, *(self.sending.values if self.sending else ()))
+        return tuple(value for value in found if value is not None)
+
+    @property
+    def expressions(self) -> tuple[Located, ...]:
+        """All expressions of its own, guards of an ``if`` included."""
+        guards = tuple((case.guard.path, case.guard.expression) for case in self.cases if case.guard)
+        return guards + tuple(part for value in self.values for part in value.parts)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The data fields it writes."""
+        names = {"set": (self.name,), "unset": (self.name,), "append": (self.name,), "foreach": (self.name, self.index)}
+        written = names.get(self.verb, ()) + ((self.sending.idlocation,) if self.sending else ())
+        return tuple(name for name in written if name)
+
+
+def flat(actions: Iterable[Action]) -> Iterator[Action]:
+    """Actions and all actions inside them, in document order."""
+    for action in actions:
+        yield action
+        for case in action.cases:
+            yield from flat(case.actions)
+
+
+@dataclass(frozen=True, slots=True)
 class Transition:
-    """``target`` is a state's name, or None: the state is not left. ``events`` are descriptors; none for ``always``."""
+    """``targets`` are states' names; none: the state is not left. ``events`` are descriptors; none for ``always``.
+
+    ``delay`` arms the timer of an ``after``; of several transitions with one delay only the first has it.
+    """
 
     id: str
     cause: Cause
     events: tuple[str, ...]
-    target: str | None
+    targets: tuple[str, ...]
     guard: Guard | None
     actions: tuple[Action, ...]
     reenter: bool
     description: str
     path: Path
+    delay: Value | None = None
+
+    @property
+    def target(self) -> str | None:
+        """The first target."""
+        return self.targets[0] if self.targets else None
 
     @property
     def always_holds(self) -> bool:
@@ -67,7 +140,10 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """``backoff`` and ``lease`` in ms."""
+    """``backoff`` and ``lease`` in ms. ``machine`` is the name of a machine; ``computed`` an expression that gives it.
+
+    The work of a handler has a queue, a child machine has none.
+    """
 
     id: str
     src: str
@@ -77,13 +153,40 @@ class Invoke:
     backoff: int
     lease: int
     path: Path
+    machine: str = ""
+    computed: Value | None = None
+    autoforward: bool = False
+    finalize: tuple[Action, ...] = ()
+    idlocation: str = ""
+
+    @property
+    def is_machine(self) -> bool:
+        return not self.queue
+
+    @property
+    def parts(self) -> tuple[Located, ...]:
+        return tuple(part for value in (self.input, self.computed) if value for part in value.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is entered by default: the ``initial`` of a state, the default of a history. ``targets`` are names."""
+
+    targets: tuple[str, ...]
+    actions: tuple[Action, ...]
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class State:
+    """``index`` counts from 1 in document order; ``keys`` is the way to it from the top; ``word`` names its events.
+
+    ``start`` is the initial of a compound state and the default of a history. ``root``: the machine itself.
+    """
+
     name: str
-    index: int  # from 1, in document order
-    final: bool
+    index: int
+    kind: Kind
     description: str
     tags: tuple[str, ...]
     entry: tuple[Action, ...]
@@ -92,15 +195,44 @@ class State:
     always: tuple[Transition, ...]
     invokes: tuple[Invoke, ...]
     path: Path
+    word: str
+    keys: tuple[str, ...] = ()
+    parent: str | None = None
+    children: tuple[str, ...] = ()
+    start: Start | None = None
+    deep: bool = False
+    output: Value | None = None
+    root: bool = False
+
+    @property
+    def final(self) -> bool:
+        return self.kind == "final"
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether an instance can rest in it."""
+        return self.kind in ("atomic", "final")
+
+    @property
+    def done(self) -> str:
+        """The event that says it has ended; empty for states that do not end."""
+        return f"done.state.{self.word}" if self.kind in ("compound", "parallel") else ""
 
     @property
     def all_transitions(self) -> tuple[Transition, ...]:
         return self.transitions + self.always
 
     @property
+    def own_actions(self) -> tuple[Action, ...]:
+        """What it does of itself: all but the actions of transitions."""
+        invoked = tuple(action for invoke in self.invokes for action in invoke.finalize)
+        return self.entry + self.exit + (self.start.actions if self.start else ()) + invoked
+
+    @property
     def actions(self) -> tuple[Action, ...]:
-        """Everything it may do: entry, exit and on each of its transitions."""
-        return self.entry + self.exit + tuple(a for t in self.all_transitions for a in t.actions)
+        """Everything it may do, actions inside actions included."""
+        taken = tuple(action for transition in self.all_transitions for action in transition.actions)
+        return tuple(flat(self.own_actions + taken))
 
 
 class _Missing:
@@ -135,12 +267,51 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The whole of one definition; ``initial`` is empty where the definition does not say."""
+    """The whole of one definition. ``start`` names nothing where the definition does not say, or all is parallel.
+
+    ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for
+    the machine itself, where there is one.
+    """
 
     id: str
     description: str
-    initial: str
+    start: Start
     history: int
     fields: dict[str, Field]
     events: dict[str, Event]
     states: dict[str, State] = field(default_factory=dict)
+    root: str | None = None
+    output: Value | None = None
+    errors: str = ""
+
+    def lineage(self, name: str) -> list[State]:
+        """A state and its ancestors, from the inside out; empty for an unknown one."""
+        found: list[State] = []
+        state = self.states.get(name)
+        while state is not None and len(found) <= len(self.states):
+            found.append(state)
+            state = self.states.get(state.parent) if state.parent else None
+        return found
+
+    def contains(self, outer: str, inner: str) -> bool:
+        """Whether a state is the other or stands around it."""
+        return any(state.name == outer for state in self.lineage(inner))
+
+    def together(self, one: str, other: str) -> bool:
+        """Whether both can be active at once: one around the other, or in different regions of a parallel state."""
+        around = {state.name for state in self.lineage(one)}
+        meeting = next((state for state in self.lineage(other) if state.name in around), None)
+        return meeting is not None and (meeting.name in (one, other) or meeting.kind == "parallel")
+
+    @property
+    def raises_errors(self) -> bool:
+        """Whether a failing action raises ``error.execution`` and the step goes on."""
+        if self.errors:
+            return self.errors == "raise"
+        events = (event for state in self.states.values() for t in state.transitions for event in t.events)
+        return any(_is_error(event) for event in events)
+
+
+def _is_error(descriptor: str) -> bool:
+    words = descriptor.removesuffix(".*").split(".")
+    return words[0] == "error" and words[1:2] != ["invoke"]

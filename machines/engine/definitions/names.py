@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from .model import Machine, State
-from .path import Path, quote
+from .model import Action, Invoke, Machine, State, flat
+from .path import quote
 from .report import Report
 
 
 def review(machine: Machine, report: Report) -> None:
+    _check_state_names(machine, report)
     _check_invoke_ids(machine, report)
     _check_listeners(machine, report)
+    _check_cancels(machine, report)
+
+
+def _check_state_names(machine: Machine, report: Report) -> None:
+    """Two states whose ends cannot be told apart; equal names were found when they were read."""
+    seen: set[str] = set()
+    for state in machine.states.values():
+        if state.done and state.done in seen:
+            message = f"another state ends with {quote(state.done)} too"
+            report.add("SB115", state.path, message, 'give it an "id" of its own')
+        seen.add(state.done)
 
 
 def _check_invoke_ids(machine: Machine, report: Report) -> None:
-    """Unique in the whole machine (SCXML 6.4.1), and in one state no prefix of each other."""
-    seen: dict[str, Path] = {}
+    """Unique in the whole machine (SCXML 6.4.1), and no prefix of another that may run at the same time."""
+    owners: dict[str, State] = {}
     for state in machine.states.values():
         for invoke in state.invokes:
-            if invoke.id in seen:
+            if invoke.id in owners:
                 hint = 'give it an "id" of its own'
                 report.add("SB115", invoke.path, f"another invoke has the id {quote(invoke.id)}", hint)
-            seen.setdefault(invoke.id, invoke.path)
-        _check_prefixes(state, report)
+            owners.setdefault(invoke.id, state)
+    for state in machine.states.values():
+        for invoke in state.invokes:
+            _check_prefixes(invoke, state, owners, machine, report)
 
 
-def _check_prefixes(state: State, report: Report) -> None:
+def _check_prefixes(invoke: Invoke, state: State, owners: dict[str, State], machine: Machine, report: Report) -> None:
     """``done.invoke.a`` also matches ``done.invoke.a.b``: the work of one would be taken for the other's."""
-    ids = {invoke.id for invoke in state.invokes}
-    for invoke in state.invokes:
-        words = invoke.id.split(".")
-        for end in range(1, len(words)):
-            prefix = ".".join(words[:end])
-            if prefix in ids:
-                message = f"the id {quote(invoke.id)} begins with another's: an event of one would match the other"
-                report.add("SB115", invoke.path, message, "write a dash instead of the dot")
+    words = invoke.id.split(".")
+    for end in range(1, len(words)):
+        owner = owners.get(".".join(words[:end]))
+        if owner is not None and machine.together(owner.name, state.name):
+            message = f"the id {quote(invoke.id)} begins with another's: an event of one would match the other"
+            report.add("SB115", invoke.path, message, "write a dash instead of the dot")
 
 
 def _check_listeners(machine: Machine, report: Report) -> None:
@@ -43,7 +55,7 @@ def _check_listeners(machine: Machine, report: Report) -> None:
             report.add("SB207", event.path, f"no state listens for {quote(event.name)}")
     for state in machine.states.values():
         for action in state.actions:
-            if action.verb == "raise" and not _listened(action.name, bases):
+            if action.verb == "raise" and action.name and not _listened(action.name, bases):
                 report.add("SB208", action.path, f"no state listens for {quote(action.name)}")
 
 
@@ -54,3 +66,20 @@ def _base(descriptor: str) -> str:
 def _listened(event: str, bases: set[str]) -> bool:
     words = event.split(".")
     return "*" in bases or any(".".join(words[:end]) in bases for end in range(1, len(words) + 1))
+
+
+def _check_cancels(machine: Machine, report: Report) -> None:
+    """Cancelling what nobody sends has no effect; an id that is computed could be any."""
+    actions = list(_actions(machine))
+    sent = {action.sending.id for action in actions if action.sending}
+    if any(action.sending and (action.sending.computed or action.sending.idlocation) for action in actions):
+        return
+    for action in actions:
+        if action.verb == "cancel" and action.name and action.name not in sent:
+            hint = report.suggestions.hint(action.name, sent - {""})
+            report.add("SB214", action.path, f"nothing is sent with the id {quote(action.name)}", hint)
+
+
+def _actions(machine: Machine) -> list[Action]:
+    begun = [] if machine.root else list(flat(machine.start.actions))
+    return begun + [action for state in machine.states.values() for action in state.actions]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from .model import MISSING, Action, Event, Field, Invoke, Machine, State, Transition
+from .model import MISSING, Event, Field, Invoke, Machine, State, Transition, flat
 from .program import queues_of
 from .types import ANY
+from .wording import action_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class EventOutline:
 
 @dataclass(frozen=True, slots=True)
 class InvokeOutline:
-    """``backoff`` and ``lease`` in ms."""
+    """``backoff`` and ``lease`` in ms. ``machine``: the child's machine, or the expression for it; else empty."""
 
     id: str
     src: str
@@ -47,13 +49,16 @@ class InvokeOutline:
     attempts: int
     backoff: int
     lease: int
+    machine: str = ""
+    autoforward: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TransitionOutline:
     """``target`` is None when the state is not left; ``events`` is empty for ``always``.
 
-    ``reads`` are the payload fields its guard and actions use, in the order they occur.
+    ``reads`` are the payload fields its guard and actions use, in the order they occur. ``cause`` is ``on``,
+    ``done``, ``error``, ``state done``, ``after`` or ``always``; ``delay`` is the text of a timer's.
     """
 
     id: str
@@ -65,11 +70,19 @@ class TransitionOutline:
     reenter: bool
     description: str
     reads: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    delay: str = ""
+    cause: str = "on"
 
 
 @dataclass(frozen=True, slots=True)
 class StateOutline:
-    """``transitions``: those with events in document order, then those of ``always``."""
+    """``transitions``: those with events in document order, then those of ``always``.
+
+    ``type`` is ``atomic``, ``final``, ``compound``, ``parallel`` or ``history``, and ``history`` then ``shallow``
+    or ``deep``. ``path`` is made of the keys from the top; ``depth`` counts the states around it. ``initial`` is
+    what is entered by default: of a history, when there is nothing to remember.
+    """
 
     name: str
     index: int
@@ -81,11 +94,27 @@ class StateOutline:
     invokes: tuple[InvokeOutline, ...]
     transitions: tuple[TransitionOutline, ...]
     enqueues: tuple[str, ...] = ()
+    parent: str | None = None
+    path: str = ""
+    depth: int = 0
+    history: str = ""
+    initial: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    output: str = ""
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether an instance can rest in it, and is counted there."""
+        return self.type in ("atomic", "final")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outline:
-    """``events`` holds what the definition declares, ``queues`` every queue it feeds, in document order."""
+    """``events`` holds what the definition declares, ``queues`` every queue it feeds, in document order.
+
+    ``root`` is the name of the state that stands for the machine itself, where there is one: it is the first of
+    ``states``. ``initial`` is the first state that is entered.
+    """
 
     id: str
     description: str
@@ -94,25 +123,68 @@ class Outline:
     data: tuple[FieldOutline, ...]
     events: dict[str, EventOutline]
     queues: tuple[str, ...]
+    root: str | None = None
+    output: str = ""
+
+    @cached_property
+    def _by_name(self) -> dict[str, StateOutline]:
+        return {state.name: state for state in self.states}
 
     def state(self, name: str) -> StateOutline | None:
-        return next((state for state in self.states if state.name == name), None)
+        return self._by_name.get(name)
 
-    def events_of(self, state: str) -> list[EventOutline]:
-        """The events from outside that a state listens for, in document order; none for an unknown state.
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """The states an instance can be counted in, in document order."""
+        return tuple(state.name for state in self.states if state.is_leaf)
 
-        A pattern (``*``, ``door.*``) stands for the declared events it matches.
+    def leaves_of(self, name: str) -> tuple[str, ...]:
+        """The leaves inside a state, in document order; of a leaf, itself; none for an unknown state."""
+        state = self._by_name.get(name)
+        if state is None or state.type == "history":
+            return ()
+        if state.is_leaf:
+            return (name,)
+        return tuple(leaf for child in state.children for leaf in self.leaves_of(child))
+
+    def lineage(self, name: str) -> list[StateOutline]:
+        """A state and those around it, from the inside out; empty for an unknown one."""
+        found: list[StateOutline] = []
+        state = self._by_name.get(name)
+        while state is not None:
+            found.append(state)
+            state = self._by_name.get(state.parent) if state.parent else None
+        return found
+
+    def counted(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """How many instances are in each state, from how many are in each leaf.
+
+        An instance is in every region of a parallel state at once, so one region counts them all.
         """
-        found = self.state(state)
-        listened: dict[str, EventOutline] = {}
-        for transition in found.transitions if found else ():
-            for descriptor in transition.events:
-                for name in self._named(descriptor):
-                    listened[name] = self._with_fields(name, found.transitions if found else ())
-        return list(listened.values())
+        result = {state.name: 0 for state in self.states}
+        for state in reversed(self.states):  # children come after their parents
+            if state.is_leaf:
+                result[state.name] = counts.get(state.name, 0)
+                continue
+            regions = [child for child in state.children if self._by_name[child].type != "history"]
+            counted = regions[:1] if state.type == "parallel" else regions
+            result[state.name] = sum(result[child] for child in counted)
+        return result
 
-    def _named(self, descriptor: str) -> Iterable[str]:
-        if descriptor.startswith(("done.", "error.")):
+    def events_of(self, configuration: str | Collection[str]) -> list[EventOutline]:
+        """The events from outside that active states listen for, from the inside out; none for unknown states.
+
+        ``configuration`` is one state or several; those around them listen too. A pattern (``*``, ``door.*``)
+        stands for the declared events it matches.
+        """
+        names = [configuration] if isinstance(configuration, str) else configuration
+        active = {state.name: state for name in names for state in self.lineage(name)}
+        listening = [transition for state in active.values() for transition in state.transitions]
+        found = dict.fromkeys(name for t in listening for event in t.events for name in self._named(event, t))
+        return [self._with_fields(name, listening) for name in found]
+
+    def _named(self, descriptor: str, transition: TransitionOutline) -> Iterable[str]:
+        if transition.cause not in ("on", "always") or descriptor.startswith(("done.", "error.")):
             return ()
         if descriptor == "*" or descriptor.endswith(".*"):
             return [name for name in self.events if matches(descriptor, name)]
@@ -137,19 +209,21 @@ def outline_of(machine: Machine) -> Outline:
     return Outline(
         id=machine.id,
         description=machine.description,
-        initial=machine.initial,
-        states=tuple(_state(state) for state in machine.states.values()),
+        initial=machine.start.targets[0] if machine.start.targets else machine.root or "",
+        states=tuple(_state(state, machine) for state in machine.states.values()),
         data=tuple(_field(field) for field in machine.fields.values()),
         events={event.name: _event(event) for event in machine.events.values()},
         queues=tuple(queues_of(machine)),
+        root=machine.root,
+        output=machine.output.text if machine.output else "",
     )
 
 
-def _state(state: State) -> StateOutline:
+def _state(state: State, machine: Machine) -> StateOutline:
     return StateOutline(
         name=state.name,
         index=state.index,
-        type="final" if state.final else "atomic",
+        type=state.kind,
         description=state.description,
         tags=state.tags,
         entry=tuple(action_text(action) for action in state.entry),
@@ -157,7 +231,20 @@ def _state(state: State) -> StateOutline:
         invokes=tuple(_invoke(invoke) for invoke in state.invokes),
         transitions=tuple(_transition(transition, state.name) for transition in state.all_transitions),
         enqueues=tuple(dict.fromkeys(action.name for action in state.actions if action.verb == "enqueue")),
+        parent=state.parent,
+        path=".".join(state.keys),
+        depth=len(machine.lineage(state.name)) - 1,
+        history=("deep" if state.deep else "shallow") if state.kind == "history" else "",
+        initial=_entered(state, machine),
+        children=state.children,
+        output=state.output.text if state.output else "",
     )
+
+
+def _entered(state: State, machine: Machine) -> tuple[str, ...]:
+    if state.kind == "parallel":
+        return tuple(child for child in state.children if machine.states[child].kind != "history")
+    return state.start.targets if state.start else ()
 
 
 def _transition(transition: Transition, source: str) -> TransitionOutline:
@@ -171,33 +258,31 @@ def _transition(transition: Transition, source: str) -> TransitionOutline:
         reenter=transition.reenter,
         description=transition.description,
         reads=_reads(transition),
+        targets=transition.targets,
+        delay=transition.delay.text if transition.delay else "",
+        cause=transition.cause,
     )
 
 
 def _reads(transition: Transition) -> tuple[str, ...]:
     expressions = [transition.guard.expression] if transition.guard else []
-    for action in transition.actions:
-        expressions += [expression for _, expression in action.value.parts] if action.value else []
+    for action in flat(transition.actions):
+        expressions += [expression for _, expression in action.expressions]
     return tuple(dict.fromkeys(use.name for e in expressions for use in e.uses if use.kind == "payload"))
 
 
-def action_text(action: Action) -> str:
-    """One action as people read it: ``failed = failed + 1``, ``unset expires``, ``enqueue mail on outbox``."""
-    value = action.value.text if action.value else ""
-    if action.verb == "set":
-        return f"{action.name} = {value}"
-    if action.verb == "append":
-        return f"append {value} to {action.name}"
-    if action.verb == "enqueue":
-        return f"enqueue {action.src}" + (f" on {action.name}" if action.name != action.src else "")
-    if action.verb in ("raise", "emit"):
-        return f"{action.verb} {action.name} {value}".rstrip()
-    return f"{action.verb} {action.name or value}"
-
-
 def _invoke(invoke: Invoke) -> InvokeOutline:
-    text = invoke.input.text if invoke.input else ""
-    return InvokeOutline(invoke.id, invoke.src, invoke.queue, text, invoke.attempts, invoke.backoff, invoke.lease)
+    return InvokeOutline(
+        id=invoke.id,
+        src=invoke.src,
+        queue=invoke.queue,
+        input=invoke.input.text if invoke.input else "",
+        attempts=invoke.attempts,
+        backoff=invoke.backoff,
+        lease=invoke.lease,
+        machine=invoke.computed.text if invoke.computed else invoke.machine,
+        autoforward=invoke.autoforward,
+    )
 
 
 def _field(field: Field) -> FieldOutline:

@@ -104,3 +104,8 @@ def describe(value: Any) -> str:
         return "true" if value else "false"
     names = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}
     return names.get(type(value), "something else")
+
+
+def text_of(place: Place | None) -> str:
+    """A text that may be left out."""
+    return (place.text() or "") if place else ""

@@ -89,8 +89,8 @@ class Plain:
     def _container(self, value: Any, path: Path) -> Any:
         if id(value) in self._open:
             return self._leave_out("SB110", path, "the value contains itself")
-        if len(self._open) >= limits.MAX_JSON_DEPTH:
-            return self._leave_out("SB111", path, f"nested more than {limits.MAX_JSON_DEPTH} levels deep")
+        if len(self._open) >= limits.MAX_DEFINITION_DEPTH:
+            return self._leave_out("SB111", path, f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
         self._spend(2, None)
         self._open.add(id(value))
         try:

@@ -9,7 +9,8 @@ import hashlib
 import json
 from typing import Any
 
-from .model import MISSING, Action, Event, Field, Invoke, Machine, State, Transition
+from .doing import program_of_actions
+from .model import MISSING, Event, Field, Invoke, Machine, Start, State, Transition
 from .types import SCALARS
 
 FORMAT = 1
@@ -20,7 +21,7 @@ def program_of(machine: Machine) -> dict[str, Any]:
     program: dict[str, Any] = {
         "format": FORMAT,
         "machine": machine.id,
-        "initial": machine.states[machine.initial].index,
+        "initial": _initial(machine),
         "history": machine.history,
         "states": [_state(state, machine) for state in machine.states.values()],
     }
@@ -30,6 +31,8 @@ def program_of(machine: Machine) -> dict[str, Any]:
         "queues": queues_of(machine),
         "known": known_events(machine),
         "open": any(is_pattern(event) for _, event in descriptors(machine)),
+        "errors": "raise" if machine.raises_errors else "",
+        "output": machine.output.tree if machine.output else None,
     }
     return program | {key: part for key, part in parts.items() if part}
 
@@ -56,7 +59,7 @@ def is_pattern(descriptor: str) -> bool:
 
 def known_events(machine: Machine) -> list[str]:
     """Every external event a transition names exactly or the definition declares."""
-    named = [event for _, event in descriptors(machine) if not is_pattern(event)]
+    named = [event for t, event in descriptors(machine) if t.cause != "after" and not is_pattern(event)]
     return sorted({event for event in [*named, *machine.events] if not event.startswith(("done.", "error."))})
 
 
@@ -68,14 +71,35 @@ def queues_of(machine: Machine) -> list[str]:
             if action.verb == "enqueue":
                 queues[action.name] = None
         for invoke in state.invokes:
-            queues[invoke.queue] = None
+            if not invoke.is_machine:
+                queues[invoke.queue] = None
     return list(queues)
+
+
+def _initial(machine: Machine) -> Any:
+    if machine.root is not None:
+        return machine.states[machine.root].index
+    start = _start(machine.start, machine)
+    return start["targets"][0] if len(start["targets"]) == 1 and "actions" not in start else start
+
+
+def _start(start: Start, machine: Machine) -> dict[str, Any]:
+    result: dict[str, Any] = {"targets": [machine.states[target].index for target in start.targets]}
+    return result | ({"actions": program_of_actions(start.actions)} if start.actions else {})
 
 
 def _state(state: State, machine: Machine) -> dict[str, Any]:
     parts: dict[str, Any] = {
-        "entry": [_action(action) for action in state.entry],
-        "exit": [_action(action) for action in state.exit],
+        "kind": "" if state.is_leaf else state.kind,
+        "parent": machine.states[state.parent].index if state.parent else 0,
+        "root": state.root,
+        "initial": _start(state.start, machine) if state.start and state.kind == "compound" else None,
+        "deep": state.deep,
+        "default": _start(state.start, machine) if state.start and state.kind == "history" else None,
+        "done": state.done,
+        "donedata": state.output.tree if state.output else None,
+        "entry": program_of_actions(state.entry),
+        "exit": program_of_actions(state.exit),
         "transitions": [_transition(transition, machine) for transition in state.transitions],
         "always": [_transition(transition, machine) for transition in state.always],
         "invoke": [_invoke(invoke) for invoke in state.invokes],
@@ -87,37 +111,36 @@ def _transition(transition: Transition, machine: Machine) -> dict[str, Any]:
     result: dict[str, Any] = {"id": transition.id}
     if transition.events:
         result["events"] = list(transition.events)
-    if transition.target is not None:
-        result["target"] = machine.states[transition.target].index
+    if len(transition.targets) == 1:
+        result["target"] = machine.states[transition.targets[0]].index
+    elif transition.targets:
+        result["targets"] = [machine.states[target].index for target in transition.targets]
     if transition.reenter:
         result["reenter"] = True
     if transition.guard is not None:
         result["guard"] = transition.guard.expression.tree
         result["text"] = transition.guard.expression.text
     if transition.actions:
-        result["actions"] = [_action(action) for action in transition.actions]
+        result["actions"] = program_of_actions(transition.actions)
+    if transition.delay is not None:
+        result["delay"] = transition.delay.tree
     return result
 
 
-def _action(action: Action) -> list[Any]:
-    value = [action.value.tree] if action.value else []
-    if action.verb == "log":
-        return ["log", *value]
-    if action.verb == "enqueue":
-        return ["enqueue", action.name, action.src, *value]
-    return [action.verb, action.name, *value]
-
-
 def _invoke(invoke: Invoke) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "id": invoke.id,
-        "src": invoke.src,
-        "queue": invoke.queue,
-        "attempts": invoke.attempts,
-        "backoff": invoke.backoff,
-        "lease": invoke.lease,
+    result: dict[str, Any] = {"id": invoke.id}
+    if invoke.is_machine:
+        result["machine"] = invoke.computed.tree if invoke.computed else invoke.machine
+    else:
+        work = {"src": invoke.src, "queue": invoke.queue, "attempts": invoke.attempts}
+        result |= work | {"backoff": invoke.backoff, "lease": invoke.lease}
+    parts: dict[str, Any] = {
+        "input": invoke.input.tree if invoke.input else None,
+        "autoforward": invoke.autoforward,
+        "finalize": program_of_actions(invoke.finalize),
+        "idlocation": invoke.idlocation,
     }
-    return result | ({"input": invoke.input.tree} if invoke.input else {})
+    return result | {key: part for key, part in parts.items() if part}
 
 
 def _field(field: Field) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..expressions import Expression, Use
-from ..expressions.translator import INSTANCE_FACTS
-from .model import Action, Field, Machine, State, Transition
+from ..expressions.translator import INSTANCE_FACTS, TRIGGER_FACTS
+from .model import Action, Field, Machine, Transition, Value, flat
 from .path import Path, quote
 from .report import Report
 from .types import ANY
@@ -36,31 +36,43 @@ def review(machine: Machine, report: Report) -> None:
     for state in machine.states.values():
         for action in state.actions:
             _check_action(action, machine, report)
+        for invoke in state.invokes:
+            _check_field(invoke.idlocation, (*invoke.path, "idlocation"), machine, report)
+    for action in flat(machine.start.actions if machine.root is None else ()):
+        _check_action(action, machine, report)
 
 
 def spots(machine: Machine) -> Iterator[Spot]:
     """Every expression of the machine."""
     payloads = Payloads(machine)
+    if machine.root is None:  # where there is one, these are its own
+        yield from _of_actions(machine.start.actions, None, ())
+    yield from _of_value(machine.output)
     for state in machine.states.values():
-        for action in (*state.entry, *state.exit):
-            yield from _of_action(action, None, ())
+        yield from _of_actions(state.own_actions, None, ())
+        yield from _of_value(state.output)
         for invoke in state.invokes:
-            for path, expression in invoke.input.parts if invoke.input else ():
-                yield Spot(path, expression, None)
+            yield from (Spot(path, expression, None) for path, expression in invoke.parts)
         for transition in state.all_transitions:
             yield from _of_transition(transition, payloads.of(transition))
 
 
 def _of_transition(transition: Transition, payload: PayloadTypes | None) -> Iterator[Spot]:
+    yield from _of_value(transition.delay)
     if transition.guard:
         yield Spot(transition.guard.path, transition.guard.expression, payload, transition.events)
-    for action in transition.actions:
-        yield from _of_action(action, payload, transition.events)
+    yield from _of_actions(transition.actions, payload, transition.events)
 
 
-def _of_action(action: Action, payload: PayloadTypes | None, events: tuple[str, ...]) -> Iterator[Spot]:
-    for path, expression in action.value.parts if action.value else ():
-        yield Spot(path, expression, payload, events)
+def _of_actions(actions: Iterable[Action], payload: PayloadTypes | None, events: tuple[str, ...]) -> Iterator[Spot]:
+    for action in flat(actions):
+        for path, expression in action.expressions:
+            yield Spot(path, expression, payload, events)
+
+
+def _of_value(value: Value | None) -> Iterator[Spot]:
+    for path, expression in value.parts if value else ():
+        yield Spot(path, expression, None)
 
 
 class Payloads:
@@ -68,6 +80,8 @@ class Payloads:
 
     def __init__(self, machine: Machine) -> None:
         self._events = machine.events
+        invokes = (invoke for state in machine.states.values() for invoke in state.invokes)
+        self._children = {invoke.id for invoke in invokes if invoke.is_machine}
         words = [name.split(".") for name in machine.events]
         self._prefixes = {".".join(parts[:end]) for parts in words for end in range(1, len(parts))}
 
@@ -76,6 +90,10 @@ class Payloads:
         if len(transition.events) != 1:
             return None
         descriptor = transition.events[0]
+        if transition.cause == "after":
+            return {}
+        if descriptor.startswith((DONE, ERROR)) and descriptor.partition("invoke.")[2] in self._children:
+            return None  # the data a child ends with is its own affair
         if descriptor.startswith(DONE):
             return DONE_FIELDS
         if descriptor.startswith(ERROR):
@@ -95,7 +113,10 @@ def _check_use(use: Use, spot: Spot, machine: Machine, report: Report) -> None:
         what = f"field of the event {quote(spot.events[0])} called"
         report.unknown("SB103", spot.path, what, use.name, spot.payload, _listed(spot.payload))
     elif use.kind == "state" and use.name not in machine.states:
-        report.unknown("SB101", spot.path, "state", use.name, machine.states)
+        report.unknown("SB101", spot.path, "state", use.name, machine.states, _state_called(use.name, machine))
+    elif use.kind == "trigger" and use.name not in TRIGGER_FACTS:
+        listed = _listed(TRIGGER_FACTS)
+        report.unknown("SB121", spot.path, "fact of the trigger called", use.name, TRIGGER_FACTS, listed)
     elif use.kind == "instance" and use.name not in INSTANCE_FACTS:
         report.unknown("SB121", spot.path, "fact of the instance called", use.name, INSTANCE_FACTS)
 
@@ -116,14 +137,28 @@ def _listed(names: Collection[str]) -> str:
     return f"there are: {shown}{', …' if len(names) > 8 else ''}"
 
 
+def _state_called(key: str, machine: Machine) -> str:
+    """The names of the states that have this key but not as their name."""
+    names = [quote(state.name) for state in machine.states.values() if state.keys[-1:] == (key,)]
+    return f"the name is {' or '.join(names[:5])}" if names else ""
+
+
 def _check_action(action: Action, machine: Machine, report: Report) -> None:
-    if action.verb in ("set", "unset", "append") and action.name not in machine.fields:
-        report.unknown("SB102", action.path, "data field", action.name, machine.fields, _listed(machine.fields))
-    elif action.verb == "raise":
-        _check_raise(action, machine, report)
+    for name in action.fields:
+        _check_field(name, action.path, machine, report)
+    if action.verb in ("raise", "send"):
+        _check_data(action, machine, report)
 
 
-def _check_raise(action: Action, machine: Machine, report: Report) -> None:
+def _check_field(name: str, path: Path, machine: Machine, report: Report) -> None:
+    if name and name not in machine.fields:
+        report.unknown("SB102", path, "data field", name, machine.fields, _listed(machine.fields))
+
+
+def _check_data(action: Action, machine: Machine, report: Report) -> None:
+    """Held against the declaration, unless the event goes to somebody who may know it otherwise."""
+    if action.sending is not None and action.sending.to is not None:
+        return
     event = machine.events.get(action.name)
     fields: dict[str, Field] = event.fields or {} if event else {}
     if event is not None and event.fields is not None:
@@ -131,7 +166,3 @@ def _check_raise(action: Action, machine: Machine, report: Report) -> None:
             if key not in fields:
                 what = f"field of the event {quote(action.name)} called"
                 report.unknown("SB103", action.path, what, key, fields, _listed(fields))
-
-
-def invokes_named(state: State) -> set[str]:
-    return {invoke.id for invoke in state.invokes}

@@ -34,6 +34,12 @@ class Report:
             return
         self.add(code, path, f"no {what} {quote(name)}", self.suggestions.hint(name, known) or otherwise)
 
+    def absorb(self, other: Report, path: Path) -> None:
+        """Takes over what was found in a part of the document that was read on its own."""
+        for inner, finding in other._found:
+            self.add(finding.code, (*path, *inner), finding.message, finding.hint)
+        self._left_out += other._left_out
+
     @property
     def has_errors(self) -> bool:
         return any(finding.is_error for _, finding in self._found)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import assignments, chains, graph, names, references
+from . import assignments, chains, graph, names, references, timers
 from .model import Machine
 from .report import Report
 
 
 def review(machine: Machine, report: Report) -> None:
-    for part in (references, assignments, graph, chains, names):
+    for part in (references, assignments, graph, chains, timers, names):
         part.review(machine, report)

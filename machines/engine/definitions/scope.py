@@ -1,51 +1,80 @@
-"""What all readers of one definition share: the names of its states and the numbers of its transitions."""
+"""What all readers of one definition share: the tree of its states and the numbers of its transitions."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from .path import quote
 from .place import Place
+from .tree import Branch, Tree, can_be_active_together
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """``ids`` are the states' own ids, for targets written ``#id``. Transition ids: t1, t2, ... in document order."""
+@dataclass(slots=True)
+class Numbers:
+    """Transition ids: t1, t2, ... in document order. ``top_is_target``: a transition leads to the machine itself."""
 
-    machine: str
-    states: tuple[str, ...]
-    ids: dict[str, str]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _known: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._known.update(self.states)
+    top_is_target: bool = False
 
     def next_id(self) -> str:
         return f"t{next(self._numbers)}"
 
-    def find(self, target: str) -> str | None:
-        """The state a target names: ``Active``, ``#Active``, ``#machine.Active`` or ``#<a state's id>``."""
-        if target in self._known:
-            return target
-        if not target.startswith("#"):
-            return None
-        name = target[1:]
-        if name in self.ids:
-            return self.ids[name]
-        inside = name.removeprefix(f"{self.machine}.")
-        return next((state for state in (name, inside) if state in self._known), None)
 
-    def state(self, place: Place) -> str | None:
-        """The state a place names; reported when there is none."""
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """``source`` is the state that is being read; the machine itself at first. ``machines`` are those embedded."""
+
+    tree: Tree
+    source: Branch
+    machines: tuple[str, ...] = ()
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def within(self, branch: Branch) -> Scope:
+        return replace(self, source=branch)
+
+    def next_id(self) -> str:
+        return self.numbers.next_id()
+
+    def machine_named(self, name: str) -> str:
+        """The full name of a machine: one that is embedded goes by its short name here."""
+        return f"{self.tree.machine}.{name}" if name in self.machines else name
+
+    def branch(self, place: Place, inside: bool = False) -> Branch | None:
+        """The state a place names; reported when there is none. ``inside``: bare names are those of children."""
         target = place.text("a state's name")
         if target is None:
             return None
-        found = self.find(target)
-        if found is None and target.startswith("."):
-            place.error("SB108", "targets relative to a state (.name) are not yet available", "write the state's name")
-        elif found is None:
-            hint = "" if self.states else "the definition has no states"
-            place.report.unknown("SB101", place.path, "state", target, self._known, hint)
+        near = self.source if inside else self.source.parent or self.source
+        found = self.tree.find(target, self.source, near)
+        if found is None:
+            self._report_unknown(target, place)
+        elif found is self.tree.top:
+            self.numbers.top_is_target = True
         return found
+
+    def branches(self, place: Place, inside: bool = False) -> list[Branch]:
+        """The states a target names, one or several that can be active together."""
+        if place.broken:
+            return []
+        if isinstance(place.value, list) and not place.value:
+            place.error("SB104", "expected a state's name, found an empty array", "leave the key out")
+            return []
+        found = [branch for one in place.one_or_many() if (branch := self.branch(one, inside)) is not None]
+        if not can_be_active_together(found):
+            names = ", ".join(quote(branch.name) for branch in found[:5])
+            hint = "name one state for each region of a parallel state"
+            place.error("SB122", f"the targets {names} cannot be active at once", hint)
+        return found
+
+    def _report_unknown(self, target: str, place: Place) -> None:
+        if target.startswith("."):
+            known = [f".{key}" for key in self.source.children]
+            here = quote(self.source.name)
+            otherwise = f"{here} has no states inside; write the name without the dot" if not known else ""
+            place.report.unknown("SB101", place.path, "state", target, known, otherwise)
+            return
+        hint = "" if self.tree.branches else "the definition has no states"
+        sign = "#" if target.startswith("#") else ""
+        place.report.unknown("SB101", place.path, "state", target, [sign + name for name in self.tree.known], hint)

@@ -1,104 +1,157 @@
-"""The states of a definition."""
+"""The states of a definition, whatever their kind."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 from .. import limits
 from .actions import read_actions
 from .invokes import read_invokes
-from .model import State
+from .model import Start, State, Value
 from .path import quote
-from .place import Place
+from .place import Place, text_of
 from .scope import Scope
-from .transitions import read_on, read_transitions
+from .starts import read_history_default, read_initial
+from .transitions import read_after_transitions, read_on, read_transitions
+from .tree import KINDS, Branch
+from .values import read_value
 
-KEYS = ("description", "type", "on", "always", "entry", "exit", "invoke", "tags", "meta", "id")
-NOT_YET = {
-    "states": "states inside states",
-    "initial": "states inside states",
-    "after": "timers (after)",
-    "history": "history states",
-    "target": "history states",
-    "output": "the output of final states",
-    "parallel": "parallel states",
-}
+_DOES = ("on", "always", "after", "entry", "exit", "invoke")
+_INSIDE = ("states", "initial", "onDone")
+KEYS = ("id", "type", "description", "tags", "meta", *_DOES, *_INSIDE, "history", "target", "output")
+MACHINE_KEYS = ("type", "on", "always", "after", "entry", "exit", "invoke")  # the machine may behave like a state
 _HINTS = {
     "onEntry": 'write "entry"',
     "onExit": 'write "exit"',
     "final": 'write "type": "final"',
+    "parallel": 'write "type": "parallel"',
     "events": 'write "on"',
+    "data": 'write "output"',
+    "delay": 'write "after"',
 }
-_TYPES_NOT_YET = ("compound", "parallel", "history")
+_BELONGS = {
+    "onDone": ("an invoke, or to a state with states inside", 'write it inside "invoke"'),
+    "onError": ("an invoke", 'write it inside "invoke"'),
+    "initial": ("a state with states inside", ""),
+    "history": ("a history state", 'write "type": "history"'),
+    "target": ("a transition or a history state", 'write it under "on", or "type": "history"'),
+    "output": ("a final state or the machine", 'write "type": "final"'),
+}
 
 
-def scope_of(machine: str, place: Place | None) -> Scope:
-    """The names of all states, before any of them is read: transitions may point forward."""
-    states: dict[str, Any] = place.value if place and isinstance(place.value, dict) else {}
-    ids = {
-        body["id"]: name for name, body in states.items() if isinstance(body, dict) and isinstance(body.get("id"), str)
-    }
-    return Scope(machine, tuple(states), ids)
-
-
-def read_states(place: Place, scope: Scope) -> dict[str, State]:
+def read_states(place: Place, scope: Scope) -> Iterator[State]:
+    """The states under the source of the scope, each followed by those inside it."""
     if not place.is_object("an object of states"):
-        return {}
+        return
     if not place.value:
-        place.error("SB106", "the definition has no states")
-    if len(place.value) > limits.MAX_STATES:
-        place.error("SB111", f"{len(place.value)} states; at most {limits.MAX_STATES} are allowed")
-        return {}
-    return {name: _read_state(name, index, state, scope) for index, (name, state) in enumerate(place.items(), start=1)}
+        place.error("SB106", "the definition has no states" if place.path == ("states",) else "there are no states")
+    if len(scope.source.keys) >= limits.MAX_STATE_DEPTH and place.value:
+        place.error("SB111", f"states inside states more than {limits.MAX_STATE_DEPTH} levels deep")
+        return
+    for key, below in place.items():
+        yield from _read_state(below, scope.within(scope.source.children[key]))
 
 
-def _read_state(name: str, index: int, place: Place, scope: Scope) -> State:
-    if (why := limits.check_state_name(name)) is not None:
-        place.error("SB107", f"the state name {quote(name)} {why}")
-    body = place if place.is_object("a state", "write {} for a state without anything") else None
-    if body:
-        _refuse_keys(body)
-    parts = body or Place({}, place.path, place.report)
-    description = parts.get("description")
-    on = read_on(parts.get("on"), scope)
-    invokes, finished = read_invokes(parts.get("invoke"), name, scope)
+def read_root(place: Place, scope: Scope) -> State:
+    """The machine itself as a state; its key ``output`` is not that of a state."""
+    return _state(place, scope, read_initial(place, scope), None, root=True)
+
+
+def _read_state(place: Place, scope: Scope) -> Iterator[State]:
+    branch = scope.source
+    _check_names(place, branch, scope)
+    parts = place
+    if place.is_object("a state", "write {} for a state without anything"):
+        _check_keys(place, branch)
+    else:
+        parts = Place({}, place.path, place.report)
+    _check_type(parts.get("type"), branch)
+    start = read_history_default(parts, scope) if branch.kind == "history" else read_initial(parts, scope)
+    output = parts.get("output")
+    yield _state(parts, scope, start, read_value(output) if output and branch.kind == "final" else None)
+    inside = parts.get("states")
+    if inside is not None:
+        yield from read_states(inside, scope)
+
+
+def _state(place: Place, scope: Scope, start: Start | None, output: Value | None, root: bool = False) -> State:
+    branch = scope.source
+    on = read_on(place.get("on"), scope)
+    invokes, finished = read_invokes(place.get("invoke"), scope)
+    ended = read_transitions(place.get("onDone"), "state done", (f"done.state.{branch.word}",), scope)
+    timed = read_after_transitions(place.get("after"), scope)
     return State(
-        name=name,
-        index=index,
-        final=_read_type(parts.get("type")),
-        description=(description.text() or "") if description else "",
-        tags=_read_tags(parts.get("tags")),
-        entry=read_actions(parts.get("entry")),
-        exit=read_actions(parts.get("exit")),
-        transitions=on + finished,
-        always=read_transitions(parts.get("always"), "always", (), scope),
+        name=branch.name,
+        index=0,
+        kind=branch.kind,
+        description=text_of(place.get("description")),
+        tags=() if root else _read_tags(place.get("tags")),
+        entry=read_actions(place.get("entry")),
+        exit=read_actions(place.get("exit")),
+        transitions=on + finished + ended + timed,
+        always=read_transitions(place.get("always"), "always", (), scope),
         invokes=invokes,
         path=place.path,
+        word=branch.word,
+        keys=branch.keys,
+        parent=branch.parent.name if branch.parent and branch.parent.parent else None,
+        children=tuple(child.name for child in branch.children.values()),
+        start=start,
+        deep=branch.kind == "history" and branch.body.get("history") == "deep",
+        output=output,
+        root=root,
     )
 
 
-def _refuse_keys(place: Place) -> None:
-    for key, what in NOT_YET.items():
-        if key in place:
-            place.at(key).error("SB108", f"{what} are not yet available")
-    for key in ("onDone", "onError"):
-        if key in place:
-            place.at(key).error("SB119", f'"{key}" belongs to an invoke, not to a state', 'write it inside "invoke"')
-    place.refuse_unknown((*KEYS, *NOT_YET, "onDone", "onError"), _HINTS)
-    if "id" in place:
-        place.at("id").text("an id")
+def _check_names(place: Place, branch: Branch, scope: Scope) -> None:
+    if scope.tree.names[branch.name] is not branch:
+        place.error("SB115", f"another state is called {quote(branch.name)} too", 'give one of them another "id"')
+    if (why := limits.check_state_name(branch.key)) is not None:
+        place.error("SB107", f"the state name {quote(branch.key)} {why}")
+    elif branch.generated and (why := limits.check_state_name(branch.name)) is not None:
+        place.error("SB107", f"the state name {quote(branch.name)} {why}", 'give the state an "id"')
+    id = place.get("id")
+    if id is not None and id.text("an id") is not None and (why := limits.check_state_name(id.value)) is not None:
+        id.error("SB107", f"the id {quote(id.value)} {why}")
 
 
-def _read_type(place: Place | None) -> bool:
-    """Whether the state is final."""
+def _check_keys(place: Place, branch: Branch) -> None:
+    allowed = _allowed(branch)
+    if branch.kind == "history":
+        for key in (*_DOES, "states"):
+            if key in place:
+                message = f'"{key}" has no meaning here: a history state is never active itself'
+                place.at(key).error("SB119", message)
+    for key, (owner, hint) in _BELONGS.items():
+        if key in place and key not in allowed:
+            place.at(key).error("SB119", f'"{key}" belongs to {owner}, not to this one', hint)
+    place.refuse_unknown((*KEYS, "onError"), _HINTS)
+
+
+def _allowed(branch: Branch) -> tuple[str, ...]:
+    """The keys that have a meaning on such a state, as far as they are not for every state."""
+    meant = {
+        "compound": ("initial", "onDone"),
+        "parallel": ("initial", "onDone"),  # an initial is refused where it is read, with a better reason
+        "final": ("output",),
+        "history": ("history", "target"),
+    }
+    return meant.get(branch.kind, ())
+
+
+def _check_type(place: Place | None, branch: Branch) -> None:
     kind = place.text("a type") if place else None
-    if place is None or kind is None or kind == "atomic":
-        return False
-    if kind in _TYPES_NOT_YET:
-        place.error("SB108", f"{kind} states are not yet available")
-    elif kind != "final":
-        place.error("SB104", f"no type of state {quote(kind)}", '"final", or leave it out')
-    return kind == "final"
+    if place is None or kind is None:
+        return
+    if kind not in KINDS:
+        hint = 'one of "final", "parallel", "history", or leave it out'
+        place.error("SB104", f"no type of state {quote(kind)}", hint)
+    elif kind in ("compound", "parallel") and not branch.children:
+        place.error("SB106", f'a {kind} state needs "states"')
+    elif kind == "atomic" and branch.children:
+        place.error("SB104", "an atomic state has no states inside", 'leave "type" out')
+    elif kind == "final" and branch.parent and branch.parent.kind == "parallel":
+        place.error("SB104", "a state inside a parallel state cannot be final itself", "put a final state inside it")
 
 
 def _read_tags(place: Place | None) -> tuple[str, ...]:

@@ -1,12 +1,15 @@
-"""Transitions, wherever they stand: under ``on``, ``always``, ``onDone`` and ``onError``."""
+"""Transitions, wherever they stand: under ``on``, ``always``, ``after``, ``onDone`` and ``onError``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import limits
 from .actions import read_actions
+from .durations import read_after
 from .model import Cause, Transition
 from .path import quote
-from .place import Place
+from .place import Place, text_of
 from .scope import Scope
 from .values import read_guard
 
@@ -40,6 +43,20 @@ def _check_descriptor(descriptor: str, place: Place) -> None:
         place.error("SB107", f"the event {quote(descriptor)} {why}", "patterns are * and prefix.*")
 
 
+def read_after_transitions(place: Place | None, scope: Scope) -> tuple[Transition, ...]:
+    """The transitions of a state's ``after``: those of one delay share the event of its timer."""
+    if place is None or not place.is_object("an object of delays and transitions", 'write {"30s": "state"}'):
+        return ()
+    transitions: list[Transition] = []
+    for text, below in place.items():
+        delay = read_after(text, below)
+        found = read_transitions(below, "after", (), scope)
+        events = (f"after.{found[0].id}",) if found else ()
+        for position, transition in enumerate(found):
+            transitions.append(replace(transition, events=events, delay=None if position else delay))
+    return tuple(transitions)
+
+
 def read_transitions(
     place: Place | None, cause: Cause, events: tuple[str, ...], scope: Scope
 ) -> tuple[Transition, ...]:
@@ -53,11 +70,10 @@ def read_transitions(
 def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope: Scope) -> Transition | None:
     id = scope.next_id()
     if isinstance(place.value, str):
-        return Transition(id, cause, events, scope.state(place), None, (), False, "", place.path)
+        return Transition(id, cause, events, _read_target(place, scope), None, (), False, "", place.path)
     if not place.is_object("a transition", 'write {"target": "state"} or the name of a state'):
         return None
     place.refuse_unknown(KEYS, _HINTS)
-    description = place.get("description")
     reenter = place.get("reenter")
     guard = place.get("guard")
     if guard is not None and isinstance(guard.value, dict):
@@ -67,21 +83,14 @@ def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope:
         id=id,
         cause=cause,
         events=events,
-        target=_read_target(place.get("target"), scope),
+        targets=_read_target(place.get("target"), scope),
         guard=read_guard(guard),
         actions=read_actions(place.get("actions")),
         reenter=bool(reenter.flag()) if reenter else False,
-        description=(description.text() or "") if description else "",
+        description=text_of(place.get("description")),
         path=place.path,
     )
 
 
-def _read_target(place: Place | None, scope: Scope) -> str | None:
-    if place is None or place.broken:
-        return None
-    if isinstance(place.value, list):
-        if len(place.value) == 1:
-            return scope.state(place.at(0))
-        place.error("SB108", "several targets are not yet available", "name one state")
-        return None
-    return scope.state(place)
+def _read_target(place: Place | None, scope: Scope) -> tuple[str, ...]:
+    return tuple(branch.name for branch in scope.branches(place)) if place else ()

@@ -29,6 +29,18 @@ def read_object(place: Place | None) -> tuple[Value | None, tuple[str, ...]]:
     return read_value(place), tuple(place.value)
 
 
+def read_expression(place: Place) -> Value | None:
+    """``{"expr": "..."}``: an expression where a text would stand for itself."""
+    if not place.is_object("an object with expr", 'write {"expr": "expression"}'):
+        return None
+    place.refuse_unknown(("expr",))
+    found = place.get("expr")
+    if found is None:
+        place.report.add("SB106", place.below("expr"), '"expr" is missing')
+        return None
+    return None if found.text("an expression in quotes") is None else read_value(found)
+
+
 def read_guard(place: Place | None) -> Guard | None:
     """None when there is no guard, or one that is literally true."""
     if place is None or place.broken or place.value is True:
@@ -81,6 +93,9 @@ class _Builder:
         if self._nodes == limits.MAX_EXPRESSION_NODES + 1:
             self._report.add("SB111", path, f"the value has more than {limits.MAX_EXPRESSION_NODES} parts")
         if self._nodes > limits.MAX_EXPRESSION_NODES:
+            return FAILED
+        if depth > limits.MAX_JSON_DEPTH:
+            self._report.add("SB111", path, f"nested more than {limits.MAX_JSON_DEPTH} levels deep")
             return FAILED
         if isinstance(value, str):
             return self._expression(value, path, depth)

@@ -55,7 +55,7 @@ def parse(text: str, names: Collection[str] | None = None, *, guard: bool = Fals
 
 
 def references(tree: Node) -> set[str]:
-    """The names a tree reads: data fields, and ``event``, ``now``, ``instance`` where they occur."""
+    """The names a tree reads: data fields, and ``event``, ``now``, ``instance``, ``trigger`` where they occur."""
     return set(_references(tree))
 
 
@@ -64,7 +64,7 @@ def _references(tree: Node) -> Iterator[str]:
     if operator == "data":
         yield parts[0]
     elif operator in RESERVED_FIELDS and not parts:
-        if operator in ("event", "now", "instance"):
+        if operator in ("event", "now", "instance", "trigger"):
             yield operator
     elif operator == "because":
         yield from _references(parts[1])

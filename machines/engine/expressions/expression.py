@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 Node = list[Any]  # ["op", part, ...]: the JSON tree the Lua side evaluates
 ProblemKind = Literal["syntax", "call", "function"]
-UseKind = Literal["data", "payload", "instance", "state"]
+UseKind = Literal["data", "payload", "instance", "trigger", "state"]
 
 
 class ExpressionError(ValueError):
@@ -29,7 +29,9 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A name the expression reads: a data field, ``event.<name>``, ``instance.<name>`` or ``In("<name>")``."""
+    """A name the expression reads: a data field, ``event.<name>``, ``instance.<name>``, ``trigger.<name>`` or
+    ``In("<name>")``.
+    """
 
     kind: UseKind
     name: str

@@ -35,7 +35,8 @@ ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Mod: "%",
     ast.Pow: "**",
 }
-INSTANCE_FACTS = ("id", "machine", "version", "state")
+INSTANCE_FACTS = ("id", "machine", "version", "state", "parent")
+TRIGGER_FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
 FAILED: Node = ["null"]  # stands where a problem was noted, so that the rest is still read
 
 
@@ -125,7 +126,7 @@ class Translator:
 
     def name(self, node: ast.Name) -> Node:
         self._parts(node)
-        if node.id in ("event", "now", "instance"):
+        if node.id in ("event", "now", "instance", "trigger"):
             return [node.id]
         if node.id in refusals.JSON_WORDS:
             return self._problem(node, f'no name "{node.id}"', hint=f"write {refusals.JSON_WORDS[node.id]}")
@@ -154,6 +155,8 @@ class Translator:
             self._use("payload", name, node)
         elif owner == ["instance"]:
             self._use("instance", name, node)
+        elif owner == ["trigger"]:
+            self._use("trigger", name, node)
 
     def boolean(self, node: ast.BoolOp) -> Node:
         return ["and" if isinstance(node.op, ast.And) else "or", *self._parts(node, *node.values)]

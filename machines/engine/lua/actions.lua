@@ -1,4 +1,4 @@
--- needs: core, json, values, fields, expressions
+-- needs: chart, durations, expressions, fields, json, lists, sends, timers, values
 -- Actions become closures that change the step's own picture of the instance; nothing is written here.
 -- What leaves the instance (jobs, outbox messages, log lines) is collected as effects for the commit.
 local actions = {}
@@ -6,6 +6,7 @@ local actions = {}
 local MAX_LIST = 10000
 local MAX_EFFECTS = 1000
 local MAX_RAISED = 1000 -- internal events that wait for their turn
+local MAX_TURNS = 100000 -- of all loops of a step together
 local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true, null = true }
 
 local forms = {}
@@ -18,7 +19,7 @@ end
 local function effect(ctx, kind, name, value, extra)
     if #ctx.effects >= MAX_EFFECTS then values.fail('more than ' .. MAX_EFFECTS .. ' effects in one step') end
     local text = values.encoded(kind .. ' ' .. name, value)
-    core.add(ctx, 'effects', { kind = kind, name = name, text = text, extra = extra })
+    lists.add(ctx, 'effects', { kind = kind, name = name, text = text, extra = extra })
 end
 
 local function optional(node, program)
@@ -52,15 +53,105 @@ forms.append = function(action, program)
     end
 end
 
+-- A name that stands there, or an expression for one.
+local function named(spec, program)
+    if type(spec) == 'table' then
+        local value = expressions.compile(spec, program)
+        return function(ctx) return values.text(value(ctx)) end
+    end
+    return function() return spec end
+end
+
 forms.raise = function(action, program)
-    local event, payload = action[2], optional(action[3], program)
+    local event, payload = named(action[2], program), optional(action[3], program)
     return function(ctx)
         if #ctx.internal >= MAX_RAISED then values.fail('more than ' .. MAX_RAISED .. ' raised events wait') end
-        local given = payload(ctx) or {}
+        local name, given = event(ctx), payload(ctx) or {}
         -- Values share their parts: without a bound, an event that raises itself with twice its payload never ends.
-        values.encoded('the payload of ' .. event, given)
-        core.add(ctx, 'internal', { event, given })
+        values.encoded('the payload of ' .. name, given)
+        lists.add(ctx, 'internal', { name, given })
     end
+end
+
+local function make_send(spec, program)
+    local event, to, data = named(spec.event, program), optional(spec.to, program), optional(spec.data, program)
+    local delay, kind = optional(spec.delay, program), optional(spec.type, program)
+    local id = spec.id and named(spec.id, program) or function() return nil end
+    local location = spec.idlocation and field_of(program, spec.idlocation)
+    return function(ctx, made)
+        made.id = id(ctx)
+        if location then
+            made.handle = made.id or 'send.' .. timers.unique(ctx)
+            fields.write(ctx, location, made.handle)
+        end
+        made.event, made.to, made.type = event(ctx), to(ctx), kind(ctx)
+        local wait, payload = delay(ctx), data(ctx)
+        if wait ~= nil then made.delay = durations.ms(wait) end
+        made.payload = payload == nil and {} or payload
+        values.encoded('the data of ' .. made.event, made.payload)
+        sends.send(ctx, made)
+    end
+end
+
+-- What fails carries the id of the send, for whoever hears of it.
+forms.send = function(action, program)
+    program.flat = false
+    local send = make_send(action[2], program)
+    return function(ctx)
+        local made = {}
+        local ok, caught = pcall(send, ctx, made)
+        if ok then return end
+        if type(caught) == 'table' then caught.sendid = made.id or made.handle end
+        error(caught, 0)
+    end
+end
+
+forms.cancel = function(action, program)
+    program.flat = false
+    local id = named(action[2], program)
+    return function(ctx) timers.cancel(ctx, id(ctx)) end
+end
+
+local compile
+
+forms['if'] = function(action, program)
+    local branches = {}
+    for i, branch in ipairs(action[2]) do
+        branches[i] = {
+            branch.guard and expressions.compile(branch.guard, program),
+            compile(branch['then'], program) or function() end,
+        }
+    end
+    return function(ctx)
+        for i = 1, #branches do
+            if chart.open(ctx, branches[i][1]) then return branches[i][2](ctx) end
+        end
+    end
+end
+
+-- Over a copy of the list as it is when the loop begins (SCXML 4.6).
+forms.foreach = function(action, program)
+    local spec = action[2]
+    local list, body = expressions.compile(spec['in'], program), compile(spec['do'], program)
+    local item, index = field_of(program, spec.item), spec.index and field_of(program, spec.index)
+    return function(ctx)
+        local items = list(ctx)
+        if values.kind(items) ~= 'array' then values.fail('foreach goes over a list, not ' .. values.kind(items)) end
+        for i = 1, #items do
+            ctx.turns = (ctx.turns or 0) + 1
+            if ctx.turns > MAX_TURNS then
+                error({ sb = 'more than ' .. MAX_TURNS .. ' turns of foreach in one step', hard = true })
+            end
+            fields.write(ctx, item, values.plain(items[i]))
+            if index then fields.write(ctx, index, i - 1) end
+            if body then body(ctx) end
+        end
+    end
+end
+
+forms.block = function(action, program)
+    local body = compile(action[2], program)
+    return function(ctx) if body then chart.run(ctx, body) end end
 end
 
 forms.enqueue = function(action, program)
@@ -79,7 +170,7 @@ forms.log = function(action, program)
 end
 
 -- One closure for a list of actions; nil when there are none.
-function actions.compile(list, program)
+compile = function(list, program)
     if not list or #list == 0 then return nil end
     local steps = {}
     for i, action in ipairs(list) do
@@ -91,6 +182,13 @@ function actions.compile(list, program)
     return function(ctx)
         for i = 1, #steps do steps[i](ctx) end
     end
+end
+
+function actions.compile(list, program)
+    program.acting = true
+    local compiled = compile(list, program)
+    program.acting = false
+    return compiled
 end
 
 return actions

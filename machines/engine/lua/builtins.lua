@@ -1,6 +1,10 @@
--- needs: json, texts, values, random
+-- needs: ecmascript, json, random, sequences, texts, values
 -- The functions an expression may call. Each gets the context first and fails with a clear word.
 local builtins = {}
+
+for _, functions in ipairs({ ecmascript, sequences }) do
+    for name, fn in pairs(functions) do builtins[name] = fn end
+end
 
 local MAX_TOKEN = 64
 local MAX_NUMERAL = 400 -- characters of a number written as text
@@ -165,6 +169,22 @@ function builtins.sorted(_, list)
     end
     return items
 end
+
+function builtins.sqrt(_, value)
+    if values.number(value) < 0 then values.fail('no square root of ' .. values.show(value)) end
+    return math.sqrt(value)
+end
+
+function builtins.exp(_, value) return values.finite(math.exp(values.number(value))) end
+
+function builtins.log(_, value)
+    if values.number(value) <= 0 then values.fail('no logarithm of ' .. values.show(value)) end
+    return math.log(value)
+end
+
+function builtins.sign(_, value) return values.number(value) > 0 and 1 or value < 0 and -1 or 0 end
+
+function builtins.fail(_, message) values.fail(values.text(message)) end
 
 function builtins.random(ctx) return random.number(ctx) end
 

@@ -1,4 +1,4 @@
--- needs: json, keys, program, jobs, values
+-- needs: json, keys, ledger, program, jobs, timers, values
 -- The one place that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the
 -- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
 local commit = {}
@@ -20,7 +20,7 @@ local words = {}
 
 -- How far the commit under way has come, for taking it back. One at a time: the server runs no two calls at once.
 local progress = { added = NONE, counted = 0, remembered = false, overlong = false, was_jobs = nil, was_entered = nil,
-    stamp = '0' }
+    stamp = '0', back = NONE, withdrawn = NONE }
 
 -- At most one notification in 50 ms for a partition; between two the key would still be there, so it is not tried.
 -- `now` is the server's own time in ms where the caller has read it already.
@@ -64,8 +64,8 @@ end
 
 -- Adds the changed data to what HSET takes; answers its new length, the names HDEL takes, and both as the history
 -- tells them: `{"field":value}` and, for fields that went, `,["field"]`.
-local function changes(ctx, args, count)
-    local changed, raw, set, gone, told = ctx.changed, ctx.raw, '', nil, nil
+local function changes(ctx, args, count, gone)
+    local changed, raw, set, told = ctx.changed, ctx.raw, '', nil
     for i = 1, #changed do
         local field = changed[i]
         local name = field.name
@@ -84,6 +84,27 @@ local function changes(ctx, args, count)
 end
 
 -- What HSET takes: bookkeeping first, data after. Nothing is written yet.
+-- The bookkeeping only charts, children and suspended instances have.
+local function note(ctx, args, count)
+    local raw, gone = ctx.raw, nil
+    if not (ctx.timers_changed or ctx.children_changed or ctx.over or next(ctx.noted)) then return count end
+    if ctx.timers_changed then raw._timers = timers.text(ctx) end
+    if ctx.children_changed then raw._children = next(ctx.children) and cjson.encode(ctx.children) or nil end
+    if ctx.over then raw._done = '1' end
+    local changed = { _timers = ctx.timers_changed, _children = ctx.children_changed, _done = ctx.over }
+    for name in pairs(ctx.noted) do changed[name] = true end
+    for name in pairs(changed) do
+        if raw[name] then
+            args[count + 1], args[count + 2] = name, raw[name]
+            count = count + 2
+        else
+            gone = gone or {}
+            gone[#gone + 1] = name
+        end
+    end
+    return count, gone
+end
+
 local function gather(ctx)
     local raw, version = ctx.raw, json.number(ctx.version + 1)
     local args, count = words, 2
@@ -91,15 +112,21 @@ local function gather(ctx)
     raw._version = version
     if ctx.moved then
         local stamp = progress.stamp
-        raw._state, raw._entered = ctx.program.states[ctx.state].name, stamp
+        raw._state, raw._entered = ctx.chart and ctx.config.text or ctx.program.states[ctx.state].name, stamp
         args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', stamp
         count = 6
     end
     if ctx.born then
         args[count + 1], args[count + 2], args[count + 3], args[count + 4] = '_def', raw._def, '_created', raw._created
         count = count + 4
+        if raw._parent then
+            args[count + 1], args[count + 2] = '_parent', raw._parent
+            count = count + 2
+        end
     end
-    return changes(ctx, args, count)
+    local noted
+    if ctx.noted then count, noted = note(ctx, args, count) end
+    return changes(ctx, args, count, noted)
 end
 
 -- [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 where there is nothing.
@@ -107,7 +134,8 @@ local function entry(ctx, event, actor, reason, noted, set, gone)
     local edges = ctx.edges
     return '[' .. ctx.raw._version .. ',' .. progress.stamp .. ','
         .. (ctx.program.quoted_events[event] or program.quoted_event(ctx.program, event))
-        .. ctx.program.states[ctx.state].quoted .. (edges[2] == nil and edges[1] and edges[1].quoted or quoted_edges(edges))
+        .. (ctx.chart and ledger.quoted(ctx.config) or ctx.program.states[ctx.state].quoted)
+        .. (edges[2] == nil and edges[1] and edges[1].quoted or quoted_edges(edges))
         .. (actor == '' and '0,' or json.quote(actor) .. ',')
         .. (reason == '' and '0,' or json.quote(reason) .. ',')
         .. noted .. ',' .. set .. gone .. ']'
@@ -195,6 +223,18 @@ local function carry_out(ctx)
     end
 end
 
+-- A chart's jobs belong to states of their own: those of states left go, those of states entered come.
+local function change_work(ctx)
+    local waiting = progress.was_jobs or ''
+    if not ctx.started[1] and (waiting == '' or not ctx.moved and not ctx.over) then return end
+    local kept, gone = ledger.sorted_jobs(ctx, waiting)
+    progress.withdrawn = gone
+    for _, started in ipairs(ctx.started) do
+        kept[#kept + 1] = add_job(ctx, job_spec(ctx, started.invoke.src, started.invoke.queue, started.invoke, started.input))
+    end
+    ctx.jobs = table.concat(kept, ' ')
+end
+
 -- More words than one call can take: several calls.
 local function in_parts(command, key, args, count)
     for from = 1, count, MOST_WORDS do
@@ -216,18 +256,33 @@ end
 
 local function write(ctx, event, actor, reason, noted)
     local count, gone, set, unset = gather(ctx)
-    if ctx.moved then index(ctx) end
+    if ctx.chart then
+        if ctx.moved then ledger.index(ctx, progress.back, progress.stamp) end
+    elseif ctx.moved then
+        index(ctx)
+    end
     remember(ctx, entry(ctx, event, actor, reason, noted, set, unset))
     count_flow(ctx)
-    if ctx.moved then
+    if ctx.born then
+        call('HINCRBY', keys.meta(ctx.program.root), 'instances', 1)
+        progress.counted_in = true
+    end
+    if ctx.chart then
+        change_work(ctx)
+        if ctx.timers_changed then ledger.schedule(ctx, progress.back) end
+        if ctx.mail[1] then ledger.post(ctx, progress.back) end
+    elseif ctx.moved then
         ctx.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
     end
     if ctx.effects[1] then carry_out(ctx) end
     write_instance(ctx, count, gone)
+    if ctx.chart and ctx.moved then ledger.unindex(ctx) end
 end
 
 local function undo(ctx)
-    if ctx.moved then unindex(ctx) end
+    if ctx.moved and not ctx.chart then unindex(ctx) end
+    if ctx.chart then ledger.take_back(progress.back) end
+    if progress.counted_in then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end
     if progress.remembered then call('RPOP', keys.history(ctx.program.root, ctx.id)) end
     uncount_flow(ctx)
     for _, added in ipairs(progress.added) do
@@ -237,6 +292,10 @@ local function undo(ctx)
 end
 
 local function withdraw(ctx)
+    if ctx.chart then
+        for _, job in ipairs(progress.withdrawn) do jobs.remove(ctx.program.root, job) end
+        return
+    end
     for job in string.gmatch(progress.was_jobs, '%S+') do jobs.remove(ctx.program.root, job) end
 end
 
@@ -246,7 +305,8 @@ end
 function commit.step(ctx, event, actor, reason, noted, clock)
     progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
     progress.stamp = json.number(ctx.now)
-    progress.was_jobs, progress.was_entered = ctx.raw._jobs, ctx.raw._entered
+    progress.was_jobs, progress.was_entered, progress.counted_in = ctx.raw._jobs, ctx.raw._entered, false
+    if ctx.chart then progress.back, progress.withdrawn = {}, NONE end
     local ok, caught = pcall(write, ctx, event, actor, reason, noted)
     if not ok then
         undo(ctx)
@@ -255,9 +315,29 @@ function commit.step(ctx, event, actor, reason, noted, clock)
     if progress.overlong then forget_oldest(ctx) end
     local added = progress.added
     for i = 1, #added do jobs.ring(ctx.program.root, added[i].queue) end
-    if ctx.moved and progress.was_jobs and progress.was_jobs ~= '' then withdraw(ctx) end
+    if (ctx.moved or ctx.over) and progress.was_jobs and progress.was_jobs ~= '' then withdraw(ctx) end
     commit.pulse(ctx.program.root, clock)
     return true
+end
+
+local function rewrite(ctx)
+    local count, gone = note(ctx, words, 0)
+    if ctx.timers_changed then ledger.schedule(ctx, progress.back) end
+    if ctx.mail and ctx.mail[1] then ledger.post(ctx, progress.back) end
+    if count > 0 then call('HSET', ctx.key, unpack(words, 1, count)) end
+    if gone then call('HDEL', ctx.key, unpack(gone)) end
+end
+
+-- Bookkeeping alone: a timer that ended, a message that went out. No step: version and history stay.
+function commit.keep(ctx)
+    progress.back = {}
+    local ok, caught = pcall(rewrite, ctx)
+    if ok then
+        commit.pulse(ctx.program.root)
+        return true
+    end
+    ledger.take_back(progress.back)
+    return nil, type(caught) == 'table' and caught.err or values.message(caught)
 end
 
 return commit

@@ -1,4 +1,4 @@
--- needs: fields, values
+-- needs: chart, configurations, fields, lists, values
 -- The pure core: one external event in, the next picture of the instance and a list of effects out. It touches
 -- no key. SCXML, appendix D: select, exit, transition, enter; then eventless transitions and internal events
 -- until the machine is stable. All or nothing: an action that fails throws and the picture is dropped.
@@ -6,17 +6,15 @@ local core = {}
 
 local MAX_MICROSTEPS = 1000
 local NO_PAYLOAD = {}
-local NONE = {} -- shared by all steps that cause no effect or event; never written
+local NONE = lists.NONE
 local pcall = pcall
 
--- Adds to one of the lists that most steps leave empty.
-function core.add(ctx, list, item)
-    if ctx[list] == NONE then ctx[list] = { item } else table.insert(ctx[list], item) end
-end
-
--- What one step works on. `raw` is the instance hash as read; it is changed in place and thrown away on failure.
+-- What one step works on; nil when the definition has no such configuration. `raw` is the instance hash as read; it is
+-- changed in place and thrown away on failure.
 function core.context(program, id, raw, now)
+    if not program.flat or raw._parent then return chart.context(program, id, raw, now) end
     local state = program.index[raw._state]
+    if not state and raw._state then return nil end
     return {
         program = program,
         id = id,
@@ -117,8 +115,15 @@ local function attempt(ctx, transitions, choose)
     return true
 end
 
+-- Does anything that is active have a transition for the event?
+function core.listens(ctx, event)
+    if ctx.chart then return configurations.candidates(ctx.program, ctx.config, event)[1] ~= nil end
+    return ctx.program.states[ctx.state].listening(event)[1] ~= nil
+end
+
 -- One macrostep. Answers true when a transition was taken; false when none could; nil and why when one failed.
-function core.step(ctx, event, payload)
+function core.step(ctx, event, payload, facts)
+    if ctx.chart then return chart.step(ctx, event, payload, facts) end
     ctx.payload = payload or NO_PAYLOAD
     local state = ctx.program.states[ctx.state]
     if state.final then return false end
@@ -134,21 +139,23 @@ function core.step(ctx, event, payload)
 end
 
 local function begin(ctx)
-    enter(ctx, ctx.program.initial)
+    enter(ctx, ctx.program.initial.targets[1])
     settle(ctx)
     fields.weigh(ctx)
 end
 
 -- The first macrostep of a new instance.
 function core.start(ctx)
+    if ctx.chart then return chart.start(ctx) end
     local ok, caught = pcall(begin, ctx)
     if ok then return true end
     return nil, values.message(caught)
 end
 
 -- A repair: the state is set, no action runs. Invokes of the state follow as after any step.
-function core.place(ctx, target)
-    ctx.state, ctx.moved = target, true
+function core.place(ctx, targets)
+    if ctx.chart then return chart.place(ctx, targets) end
+    ctx.state, ctx.moved = targets[1], true
 end
 
 return core

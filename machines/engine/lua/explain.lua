@@ -1,4 +1,4 @@
--- needs: json, values, expressions
+-- needs: chart, configurations, expressions, json, values
 -- Why a guard does not hold: the leaves that decided it, with the values they saw. Walks the same tree the
 -- closures came from; runs only when someone asks or a step is refused, so it may compile on the spot.
 local explain = {}
@@ -72,29 +72,61 @@ function explain.guard(transition, ctx, draws)
     return found
 end
 
--- Every transition the current state has for the event, in document order, with its verdict.
+local function describe(ctx, event, transition, verdict, draws)
+    local names = {}
+    for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
+    return {
+        id = transition.id,
+        event = event,
+        target = names[1] and table.concat(names, ', ') or json.null,
+        guard = transition.text or json.null,
+        verdict = verdict,
+        because = (verdict == 'guard' or verdict == 'error') and explain.guard(transition, ctx, draws) or json.list(),
+    }
+end
+
+-- 'open', 'guard' or 'error'.
+local function verdict_of(transition, ctx)
+    if not transition.guard then return 'open' end
+    local ok, value = pcall(transition.guard, ctx)
+    return not ok and 'error' or values.truth(value) and 'open' or 'guard'
+end
+
+-- In a chart, whose leaves may each take one: those that were open and lost are 'not reached' behind an earlier one, or
+-- 'pre-empted' by a transition of another region.
+local function chart_candidates(ctx, event)
+    local listed, known, taken = json.list(), {}, {}
+    ctx.event = { event, ctx.payload, { type = 'external' } }
+    for _, transition in ipairs(chart.select(ctx, event) or {}) do taken[transition] = true end
+    ctx.draws = nil
+    for _, list in ipairs(configurations.candidates(ctx.program, ctx.config, event)) do
+        local behind = false
+        for _, transition in ipairs(list) do
+            local draws = ctx.draws
+            local verdict = known[transition] or verdict_of(transition, ctx)
+            if not known[transition] then
+                local shown = taken[transition] and 'taken' or verdict
+                if shown == 'open' then shown = behind and 'not reached' or 'pre-empted' end
+                listed[#listed + 1] = describe(ctx, event, transition, shown, draws)
+            end
+            known[transition], behind = verdict, behind or verdict == 'open'
+        end
+    end
+    return listed, next(taken) ~= nil
+end
+
+-- Every transition the active states have for the event, innermost first, then in document order, with its verdict.
 function explain.candidates(ctx, event)
+    if ctx.chart then return chart_candidates(ctx, event) end
     local listed, taken = json.list(), false
     ctx.draws = nil
-    local state = ctx.program.states[ctx.state]
-    for _, transition in ipairs(state.listening(event)) do
-        local verdict, draws = 'taken', ctx.draws
-        if taken then
-            verdict = 'not reached'
-        elseif transition.guard then
-            local ok, value = pcall(transition.guard, ctx)
-            verdict = not ok and 'error' or values.truth(value) and 'taken' or 'guard'
+    for _, transition in ipairs(ctx.program.states[ctx.state].listening(event)) do
+        local draws = ctx.draws
+        local verdict = taken and 'not reached' or verdict_of(transition, ctx)
+        if verdict == 'open' then
+            taken, verdict = true, 'taken'
         end
-        taken = taken or verdict == 'taken'
-        local target = transition.target and ctx.program.states[transition.target].name or json.null
-        listed[#listed + 1] = {
-            id = transition.id,
-            event = event,
-            target = target,
-            guard = transition.text or json.null,
-            verdict = verdict,
-            because = (verdict == 'guard' or verdict == 'error') and explain.guard(transition, ctx, draws) or json.list(),
-        }
+        listed[#listed + 1] = describe(ctx, event, transition, verdict, draws)
     end
     return listed, taken
 end

@@ -3,6 +3,7 @@
 -- a value, or throws {sb = message}. Total by construction: no loops, no recursion, no names but these.
 local expressions = {}
 
+local type = type
 local compile
 
 local function constant(value)
@@ -16,6 +17,7 @@ local function compile_each(node, from, program)
 end
 
 local forms = {}
+local NO_FACTS = {}
 
 forms['null'] = function() return constant(nil) end
 forms['true'] = function() return constant(true) end
@@ -28,13 +30,39 @@ forms.because = function(node, program) return compile(node[3], program) end
 -- Whole seconds, as the definitions of the field count them.
 forms.now = function() return function(ctx) return (ctx.now - ctx.now % 1000) / 1000 end end
 
+-- The active leaves as one text; empty before the first is entered.
+local function state_of(ctx)
+    if not ctx.chart then return ctx.program.states[ctx.state].name end
+    return ctx.config and table.concat(ctx.config.names, ', ') or ''
+end
+
 forms.instance = function()
     return function(ctx)
         return {
             id = ctx.id,
             machine = ctx.program.machine,
             version = ctx.version,
-            state = ctx.program.states[ctx.state].name,
+            state = state_of(ctx),
+            given = json.list(ctx.given or {}),
+            parent = ctx.raw._parent and json.decode(ctx.raw._parent) or json.null,
+        }
+    end
+end
+
+-- Facts of the event being handled; null before the first.
+forms.trigger = function(_, program)
+    program.flat = false
+    return function(ctx)
+        local event = ctx.event
+        if not event then return nil end
+        local facts = event[3] or NO_FACTS
+        return {
+            name = event[1],
+            type = facts.type or 'internal',
+            sendid = facts.sendid,
+            origin = facts.origin,
+            origintype = facts.origintype,
+            invokeid = facts.invokeid,
         }
     end
 end
@@ -55,7 +83,9 @@ forms.get = function(node, program)
     if node[2][1] == 'event' and node[3][1] == 'str' then
         local name = node[3][2]
         return function(ctx)
-            local value = ctx.payload[name]
+            local payload = ctx.payload
+            if type(payload) ~= 'table' then return values.get(payload, name) end
+            local value = payload[name]
             if value == json.null then return nil end
             return value
         end
@@ -161,7 +191,11 @@ end
 forms['in'] = function(node, program)
     local index = program.index[node[2]]
     if not index then error('definition: no state ' .. tostring(node[2])) end
-    return function(ctx) return ctx.state == index end
+    if program.acting then program.precise = true end
+    return function(ctx)
+        if ctx.chart then return ctx.active[index] == true end
+        return ctx.state == index
+    end
 end
 
 forms.call = function(node, program)

@@ -1,6 +1,8 @@
--- needs: commit, core, instances, jobs, json, keys, program, replies, steps, values
+-- needs: commit, core, delivering, instances, jobs, json, keys, program, replies, steps, values
 -- The end of a job and the event it sends its instance, as one step.
 local finishing = {}
+
+local FACTS = { type = 'external' }
 
 -- The instance a job's invoke belongs to, if it still waits for that very job.
 function finishing.waiting(root, row, job, now)
@@ -26,12 +28,22 @@ local function stop_waiting(ctx, left)
     redis.call('HSET', keys.instance(ctx.program.root, ctx.id), '_jobs', left)
 end
 
+-- A suspended instance hears of it when it is resumed.
+local function hold(ctx, event, payload, left)
+    local from = { machine = ctx.program.machine, id = ctx.id }
+    local verdict, why = delivering.hold(ctx, 'event', { event = event, data = json.encode(payload), from = from })
+    if verdict ~= 'held' then return { replies.FAULT, why } end
+    stop_waiting(ctx, left)
+    return { replies.OK }
+end
+
 -- Sends `event` to the waiting instance. Answers a reply and the jobs it then waits for: {OK, ...} moved, {OK} nobody
 -- listened, or what refused it; then no key has changed.
 function finishing.tell(ctx, job, event, payload)
     local left = forget(ctx, job)
-    local listening = ctx.program.states[ctx.state].listening(event)
-    local reply = listening[1] and steps.fire(ctx, event, payload, 'job ' .. job, '')
+    if ctx.raw._suspended then return hold(ctx, event, payload, left), left end
+    local listening = core.listens(ctx, event)
+    local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, nil, FACTS)
     if reply and (reply[1] == replies.OK or reply[1] == replies.FAULT) then return reply, left end
     local failed = reply and cjson.decode(reply[2]).why == 'error'
     if failed then return reply, left end

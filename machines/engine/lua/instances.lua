@@ -41,16 +41,20 @@ function instances.open(root, id, now)
     local compiled, why = program.load(root, raw._def)
     if not compiled then return nil, { replies.FAULT, why } end
     local ctx = core.context(compiled, id, raw, now)
-    ctx.key = key
-    if not ctx.state then
-        return nil, { replies.FAULT, 'instance ' .. id .. ' is in ' .. raw._state .. ', which its definition does not have' }
+    if not ctx then
+        local where = string.gsub(raw._state, '\n', ', ')
+        return nil, { replies.FAULT, 'instance ' .. id .. ' is in ' .. where .. ', which its definition does not have' }
     end
+    ctx.key = key
     return ctx
 end
 
 -- A second context on the same, untouched instance: for explanations after a failed step.
 function instances.again(ctx)
-    return core.context(ctx.program, ctx.id, instances.read(ctx.program.root, ctx.id), ctx.now)
+    local raw, key = instances.read(ctx.program.root, ctx.id)
+    local again = core.context(ctx.program, ctx.id, raw, ctx.now)
+    again.key = key
+    return again
 end
 
 return instances

@@ -6,6 +6,11 @@ function keys.states(root) return root .. ':states' end
 function keys.queues(root) return root .. ':queues' end
 function keys.flow(root) return root .. ':flow' end
 function keys.log(root) return root .. ':log' end
+function keys.timers(root) return root .. ':timers' end
+function keys.outbox(root) return root .. ':out' end
+function keys.floors(root) return root .. ':floors' end
+function keys.seen(root, source) return root .. ':seen:' .. source end
+function keys.held(root, id) return root .. ':held:' .. id end
 function keys.pulse(root) return root .. ':pulse' end
 function keys.definition(root, version) return root .. ':def:' .. version end
 function keys.instance(root, id) return root .. ':i:' .. id end

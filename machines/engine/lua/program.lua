@@ -40,42 +40,110 @@ local function listener(transitions)
     end
 end
 
-local function compile_transitions(source, compiled)
+local function compile_transitions(source, compiled, index)
     local list = {}
     for i, spec in ipairs(source or {}) do
         list[i] = {
             id = spec.id,
             events = spec.events or {},
+            source = index,
             target = spec.target,
+            targets = spec.targets or { spec.target },
             reenter = spec.reenter,
             tree = spec.guard,
             text = spec.text,
             guard = spec.guard and expressions.compile(spec.guard, compiled),
             actions = actions.compile(spec.actions, compiled),
+            delay = spec.delay and expressions.compile(spec.delay, compiled),
             flow = compiled.version .. ':' .. spec.id,
             quoted = ',' .. json.quote(spec.id) .. ',',
         }
+        if spec.targets or spec.delay then compiled.flat = false end
     end
     return list
 end
 
-local function compile_state(spec, compiled, root)
-    local transitions = compile_transitions(spec.transitions, compiled)
-    local invokes = spec.invoke or {}
-    for _, invoke in ipairs(invokes) do
+local function compile_invokes(spec, compiled, state)
+    for _, invoke in ipairs(spec.invoke or {}) do
         invoke.make_input = invoke.input and expressions.compile(invoke.input, compiled)
+        if invoke.machine then
+            compiled.flat, state.hosts, compiled.finalizers = false, true, compiled.finalizers or {}
+            compiled.finalizers[invoke.id] = actions.compile(invoke.finalize, compiled)
+            if type(invoke.machine) == 'table' then invoke.machine = expressions.compile(invoke.machine, compiled) end
+            invoke.idlocation = invoke.idlocation and compiled.fields[invoke.idlocation]
+        else
+            compiled.invoked_by[invoke.id] = state.index
+        end
     end
-    return {
+    return spec.invoke or {}
+end
+
+-- Where a chart goes by default: {targets, actions}; a single state may stand for itself.
+local function compile_entry(spec, compiled)
+    if not spec then return nil end
+    if type(spec) == 'number' then return { targets = { spec } } end
+    return { targets = spec.targets or { spec.target }, actions = actions.compile(spec.actions, compiled) }
+end
+
+local function compile_state(spec, index, compiled, root)
+    local state = {
+        index = index,
         name = spec.name,
         quoted = ',' .. json.quote(spec.name),
         final = spec.final,
         index_key = keys.state(root, spec.name),
-        entry = actions.compile(spec.entry, compiled),
-        exit = actions.compile(spec.exit, compiled),
-        listening = listener(transitions),
-        always = compile_transitions(spec.always, compiled),
-        invokes = invokes,
+        kind = spec.kind,
+        parent = spec.parent or 0,
+        root = spec.root,
+        leaf = not spec.kind,
+        last = index,
+        children = {},
+        histories = {},
+        deep = spec.deep,
+        done = spec.done,
     }
+    if spec.kind or spec.parent or spec.donedata then compiled.flat = false end
+    local transitions = compile_transitions(spec.transitions, compiled, index)
+    state.entry = actions.compile(spec.entry, compiled)
+    state.exit = actions.compile(spec.exit, compiled)
+    state.listening = listener(transitions)
+    state.always = compile_transitions(spec.always, compiled, index)
+    state.invokes = compile_invokes(spec, compiled, state)
+    state.initial = compile_entry(spec.initial, compiled)
+    state.default = compile_entry(spec.default, compiled)
+    state.donedata = spec.donedata and expressions.compile(spec.donedata, compiled)
+    for _, transition in ipairs(transitions) do
+        if transition.delay then
+            state.timed = state.timed or {}
+            table.insert(state.timed, transition)
+        end
+    end
+    if state.always[1] then compiled.eventless = true end
+    if state.invokes[1] then compiled.invokes_any = true end
+    return state
+end
+
+-- What is below what. The states stand in document order, so that a parent comes before its children.
+local function arrange(compiled)
+    for index, state in ipairs(compiled.states) do
+        local parent = compiled.states[state.parent]
+        if state.kind == 'history' then
+            table.insert(compiled.histories, '_h:' .. state.name)
+            if parent then table.insert(parent.histories, index) end
+        else
+            table.insert(parent and parent.children or compiled.top, index)
+        end
+        while parent do
+            parent.last = index
+            parent = compiled.states[parent.parent]
+        end
+    end
+    for _, state in ipairs(compiled.states) do
+        if state.kind == 'history' and not state.default then
+            local parent = compiled.states[state.parent]
+            state.default = parent and parent.initial or { targets = { unpack(parent and parent.children or compiled.top) } }
+        end
+    end
 end
 
 -- Gives each declared payload field its test; answers the required ones by event.
@@ -99,7 +167,13 @@ local function outline(source, version, root)
         machine = source.machine,
         version = version,
         root = root,
-        initial = source.initial,
+        flat = not source.errors,
+        raises = source.errors == 'raise',
+        top = {},
+        histories = {},
+        invoked_by = {},
+        configurations = { count = 0, of = {} },
+        plans = 0,
         history = source.history or 100,
         events = source.events or {},
         open = source.open,
@@ -129,7 +203,12 @@ function program.compile(source, version, root, def, secret)
     local compiled = outline(source, version, root)
     compiled.def = def
     compiled.secret = secret
-    for i, spec in ipairs(source.states) do compiled.states[i] = compile_state(spec, compiled, root) end
+    for i, spec in ipairs(source.states) do compiled.states[i] = compile_state(spec, i, compiled, root) end
+    compiled.initial = compile_entry(source.initial, compiled)
+    if compiled.initial.actions or #compiled.initial.targets > 1 then compiled.flat = false end
+    compiled.output = source.output and expressions.compile(source.output, compiled)
+    if compiled.output then compiled.flat = false end
+    arrange(compiled)
     return compiled
 end
 

@@ -1,4 +1,4 @@
--- needs: json, explain
+-- needs: explain, json
 -- What the functions answer: an array that begins with a status word. machines/engine/replies.py reads them.
 local replies = {}
 
@@ -12,6 +12,8 @@ replies.BAD_ARGUMENT = 'BADARG'
 replies.EXISTS = 'EXISTS'
 replies.LOST = 'LOST'
 replies.FAULT = 'FAULT'
+replies.SUSPENDED = 'SUSPENDED'
+replies.FAILED = 'FAILED'
 
 local function edges_of(ctx)
     local edges = ctx.edges
@@ -21,9 +23,10 @@ local function edges_of(ctx)
     return table.concat(listed, ' ')
 end
 
--- {OK, transitions, replayed, JSON of the instance hash as it now is}. One text is cheaper, for server and client
--- alike, than an item for each field and value.
+-- {OK, transitions, replayed, JSON of the instance hash as it now is}, and '1' when the step put messages into the
+-- outbox. One text is cheaper, for server and client alike, than an item for each field and value.
 function replies.instance(ctx)
+    if ctx.mail and ctx.mail[1] then return { replies.OK, edges_of(ctx), '0', cjson.encode(ctx.raw), '1' } end
     return { replies.OK, edges_of(ctx), '0', cjson.encode(ctx.raw) }
 end
 
@@ -42,11 +45,15 @@ end
 -- A value nested as deep as data may be still has its place inside an explanation.
 local UNCOUNTED = -64
 
+local function names_of(ctx, config, state)
+    return json.list(ctx.chart and { unpack(config and config.names or {}) } or { ctx.program.states[state].name })
+end
+
 -- The explanation of an event as JSON. `outcome` is the context after a step that was not committed, if it went through.
 function replies.explanation(ctx, event, seen)
     return json.encode({
         event = event,
-        state = json.list({ ctx.program.states[ctx.origin].name }),
+        state = names_of(ctx, ctx.was, ctx.origin),
         version = ctx.version,
         taken = seen.after ~= nil,
         why = seen.why or json.null,
@@ -54,7 +61,7 @@ function replies.explanation(ctx, event, seen)
         candidates = seen.candidates or json.list(),
         known = ctx.program.known_list,
         outcome = seen.after and {
-            configuration = json.list({ ctx.program.states[seen.after.state].name }),
+            configuration = names_of(ctx, seen.after.config, seen.after.state),
             data = data_after(seen.after),
             transitions = edges_of(seen.after),
         } or json.null,
@@ -65,7 +72,7 @@ end
 function replies.refusal(ctx, event, failure)
     local seen = { error = failure }
     local known = ctx.program
-    if known.states[ctx.state].final then
+    if ctx.raw._done or not ctx.chart and known.states[ctx.state].final then
         seen.why = 'final'
         return seen
     end

@@ -2,9 +2,9 @@
 -- One event on one opened instance, from the core through the commit to the reply.
 local steps = {}
 
-local function settled(ctx, event, payload)
-    local taken, failure = core.step(ctx, event, payload)
-    if taken and ctx.moved and ctx.program.states[ctx.state].invokes[1] then
+local function settled(ctx, event, payload, facts)
+    local taken, failure = core.step(ctx, event, payload, facts)
+    if taken and ctx.moved and not ctx.chart and ctx.program.states[ctx.state].invokes[1] then
         local ok, caught = pcall(commit.prepare, ctx)
         if not ok then return nil, values.message(caught) end
     end
@@ -12,8 +12,9 @@ local function settled(ctx, event, payload)
 end
 
 -- {OK, ...}, {REFUSED, explanation} or {FAULT, why}; in the last two cases nothing was written.
-function steps.fire(ctx, event, payload, actor, reason, noted, clock)
-    local taken, failure = settled(ctx, event, payload)
+-- `facts`: what the event is beside its name and payload (SCXML 5.10.1), for those that no person sent.
+function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
+    local taken, failure = settled(ctx, event, payload, facts)
     if not taken then
         local before = failure and instances.again(ctx) or ctx
         before.payload = payload

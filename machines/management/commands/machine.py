@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from machines import diagrams
+from machines import diagrams, formats
 from machines.connections import get_engine
 from machines.engine.definitions import outline, schema
 from machines.engine.errors import SignalboxError
-from machines.models import Machine
+from machines.models import Machine, MachineVersion
 from machines.publishing import publish, restore
 from machines.submission import FORMAT_NAMES, GUESS, Submission, read
 
 
 class Command(BaseCommand):
-    help = "Checks, draws and publishes definitions. FILE may be - for standard input."
+    help = "Checks, draws, publishes and converts definitions. FILE may be - for standard input."
     requires_system_checks = []  # checking a file needs neither Redis nor a database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,6 +34,16 @@ class Command(BaseCommand):
         drawing = _takes_file(verbs.add_parser("diagram", help="draw a definition"))
         drawing.add_argument("--as", dest="kind", choices=["svg", "dot"], default="svg", help="default: svg")
         drawing.add_argument("--output", metavar="PATH", help="write there and not to standard output")
+        importing = _takes_file(verbs.add_parser("import", help="turn a file of any format into a definition"))
+        importing.add_argument("--id", default="", metavar="NAME", help="name the machine, whatever the file says")
+        importing.add_argument("--publish", action="store_true", help="make it its machine's current version, too")
+        importing.add_argument("--notes", default="", help="what changed, for people")
+        _takes_output(importing, formats.WRITERS, "json")
+        exporting = verbs.add_parser("export", help="write a published version in any format")
+        exporting.add_argument("name", metavar="NAME", help="a machine")
+        exporting.add_argument("--version", dest="number", type=int, metavar="N", help="default: the current one")
+        exporting.add_argument("--format", choices=[*formats.WRITERS], help="default: by the ending of -o, else json")
+        _takes_output(exporting, formats.WRITERS, "")
         verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
         verbs.add_parser("restore", help="publish to an emptied Redis what the database knows")
 
@@ -54,8 +65,7 @@ class Command(BaseCommand):
         submission = self._read(file, format)
         if submission.errors:
             raise CommandError(f"nothing was published: {submission.summary}")
-        version = publish(submission.definition, notes=notes)
-        self.stdout.write(f"{version.machine.name} v{version.number} is current ({version.digest})")
+        self._make_current(submission.definition, notes)
 
     def _list(self, **_: Any) -> None:
         engine = get_engine()
@@ -81,6 +91,41 @@ class Command(BaseCommand):
             _write(output, text)
             self.stdout.write(f"{output}: {len(text.encode())} bytes")
 
+    def _import(self, file: str, format: str, id: str, publish: bool, notes: str, output: str | None, **_: Any) -> None:
+        submission = self._read(file, format, to=self.stderr, id=id)
+        if submission.definition is None:
+            raise CommandError(f"nothing was read as {submission.format}: {submission.summary}")
+        if output is not None or not publish:
+            self._hand_over(submission.definition, formats.format_of(output or "", "json"), output)
+        if submission.errors:
+            left = "" if output is None and publish else "; what was written is a draft"
+            raise CommandError(f"this definition cannot be published: {submission.summary}{left}")
+        if publish:
+            self._make_current(submission.definition, notes)
+
+    def _export(self, name: str, number: int | None, format: str | None, output: str | None, **_: Any) -> None:
+        try:
+            version = Machine.objects.get_or_adopt(name).version(number)
+        except (Machine.DoesNotExist, MachineVersion.DoesNotExist) as error:
+            what = f"no machine {name!r}" if number is None else f"no version {number} of a machine {name!r}"
+            raise CommandError(f"{what} is published; `machine list` names those there are") from error
+        self._hand_over(version.definition, format or formats.format_of(output or "", "json"), output)
+
+    def _hand_over(self, definition: dict[str, Any], format: str, output: str | None) -> None:
+        """The definition in a format, with what that format does not carry on standard error."""
+        text, findings = formats.dump(definition, format)
+        for finding in findings:
+            self.stderr.write(str(finding))
+        if output is None:
+            self.stdout.write(text, ending="" if text.endswith("\n") else "\n")
+        else:
+            _write(output, text)
+            self.stderr.write(f"{output}: {format}, {len(text.encode())} bytes")
+
+    def _make_current(self, definition: dict[str, Any] | None, notes: str) -> None:
+        version = publish(definition, notes=notes)
+        self.stdout.write(f"{version.machine.name} v{version.number} is current ({version.digest})")
+
     def _schema(self, **_: Any) -> None:
         self.stdout.write(json.dumps(schema(), indent=2, ensure_ascii=False))
 
@@ -91,9 +136,10 @@ class Command(BaseCommand):
         if not restored:
             self.stdout.write("Redis has every version there is")
 
-    def _read(self, file: str, format: str, to: Any = None) -> Submission:
+    def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
         """The file with all its findings printed."""
-        submission = read(_bytes(file), format=format, name="" if file == "-" else file)
+        name, base = ("", None) if file == "-" else (file, Path(file).parent)
+        submission = read(_bytes(file), format=format, name=name, id=id, base=base)
         for finding in submission.findings:
             (to or self.stdout).write(str(finding))
         return submission
@@ -105,6 +151,11 @@ def _takes_file(parser: ArgumentParser) -> ArgumentParser:
         "--format", choices=FORMAT_NAMES, default=GUESS, help="default: by the file's ending, or its start"
     )
     return parser
+
+
+def _takes_output(parser: ArgumentParser, writers: Collection[str], default: str) -> None:
+    what = f"write there and not to standard output; its ending tells the format, of {', '.join(writers)}"
+    parser.add_argument("-o", "--output", metavar="PATH", help=f"{what}; default: {default}" if default else what)
 
 
 def _bytes(file: str) -> bytes:

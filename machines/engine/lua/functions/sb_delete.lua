@@ -1,5 +1,5 @@
--- needs: arguments, commit, instances, jobs, keys, replies
--- sb_delete: removes an instance, its history, its place in the index and the jobs it waits for.
+-- needs: arguments, instances, keys, removal, replies
+-- sb_delete: removes an instance, its history, places, timers and jobs; what it invoked ends with it.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason
 -- Returns: {OK, '', '0', instance JSON} the instance as it was · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
@@ -13,12 +13,8 @@ return function(KEYS, ARGV)
     local ctx, missing = instances.open(root, id, arguments.now(''))
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
-    -- The one write that can fail comes first.
-    redis.call('XADD', keys.log(root), 'MAXLEN', '~', 10000, '*', 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
-        'machine', ctx.program.machine, 'instance', id, 'version', ctx.version, 'actor', ARGV[3] or '', 'reason', ARGV[4] or '')
-    redis.pcall('ZREM', ctx.program.states[ctx.state].index_key, id)
-    redis.call('DEL', keys.instance(root, id), keys.history(root, id))
-    for job in string.gmatch(ctx.raw._jobs or '', '%S+') do jobs.remove(root, job) end
-    commit.pulse(root)
+    -- Asked before anything is written: what could fail in the middle.
+    if ctx.chart and (ctx.raw._children or ctx.raw._parent) then redis.call('XLEN', keys.outbox(root)) end
+    removal.remove(ctx, ARGV[3] or '', ARGV[4] or '', false)
     return replies.instance(ctx)
 end

@@ -3,7 +3,8 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 now (ms since the epoch, or '')
--- Returns: {OK, explanation JSON} · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
+-- Returns: {OK, explanation JSON} · {SUSPENDED, since ms} · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field}
+--          · {BADARG, why} · {FAULT, why}
 -- Notifies: nothing
 -- Cost:    O(fields of the instance + candidate transitions)
 return function(KEYS, ARGV)
@@ -12,6 +13,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local ctx, missing = instances.open(KEYS[1], id, arguments.now(now))
     if not ctx then return missing end
+    if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
     local payload, why = payloads.parse(payload_text)
     local field
     if payload then why, field = payloads.misfit(ctx.program, event, payload) end

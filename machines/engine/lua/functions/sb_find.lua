@@ -4,7 +4,8 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '')
 --          · 6 '1' for newest first
--- Returns: {OK, next score, next id, id, {field, value, ...}, id, {...}, ...}; next score is '' on the last page
+-- Returns: {OK, next score, next id, id, score, {field, value, ...}, id, score, {...}, ...}; next score is '' on the
+--          last page; a score is the ms the instance entered the state
 --          · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log(instances in the state) + limit)
@@ -58,8 +59,9 @@ return function(KEYS, ARGV)
     if count == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     if count == limit * 2 then reply[2], reply[3] = found[count], found[count - 1] end
     for i = 1, count, 2 do
-        reply[i + 3] = found[i]
-        reply[i + 4] = redis.call('HGETALL', keys.instance(root, found[i]))
+        local at = #reply
+        reply[at + 1], reply[at + 2] = found[i], found[i + 1]
+        reply[at + 3] = redis.call('HGETALL', keys.instance(root, found[i]))
     end
     return reply
 end

@@ -4,9 +4,12 @@
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
 --          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock)
 -- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, version}
+--          · {SUSPENDED, since ms}
 --          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call
+local OWN = { ['done.'] = true, ['error.'] = true, ['after.'] = true }
+
 local function replayed(root, id, key)
     local reply = outcomes.recall(keys.outcome(root, id, key))
     if not reply then return nil end
@@ -35,8 +38,9 @@ return function(KEYS, ARGV)
     local ctx, missing = instances.open(root, id, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
-    if not ctx.program.known[event] and (string.find(event, '^done%.') or string.find(event, '^error%.')) then
-        return { replies.BAD_ARGUMENT, 'events that begin with done. or error. come from the engine itself' }
+    if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
+    if not ctx.program.known[event] and OWN[string.match(event, '^%a+%.') or ''] then
+        return { replies.BAD_ARGUMENT, 'events that begin with done., error. or after. come from the engine itself' }
     end
     local payload, noted = payloads.parse(payload_text)
     local why, field = noted, nil

@@ -1,8 +1,9 @@
--- needs: arguments, commit, core, fields, instances, json, replies, values
+-- needs: arguments, commit, configurations, core, fields, instances, json, replies, values
 -- sb_force: a repair: sets an instance's state (and some data) without asking its transitions. Runs no action;
 -- jobs of the state left are withdrawn, those of the state entered are enqueued.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 state · 3 data to change (JSON object, null unsets; or '') · 4 expect (version or '') · 5 actor
+-- ARGV:    1 id · 2 state (of a chart: one or several, a line each) · 3 data to change (JSON object, null unsets; or '')
+--          · 4 expect (version or '') · 5 actor
 --          · 6 reason (required) · 7 now (ms since the epoch, or '')
 -- Returns: {OK, '', '0', instance JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field}
 --          · {BADARG, why} · {FAULT, why}
@@ -28,6 +29,27 @@ local function patch(ctx, text)
     return nil
 end
 
+-- Of a chart, several states may be named, a line each; each region takes the one named below it, or its initial state.
+local function targets_of(ctx, text)
+    local targets = {}
+    for name in string.gmatch(text or '', '[^\n]+') do
+        local index = ctx.program.index[name]
+        if not index then return nil, "the definition has no state '" .. name .. "'" end
+        if ctx.program.states[index].kind == 'history' then return nil, "'" .. name .. "' is a history, not a state" end
+        targets[#targets + 1] = index
+    end
+    if not targets[1] then return nil, 'the state is missing' end
+    if targets[2] and not (ctx.chart and configurations.together(ctx.program, targets)) then
+        return nil, 'these states are never active together'
+    end
+    return targets
+end
+
+local function place(ctx, targets)
+    core.place(ctx, targets)
+    if not ctx.chart then commit.prepare(ctx) end
+end
+
 return function(KEYS, ARGV)
     local id, state, data, expect = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or ''
     local actor, reason = ARGV[5] or '', ARGV[6] or ''
@@ -37,12 +59,11 @@ return function(KEYS, ARGV)
     local ctx, missing = instances.open(KEYS[1], id, arguments.now(ARGV[7]))
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
-    local target = ctx.program.index[state]
-    if not target then return { replies.BAD_ARGUMENT, "the definition has no state '" .. state .. "'" } end
+    local targets, wrong = targets_of(ctx, state)
+    if wrong then return { replies.BAD_ARGUMENT, wrong } end
     local why, field = patch(ctx, data)
     if why then return { replies.BAD_PAYLOAD, why, field } end
-    core.place(ctx, target)
-    local ready, caught = pcall(commit.prepare, ctx)
+    local ready, caught = pcall(place, ctx, targets)
     if not ready then return { replies.BAD_ARGUMENT, values.message(caught) } end
     local ok, fault = commit.step(ctx, '(force)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end

@@ -3,10 +3,10 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    none
--- Returns: {OK, JSON {version, counts, oldest, flow, queues, now}} · {NOMACHINE}
---          counts: state -> instances, for each state of the current version and each other one that holds any;
+-- Returns: {OK, JSON {version, counts, oldest, flow, queues, total, timers, overdue, mail, now}} · {NOMACHINE}
+--          counts: leaf -> instances, for each leaf of the current version and each other one that holds any;
 --          oldest: state -> ms entered; flow: <version>:<transition> -> times taken;
---          queues: queue -> {ready, leased, delayed, dead}
+--          queues: queue -> {ready, leased, delayed, dead}; total: instances; timers, overdue, mail: how many wait
 -- Notifies: nothing
 -- Cost:    O(states + transitions + queues), whatever the number of instances
 local PLACES = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead }
@@ -43,14 +43,20 @@ return function(KEYS)
     local root = KEYS[1]
     local current = redis.call('HGET', keys.meta(root), 'current')
     if not current then return { replies.NO_MACHINE } end
-    local compiled = program.load(root, current)
-    local counts, oldest = population(root, compiled and compiled.index or {})
+    local compiled, now = program.load(root, current), arguments.now('')
+    local leaves = {}
+    for _, state in ipairs(compiled and compiled.states or {}) do leaves[state.name] = state.leaf end
+    local counts, oldest = population(root, leaves)
     return { replies.OK, json.encode({
         version = tonumber(string.match(current, '^%d+')),
         counts = counts,
         oldest = oldest,
         flow = flow(root),
         queues = depths(root),
-        now = arguments.now(''),
+        total = tonumber(redis.call('HGET', keys.meta(root), 'instances') or 0),
+        timers = redis.call('ZCARD', keys.timers(root)),
+        overdue = redis.call('ZCOUNT', keys.timers(root), '-inf', now),
+        mail = redis.call('XLEN', keys.outbox(root)),
+        now = now,
     }) }
 end

@@ -42,7 +42,9 @@ local function probe(root, version)
 end
 
 local function register(root, source)
-    for _, state in ipairs(source.states) do redis.call('SADD', keys.states(root), state.name) end
+    for _, state in ipairs(source.states) do
+        if not state.kind then redis.call('SADD', keys.states(root), state.name) end
+    end
     for _, queue in ipairs(source.queues or {}) do redis.call('SADD', keys.queues(root), queue) end
 end
 

@@ -1,0 +1,40 @@
+"""Forms that move a state machine under a key of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+
+from machines.forms import REASON_LIMIT
+
+
+class StateName(forms.CharField):
+    """A state, written as JSON: browsers change line ends in what they send, and the state would be another one."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self) -> None:
+        super().__init__(max_length=30_000, strip=False, error_messages={"required": "Choose the state."})
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        try:
+            name = json.loads(text)
+            name.encode()  # half a surrogate pair is no text
+        except (ValueError, RecursionError, AttributeError):
+            raise forms.ValidationError("This is not the name of a state.") from None
+        return str(name)
+
+
+class MoveForm(forms.Form):
+    """``seen``: the state the machine stood in when the form was made; it must still stand there."""
+
+    state = StateName()
+    seen = StateName()
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
+
+
+class ForcedMoveForm(MoveForm):
+    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": "Say why: it stays as its reason."})

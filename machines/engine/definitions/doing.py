@@ -1,0 +1,64 @@
+"""Actions to the lists the functions library interprets: ``["set", "n", NODE]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .model import Action, Case, Value
+
+
+def program_of_actions(actions: Iterable[Action]) -> list[list[Any]]:
+    return [_action(action) for action in actions]
+
+
+def _action(action: Action) -> list[Any]:
+    value = [action.value.tree] if action.value else []
+    if action.verb == "log":
+        return ["log", *value]
+    if action.verb == "enqueue":
+        return ["enqueue", action.name, action.src, *value]
+    if action.verb == "send":
+        return ["send", _sent(action)]
+    if action.verb == "if":
+        return ["if", [_case(case) for case in action.cases]]
+    if action.verb == "block":
+        return ["block", program_of_actions(action.cases[0].actions)]
+    if action.verb == "foreach":
+        return ["foreach", _loop(action)]
+    return [action.verb, _named(action.name, action.computed), *value]
+
+
+def _named(name: str, computed: Value | None) -> Any:
+    """A literal name is text, a computed one a node: a list."""
+    return computed.tree if computed else name
+
+
+def _sent(action: Action) -> dict[str, Any]:
+    sending = action.sending
+    assert sending is not None
+    parts: dict[str, Any] = {
+        "event": _named(action.name, action.computed),
+        "to": sending.to.tree if sending.to else None,
+        "data": action.value.tree if action.value else None,
+        "delay": sending.delay.tree if sending.delay else None,
+        "id": _named(sending.id, sending.computed),
+        "idlocation": sending.idlocation,
+        "type": sending.type.tree if sending.type else None,
+    }
+    return {key: part for key, part in parts.items() if part}
+
+
+def _case(case: Case) -> dict[str, Any]:
+    result: dict[str, Any] = {"then": program_of_actions(case.actions)}
+    if case.guard:
+        result = {"guard": case.guard.expression.tree, "text": case.guard.expression.text} | result
+    return result
+
+
+def _loop(action: Action) -> dict[str, Any]:
+    assert action.value is not None
+    result: dict[str, Any] = {"in": action.value.tree, "item": action.name}
+    if action.index:
+        result["index"] = action.index
+    return result | {"do": program_of_actions(action.cases[0].actions)}

@@ -1,0 +1,16 @@
+-- needs: statemachine
+-- sm_state: what SM.STATE replies: where a machine stands, or all its states.
+-- flags:   no-writes
+-- KEYS:    1 the machine, a hash
+-- ARGV:    1 LIST, or left out; the module lists the states for any other word too, and so does this
+-- Returns: array of one, the current state · array of the keys of the map, sorted · nil for a missing key · an error for a key
+--          of another type, or more arguments
+-- Notifies: nothing
+-- Cost:    O(bytes of the map)
+return function(KEYS, ARGV)
+    local bad = statemachine.misuse('SM.STATE key [LIST]', KEYS, ARGV)
+    if bad then return bad end
+    local machine, problem = statemachine.read(KEYS[1])
+    if not machine then return problem end
+    return ARGV[1] and statemachine.states(machine) or { machine.current }
+end

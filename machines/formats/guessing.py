@@ -1,0 +1,24 @@
+"""What a text looks like, where nobody said what it is."""
+
+from __future__ import annotations
+
+import re
+
+LOOK = 100_000  # characters from the start: enough to meet a word that only one format has
+_XSTATE = re.compile(r'"queryLanguage"\s*:|"xstate\.|"predictableActionArguments"\s*:|"cond"\s*:')
+_SCRIPT = re.compile(r"\b(?:createMachine|Machine|setup)\s*\(")
+_TEMPLATE = ("initial", "map", "current", "reason")
+
+
+def format_of_text(text: str | bytes) -> str:
+    """JSON begins with a brace and XML with an angle bracket; some words give away what JSON it is."""
+    start = text[:LOOK] if isinstance(text, str) else bytes(text[:LOOK]).decode("utf-8", "ignore")
+    start = start.lstrip("\ufeff \t\r\n")
+    if start.startswith("<"):
+        return "scxml"
+    if not start.startswith(("{", "[")):
+        return "xstate" if _SCRIPT.search(start) else "yaml"
+    if _XSTATE.search(start):
+        return "xstate"
+    is_template = all(f'"{key}"' in start for key in _TEMPLATE) and '"states"' not in start
+    return "sm" if is_template else "json"

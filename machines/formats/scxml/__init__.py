@@ -1,0 +1,9 @@
+"""SCXML, the W3C's notation for state charts, with its ECMAScript data model; ours as such a document.
+
+``reading`` takes a document apart, ``writing`` puts one together, ``ecmascript`` reads its expressions and
+scripts, without ever running one.
+"""
+
+from .reading.document import read
+
+__all__ = ["read"]

@@ -1,0 +1,276 @@
+"""Calls: the functions and methods of ECMAScript that have a counterpart here, and functions of the document itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import changes, code, inlining, literals, platform
+from .code import Code
+from .expressions import Translator, as_condition
+from .kinds import ANY, ARRAY, BOOLEAN, NUMBER, OBJECT, STRING
+from .operators import as_number, as_text, element_kinds
+from .parsing import Node, bare, named, part
+
+Build = Callable[..., Code]
+
+ZERO = code.number(0)
+ONE = code.number(1)
+
+
+def call(translator: Translator, node: Node) -> Code:
+    callee, arguments = bare(part(node, "function")), _arguments(node)
+    if arguments is None:
+        return translator.refuse(node, "a tagged template")
+    if any(argument.type == "spread_element" for argument in arguments):
+        return translator.refuse(node, "a spread argument")
+    if callee.type == "identifier":
+        return _function(translator, node, translator.of(callee), arguments)
+    if callee.type in ("member_expression", "subscript_expression"):
+        return _method(translator, node, callee, arguments)
+    if callee.type in ("function_expression", "arrow_function"):
+        return inlining.call_value(translator, node, callee, arguments)
+    return translator.refuse(node, "this call")
+
+
+def _arguments(node: Node) -> list[Node] | None:
+    found = node.child_by_field_name("arguments")
+    if found is None:
+        return []
+    return named(found) if found.type == "arguments" else None
+
+
+def _function(translator: Translator, node: Node, name: str, arguments: list[Node]) -> Code:
+    if name in translator.scope.functions:
+        return inlining.call(translator, node, translator.scope.functions[name], arguments)
+    if name == "In":
+        return platform.in_state(translator, node, arguments)
+    if name in _FUNCTIONS:
+        return _build(translator, node, f"{name}()", _FUNCTIONS[name], translator.values(arguments))
+    if translator.scope.variable(name) is not None:
+        return translator.refuse(node, f"a call of the variable {name[:40]}")
+    if name in ("eval", "Function", "setTimeout", "setInterval", "require", "fetch"):
+        return translator.refuse(node, f"{name}()")
+    return translator.fails(node, f"{name} is not declared")
+
+
+def _build(translator: Translator, node: Node, what: str, build: tuple[int, int, Build], values: list[Code]) -> Code:
+    """``build`` comes with the least and the most arguments it knows what to do with."""
+    least, most, make = build
+    if not least <= len(values) <= most:
+        return translator.refuse(node, f"{what} with {len(values)} arguments")
+    return make(*values)
+
+
+def _method(translator: Translator, node: Node, callee: Node, arguments: list[Node]) -> Code:
+    owner, name = bare(part(callee, "object")), _method_name(translator, callee)
+    if name is None:
+        return translator.refuse(node, "a call of a calculated name")
+    if owner.type == "identifier" and translator.of(owner) not in translator.locals:
+        static = f"{translator.of(owner)}.{name}"
+        if static in _FUNCTIONS:
+            return _build(translator, node, f"{static}()", _FUNCTIONS[static], translator.values(arguments))
+        if translator.of(owner) in ("Math", "JSON", "Object", "Array", "Number", "String", "Date", "console"):
+            return translator.refuse(node, f"{static}()")
+    if _is_clock(translator, owner, name):
+        return Code("now * 1000", code.PRODUCT, NUMBER)
+    if name in changes.METHODS:
+        return changes.method(translator, node, owner, name, translator.values(arguments))
+    if name in _METHODS:
+        values = translator.values(arguments)
+        return _build(translator, node, f"the method {name}()", _METHODS[name], [translator.value(owner), *values])
+    return translator.refuse(node, f"the method {name[:40]}()")
+
+
+def _method_name(translator: Translator, callee: Node) -> str | None:
+    if callee.type == "member_expression":
+        return translator.of(part(callee, "property"))
+    key = literals.plain(translator.script, part(callee, "index"))
+    return key if isinstance(key, str) else None
+
+
+def _is_clock(translator: Translator, owner: Node, name: str) -> bool:
+    """``new Date().getTime()``"""
+    return (
+        name in ("getTime", "valueOf")
+        and owner.type == "new_expression"
+        and translator.of(part(owner, "constructor")) == "Date"
+        and not _arguments(owner)
+    )
+
+
+def new(translator: Translator, node: Node) -> Code:
+    name, arguments = translator.of(part(node, "constructor")), _arguments(node) or []
+    if name in translator.scope.functions:
+        return inlining.construct(translator, node, translator.scope.functions[name], arguments)
+    if name == "Object" and not arguments:
+        return Code("{}", kinds=OBJECT)
+    if name == "Array" and len(arguments) != 1:
+        return _list(*translator.values(arguments))
+    if name == "Array":
+        return translator.refuse(node, "new Array(length)")
+    if name == "Error" and len(arguments) <= 1:
+        message = translator.value(arguments[0]) if arguments else code.text("")
+        return Code(f"{{'name': 'Error', 'message': {as_text(message).text}}}", kinds=OBJECT)
+    return translator.refuse(node, f"new {name[:40]}")
+
+
+# -- what each is worth ------------------------------------------------------------------------------
+
+
+def _list(*items: Code) -> Code:
+    return Code("[" + ", ".join(item.text for item in items) + "]", kinds=ARRAY)
+
+
+def _number(name: str) -> Build:
+    return lambda value: code.call(name, as_number(value), kinds=NUMBER)
+
+
+def _extreme(name: str) -> Build:
+    def build(*values: Code) -> Code:
+        if len(values) == 1:
+            return as_number(values[0])
+        return code.call(name, *(as_number(value) for value in values), kinds=NUMBER)
+
+    return build
+
+
+def _rounded(value: Code) -> Code:
+    """Halves go up, whatever the sign."""
+    return code.call("floor", code.calculate(as_number(value), "+", code.number(0.5)), kinds=NUMBER)
+
+
+def _power(base: Code, exponent: Code) -> Code:
+    return code.calculate(as_number(base), "**", as_number(exponent))
+
+
+def _logarithm(base: float) -> Build:
+    return lambda value: code.calculate(
+        code.call("log", as_number(value), kinds=NUMBER), "/", code.call("log", code.number(base), kinds=NUMBER)
+    )
+
+
+def _boolean(value: Code) -> Code:
+    return code.truth("bool", value) if as_condition(value) is value else code.truth("truthy", value)
+
+
+def _gives(name: str, kinds: frozenset[str] = ANY) -> Build:
+    return lambda *values: code.call(name, *values, kinds=kinds)
+
+
+def _of_text(name: str, kinds: frozenset[str] = STRING) -> Build:
+    """A function of ours that insists on text, where ECMAScript converts what follows."""
+    return lambda owner, *values: code.call(name, owner, *(as_text(value) for value in values), kinds=kinds)
+
+
+def _numeric(value: Code) -> Code:
+    """Number(x), which of nothing is 0."""
+    return as_number(value)
+
+
+def _concatenated(owner: Code, *values: Code) -> Code:
+    kinds = owner.kinds if owner.kinds and owner.kinds <= ARRAY | STRING else ARRAY | STRING
+    return code.call("concat", owner, *values, kinds=kinds)
+
+
+def _sliced(owner: Code, *positions: Code) -> Code:
+    kinds = owner.kinds if owner.kinds and owner.kinds <= ARRAY | STRING else ARRAY | STRING
+    return code.call("slice", owner, *positions or [ZERO], kinds=kinds)
+
+
+def _substring(owner: Code, start: Code, length: Code | None = None) -> Code:
+    """``substr`` counts characters where the others take a second position."""
+    rest = code.call("slice", owner, start, kinds=STRING)
+    return rest if length is None else code.call("substring", rest, ZERO, length, kinds=STRING)
+
+
+def _split(owner: Code, separator: Code | None = None) -> Code:
+    if separator is None:
+        return _list(owner)
+    if separator.text == "''":
+        return code.call("characters", owner, kinds=ARRAY)
+    return code.call("split", owner, separator, kinds=ARRAY)
+
+
+def _item(owner: Code, index: Code = ZERO) -> Code:
+    return code.call("item", owner, index, kinds=element_kinds(owner.kinds))
+
+
+def _at(owner: Code, index: Code) -> Code:
+    return code.call("item", code.call("slice", owner, index), ZERO, kinds=element_kinds(owner.kinds))
+
+
+def _is_finite(value: Code) -> Code:
+    return code.opposite(code.truth("is_nan", value))
+
+
+def _whole(value: Code) -> Code:
+    return code.both(
+        code.compare(code.call("typeof", value, kinds=STRING), "==", code.text("number")),
+        code.compare(code.call("remainder", value, ONE, kinds=NUMBER), "==", ZERO),
+    )
+
+
+_MANY = 100
+
+_FUNCTIONS: dict[str, tuple[int, int, Build]] = {
+    "parseInt": (1, 2, _gives("parse_int", NUMBER | frozenset(["none"]))),
+    "parseFloat": (1, 1, _gives("parse_float", NUMBER | frozenset(["none"]))),
+    "isNaN": (1, 1, _gives("is_nan", BOOLEAN)),
+    "isFinite": (1, 1, _is_finite),
+    "Number": (1, 1, _numeric),
+    "String": (1, 1, as_text),
+    "Boolean": (1, 1, _boolean),
+    "Array": (0, _MANY, _list),
+    "Array.isArray": (1, 1, _gives("is_list", BOOLEAN)),
+    "Array.of": (0, _MANY, _list),
+    "Object.keys": (1, 1, _gives("keys", ARRAY)),
+    "Object.values": (1, 1, _gives("values", ARRAY)),
+    "JSON.stringify": (1, 1, _gives("json", STRING)),
+    "JSON.parse": (1, 1, _gives("parse_json")),
+    "Number.parseInt": (1, 2, _gives("parse_int", NUMBER | frozenset(["none"]))),
+    "Number.parseFloat": (1, 1, _gives("parse_float", NUMBER | frozenset(["none"]))),
+    "Number.isNaN": (1, 1, _gives("is_nan", BOOLEAN)),
+    "Number.isFinite": (1, 1, _is_finite),
+    "Number.isInteger": (1, 1, _whole),
+    "Date.now": (0, 0, lambda: Code("now * 1000", code.PRODUCT, NUMBER)),
+    "Math.abs": (1, 1, _number("abs")),
+    "Math.floor": (1, 1, _number("floor")),
+    "Math.ceil": (1, 1, _number("ceil")),
+    "Math.trunc": (1, 1, _number("int")),
+    "Math.round": (1, 1, _rounded),
+    "Math.sign": (1, 1, _number("sign")),
+    "Math.sqrt": (1, 1, _number("sqrt")),
+    "Math.cbrt": (1, 1, lambda value: _power(value, Code("1 / 3", code.PRODUCT, NUMBER))),
+    "Math.exp": (1, 1, _number("exp")),
+    "Math.log": (1, 1, _number("log")),
+    "Math.log2": (1, 1, _logarithm(2)),
+    "Math.log10": (1, 1, _logarithm(10)),
+    "Math.pow": (2, 2, _power),
+    "Math.min": (1, _MANY, _extreme("min")),
+    "Math.max": (1, _MANY, _extreme("max")),
+    "Math.random": (0, 0, _gives("random", NUMBER)),
+}
+_METHODS: dict[str, tuple[int, int, Build]] = {
+    "concat": (1, _MANY, _concatenated),
+    "slice": (1, 3, _sliced),
+    "substring": (2, 3, _gives("substring", STRING)),
+    "substr": (2, 3, _substring),
+    "indexOf": (2, 3, _gives("index_of", NUMBER)),
+    "lastIndexOf": (2, 2, _gives("last_index_of", NUMBER)),
+    "includes": (2, 2, _gives("contains", BOOLEAN)),
+    "charAt": (2, 2, _gives("char_at", STRING)),
+    "at": (2, 2, _at),
+    "startsWith": (2, 2, _of_text("startswith", BOOLEAN)),
+    "endsWith": (2, 2, _of_text("endswith", BOOLEAN)),
+    "toLowerCase": (1, 1, _gives("lower", STRING)),
+    "toUpperCase": (1, 1, _gives("upper", STRING)),
+    "trim": (1, 1, _gives("strip", STRING)),
+    "split": (1, 2, _split),
+    "replace": (3, 3, _of_text("replace_first")),
+    "replaceAll": (3, 3, _of_text("replace")),
+    "join": (1, 2, _gives("joined", STRING)),
+    "toString": (1, 1, as_text),
+    "toFixed": (1, 2, _gives("fixed", STRING)),
+    "valueOf": (1, 1, lambda owner: owner),
+    "hasOwnProperty": (2, 2, _gives("has", BOOLEAN)),
+}

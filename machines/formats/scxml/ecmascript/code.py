@@ -1,0 +1,116 @@
+"""Pieces of our expression language, put together with brackets only where they are needed."""
+
+from __future__ import annotations
+
+import keyword
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER, OBJECT, STRING, Kinds, kinds_of
+
+CHOICE, OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """``level`` says how tightly it binds, ``kinds`` what it may be worth."""
+
+    text: str
+    level: int = ATOM
+    kinds: Kinds = ANY
+
+    def at(self, level: int) -> str:
+        """The text, in brackets where something that binds this tightly is needed."""
+        return self.text if self.level >= level else f"({self.text})"
+
+    @property
+    def is_none(self) -> bool:
+        return self.text == "None"
+
+
+ABSENT = Code("None", ATOM, NONE)
+
+
+def literal(value: Any) -> Code:
+    """A JSON value."""
+    if isinstance(value, list):
+        return Code("[" + ", ".join(literal(item).text for item in value) + "]", ATOM, ARRAY)
+    if isinstance(value, dict):
+        items = (f"{key!r}: {literal(item).text}" for key, item in value.items())
+        return Code("{" + ", ".join(items) + "}", ATOM, OBJECT)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number(value)
+    return Code(repr(value), ATOM, kinds_of(value))
+
+
+def number(value: int | float) -> Code:
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    text = repr(int(value) if whole else value)
+    return Code(text, SIGN if text.startswith("-") else ATOM, NUMBER)
+
+
+def text(value: str) -> Code:
+    return Code(repr(value), ATOM, STRING)
+
+
+def fails(message: str) -> Code:
+    """An expression that cannot be evaluated, and says why."""
+    return Code(f"fail({message!r})", ATOM, frozenset())
+
+
+def call(name: str, *arguments: Code, kinds: Kinds = ANY) -> Code:
+    return Code(f"{name}({', '.join(argument.text for argument in arguments)})", ATOM, kinds)
+
+
+def truth(name: str, *arguments: Code) -> Code:
+    """A call that answers true or false."""
+    return call(name, *arguments, kinds=BOOLEAN)
+
+
+def compare(left: Code, operator: str, right: Code) -> Code:
+    return Code(f"{left.at(SUM)} {operator} {right.at(SUM)}", COMPARISON, BOOLEAN)
+
+
+def calculate(left: Code, operator: str, right: Code, kinds: Kinds = NUMBER) -> Code:
+    if operator == "**":
+        return Code(f"{left.at(ATOM)} ** {right.at(SIGN)}", POWER, kinds)
+    level = SUM if operator in "+-" else PRODUCT
+    return Code(f"{left.at(level)} {operator} {right.at(level + 1)}", level, kinds)
+
+
+def both(left: Code, right: Code) -> Code:
+    return Code(f"{left.at(AND)} and {right.at(AND)}", AND, left.kinds | right.kinds)
+
+
+def either(left: Code, right: Code) -> Code:
+    return Code(f"{left.at(OR)} or {right.at(OR)}", OR, left.kinds | right.kinds)
+
+
+def opposite(code: Code) -> Code:
+    if code.text.startswith("not ") and code.level == NOT:
+        return Code(code.text.removeprefix("not "), COMPARISON, BOOLEAN)
+    return Code(f"not {code.at(NOT)}", NOT, BOOLEAN)
+
+
+def choose(condition: Code, yes: Code, no: Code) -> Code:
+    text = f"{yes.at(OR)} if {condition.at(OR)} else {no.at(CHOICE)}"
+    return Code(text, CHOICE, yes.kinds | no.kinds)
+
+
+def negative(code: Code) -> Code:
+    return Code(f"-{code.at(SIGN)}", SIGN, NUMBER)
+
+
+def member(owner: Code, name: str) -> Code:
+    """``owner.name``, or with the name in brackets where it is none of Python's."""
+    if name.isascii() and name.isidentifier() and not keyword.iskeyword(name):
+        if owner.text[:1].isdigit():  # 1.x would be read as a number
+            return Code(f"({owner.text}).{name}")
+        return Code(f"{owner.at(ATOM)}.{name}")
+    return Code(f"{owner.at(ATOM)}[{name!r}]")
+
+
+def is_safe(value: float) -> bool:
+    """Whether a number can be written down."""
+    return math.isfinite(value) and (not isinstance(value, int) or abs(value) < 2**53)

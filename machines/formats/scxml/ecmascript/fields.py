@@ -1,0 +1,72 @@
+"""The variables of a document as data fields: their names here, and the kinds of value they are given."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from machines.engine import limits
+
+from .code import Code
+from .kinds import ANY, NONE, Kinds, kinds_of
+
+UNSET: Final = object()
+_RESERVED = frozenset(["trigger"])
+
+
+class Fields:
+    """Kinds grow while a document is read; reading it again until they rest makes them right everywhere."""
+
+    def __init__(self, start: dict[str, Kinds] | None = None) -> None:
+        self.names: dict[str, str] = {}  # name in the document -> data field
+        self.initial: dict[str, Any] = {}  # data field -> JSON value
+        self._start = start or {}
+        self._found: dict[str, Kinds] = {}
+
+    def declare(self, name: str, value: Any = UNSET) -> bool:
+        """Whether the field has another name than the variable. Declaring one again changes nothing but its value."""
+        if name not in self.names:
+            self.names[name] = _free(name, set(self.names.values()))
+        field = self.names[name]
+        if value is not UNSET:
+            self.initial[field] = value
+        self.receive(name, NONE if value is UNSET else kinds_of(value))
+        return field != name
+
+    def receive(self, name: str, kinds: Kinds) -> None:
+        """The variable is given a value of these kinds."""
+        field = self.names[name]
+        self._found[field] = self._found.get(field, frozenset()) | kinds
+
+    def receive_anything(self, name: str) -> None:
+        self.receive(name, ANY)
+
+    def code(self, name: str) -> Code | None:
+        field = self.names.get(name)
+        if field is None:
+            return None
+        return Code(field, kinds=self._start.get(field, frozenset()) | self._found.get(field, frozenset()))
+
+    @property
+    def kinds(self) -> dict[str, Kinds]:
+        return self._found
+
+    def context(self) -> dict[str, Any]:
+        """The fields as a definition declares them: of any type, with the values they begin with."""
+        properties = {
+            field: {"default": self.initial[field]} if field in self.initial else {} for field in self.names.values()
+        }
+        return {"type": "object", "properties": properties}
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name itself if a data field may be called so, else one much like it."""
+    field = name
+    if limits.check_field_name(field) is not None or field in _RESERVED:
+        field = re.sub(r"[^A-Za-z0-9_]+", "_", name).lstrip("_0123456789")[: limits.MAX_FIELD_NAME - 4] or "x"
+        if limits.check_field_name(field) is not None or field in _RESERVED:
+            field += "_"
+    plain, number = field, 2
+    while field in taken:
+        field, number = f"{plain}_{number}", number + 1
+    return field

@@ -1,0 +1,109 @@
+"""Functions of the document. They are never called: each call is replaced by what the function returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import code, literals
+from .code import ABSENT, Code
+from .kinds import OBJECT
+from .parsing import Node, bare, named, part
+from .scope import Function
+
+if TYPE_CHECKING:
+    from .expressions import Translator
+
+MAX_NESTED = 8  # functions inside one another; one that calls itself comes to this
+
+
+def call(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Code:
+    inside = _inside(translator, node, function, arguments)
+    if inside is None:
+        return Code("None")
+    body = function.body
+    found = _returned(inside, named(body)) if body.type == "statement_block" else inside.value(body)
+    translator.effects += inside.effects
+    return found
+
+
+def call_value(translator: Translator, node: Node, written: Node, arguments: list[Node]) -> Code:
+    """A function that is called where it is written."""
+    from .expressions import function_of
+
+    function = function_of(translator.script, written)
+    if function is None:
+        return translator.refuse(node, "a function with anything but names as its parameters")
+    return call(translator, node, function, arguments)
+
+
+def construct(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Code:
+    """``new f()``, where f does nothing but ``this.name = value``."""
+    inside = _inside(translator, node, function, arguments)
+    if inside is None or function.body.type != "statement_block":
+        return Code("None")
+    parts = []
+    for statement in named(function.body):
+        assignment = bare(named(statement)[0]) if statement.type == "expression_statement" else statement
+        target = part(assignment, "left") if assignment.type == "assignment_expression" else assignment
+        if target.type != "member_expression" or part(target, "object").type != "this":
+            return inside.refuse(statement, "anything but this.name = value in what makes an object")
+        value = inside.value(part(assignment, "right"))
+        parts.append(f"{inside.of(part(target, 'property'))!r}: {value.text}")
+    return Code("{" + ", ".join(parts) + "}", kinds=OBJECT)
+
+
+def _inside(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Translator | None:
+    """What reads the function's body: its parameters stand for the arguments."""
+    from .expressions import Translator
+
+    if translator.nested >= MAX_NESTED:
+        translator.refuse(node, f"functions nested more than {MAX_NESTED} deep")
+        return None
+    values = translator.values(arguments)
+    locals = {name: values[index] if index < len(values) else ABSENT for index, name in enumerate(function.parameters)}
+    inside = Translator(translator.scope, function.script, locals, translator.depth)
+    inside.nested = translator.nested + 1
+    return inside
+
+
+def _returned(inside: Translator, statements: list[Node]) -> Code:
+    """What a body returns that consists of ``var``, ``if`` and ``return``."""
+    if not statements:
+        return ABSENT
+    first, rest = statements[0], statements[1:]
+    if first.type == "return_statement":
+        return inside.value(named(first)[0]) if named(first) else ABSENT
+    if first.type == "statement_block":
+        return _returned(inside, [*named(first), *rest])
+    if first.type == "if_statement":
+        condition = inside.condition(part(first, "condition"))
+        otherwise = first.child_by_field_name("alternative")
+        no = [*named(otherwise), *rest] if otherwise is not None else rest
+        return code.choose(condition, _branch(inside, [part(first, "consequence"), *rest]), _branch(inside, no))
+    if first.type in ("variable_declaration", "lexical_declaration"):
+        return _declared(inside, first, rest)
+    if first.type in ("empty_statement", "expression_statement") and _is_idle(inside, first):
+        return _returned(inside, rest)
+    return inside.refuse(first, "anything but var, if and return in a function")
+
+
+def _branch(inside: Translator, statements: list[Node]) -> Code:
+    """Names declared in a branch hold in that branch."""
+    before = dict(inside.locals)
+    found = _returned(inside, statements)
+    inside.locals = before
+    return found
+
+
+def _declared(inside: Translator, declaration: Node, rest: list[Node]) -> Code:
+    for declarator in named(declaration):
+        name, value = part(declarator, "name"), declarator.child_by_field_name("value")
+        if name.type != "identifier":
+            return inside.refuse(declarator, "taking apart in a declaration")
+        inside.locals[inside.of(name)] = inside.value(value) if value is not None else ABSENT
+    return _returned(inside, rest)
+
+
+def _is_idle(inside: Translator, statement: Node) -> bool:
+    """An empty statement, or a text such as 'use strict'."""
+    return not named(statement) or literals.scalar(inside.script, bare(named(statement)[0])) is not literals.NOT_PLAIN

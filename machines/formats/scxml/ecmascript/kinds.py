@@ -1,0 +1,41 @@
+"""What kinds of value an expression may give, as far as the text says: so that ``x + 1`` can stay ``x + 1``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Kinds = frozenset[str]
+
+NONE = frozenset(["none"])  # undefined and null: machines know only one of them
+BOOLEAN = frozenset(["boolean"])
+NUMBER = frozenset(["number"])
+STRING = frozenset(["string"])
+ARRAY = frozenset(["array"])
+OBJECT = frozenset(["object"])
+TABLES = ARRAY | OBJECT
+ANY = NONE | BOOLEAN | NUMBER | STRING | TABLES
+NOTHING: Kinds = frozenset()  # of what never gives a value
+
+
+def kinds_of(value: Any) -> Kinds:
+    """Of a JSON value."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int | float):
+        return NUMBER
+    return STRING if isinstance(value, str) else ARRAY if isinstance(value, list) else OBJECT
+
+
+def only(kinds: Kinds, allowed: Kinds) -> bool:
+    """Whether every value that is there is of the allowed kinds: one that is absent fails in either language."""
+    return kinds - NONE <= allowed
+
+
+def same_primitive(a: Kinds, b: Kinds) -> bool:
+    """Whether == and === are one: both sides of one kind, or both objects."""
+    left, right = a - NONE, b - NONE
+    if left <= TABLES and right <= TABLES:
+        return True
+    return len(left | right) <= 1

@@ -1,0 +1,187 @@
+"""Operators. Where the kinds of both sides are known ours mean the same; elsewhere a function stands in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import code, platform
+from .code import ABSENT, Code
+from .kinds import ANY, NONE, NUMBER, STRING, TABLES, Kinds, only, same_primitive
+from .parsing import Node, bare, part
+
+if TYPE_CHECKING:
+    from .expressions import Translator
+
+_ORDER = {"<": "less", "<=": "at_most", ">": "more", ">=": "at_least"}
+_BITS = ("&", "|", "^", "<<", ">>", ">>>")
+
+
+def binary(translator: Translator, node: Node) -> Code:
+    operator = translator.operator(node)
+    left, right = part(node, "left"), part(node, "right")
+    if operator in ("&&", "||", "??"):
+        return _logic(translator, operator, left, right)
+    if operator in _BITS:
+        return translator.refuse(node, f"the operator {operator}")
+    if operator == "in":
+        return _has(translator, left, right)
+    if operator == "instanceof":
+        return _instance(translator, node, left, right)
+    if operator in ("==", "!=", "===", "!=="):
+        return _equality(translator, node, operator, left, right)
+    return apply(operator, translator.value(left), translator.value(right))
+
+
+def apply(operator: str, left: Code, right: Code) -> Code:
+    """Arithmetic and order."""
+    if operator in _ORDER:
+        known = any(left.kinds <= kinds and right.kinds <= kinds for kinds in (NUMBER, STRING))
+        return code.compare(left, operator, right) if known else code.truth(_ORDER[operator], left, right)
+    if operator == "+":
+        return add(left, right)
+    if operator == "%":
+        return code.call("remainder", as_number(left), as_number(right), kinds=NUMBER)
+    return code.calculate(as_number(left), operator, as_number(right))
+
+
+def add(left: Code, right: Code) -> Code:
+    if only(left.kinds, NUMBER) and only(right.kinds, NUMBER):
+        return code.calculate(left, "+", right)
+    if left.kinds <= STRING or right.kinds <= STRING:
+        return code.calculate(as_text(left), "+", as_text(right), STRING)
+    texts = (left.kinds | right.kinds) & (STRING | TABLES)
+    return code.call("plus", left, right, kinds=NUMBER | STRING if texts else NUMBER)
+
+
+def as_text(value: Code) -> Code:
+    return value if value.kinds <= STRING else code.call("to_text", value, kinds=STRING)
+
+
+def as_number(value: Code) -> Code:
+    return value if only(value.kinds, NUMBER) else code.call("number", value, kinds=NUMBER)
+
+
+def unary(translator: Translator, node: Node) -> Code:
+    operator, argument = translator.operator(node), part(node, "argument")
+    if operator == "typeof":
+        return typeof(translator, bare(argument))
+    if operator == "!":
+        return code.opposite(translator.condition(argument))
+    if operator == "void":
+        return ABSENT
+    if operator == "delete":
+        from . import changes
+
+        return changes.delete(translator, node, bare(argument))
+    if operator == "~":
+        return translator.refuse(node, "the operator ~")
+    value = as_number(translator.value(argument))
+    return code.negative(value) if operator == "-" else value
+
+
+def typeof(translator: Translator, node: Node) -> Code:
+    """Also of what is not declared: that does not fail."""
+    if node.type == "null":
+        return code.text("object")
+    if node.type == "identifier":
+        name = translator.of(node)
+        if name in translator.scope.functions:
+            return code.text("function")
+        if name not in translator.locals and name not in platform.SYSTEM and not translator.scope.variable(name):
+            return code.text("undefined")
+        if name in platform.ALWAYS_BOUND:
+            return code.text(platform.ALWAYS_BOUND[name])
+    return code.call("typeof", translator.value(node), kinds=STRING)
+
+
+def _typeof_undefined(translator: Translator, typeof_side: Node, text_side: Node) -> Code | None:
+    """``typeof x === 'undefined'`` asks whether x is absent."""
+    typeof_side, text_side = bare(typeof_side), bare(text_side)
+    if typeof_side.type != "unary_expression" or translator.operator(typeof_side) != "typeof":
+        return None
+    if text_side.type != "string" or translator.of(text_side)[1:-1] != "undefined":
+        return None
+    found = typeof(translator, bare(part(typeof_side, "argument")))
+    if not found.text.startswith("typeof("):
+        return Code("True" if found.text == "'undefined'" else "False", kinds=code.literal(True).kinds)
+    return code.compare(translator.value(part(typeof_side, "argument")), "==", ABSENT)
+
+
+def _equality(translator: Translator, node: Node, operator: str, left: Node, right: Node) -> Code:
+    asked = _typeof_undefined(translator, left, right) or _typeof_undefined(translator, right, left)
+    if asked is not None:
+        if asked.text in ("True", "False"):
+            return code.literal((asked.text == "True") == operator.startswith("="))
+        return asked if operator.startswith("=") else _other_way(asked)
+    if operator in ("===", "!==") and "null" in (bare(left).type, bare(right).type):
+        translator.warn(node, "null and undefined are one value here")
+    return equal(operator, translator.value(left), translator.value(right))
+
+
+def _other_way(asked: Code) -> Code:
+    return Code(f"{asked.text.removesuffix(' == None')} != None", asked.level, asked.kinds)
+
+
+def equal(operator: str, left: Code, right: Code) -> Code:
+    """``== != === !==``; objects are compared by what they hold, not by which they are."""
+    strict = len(operator) == 3 or left.is_none or right.is_none or same_primitive(left.kinds, right.kinds)
+    if strict:
+        return code.compare(left, operator[:2], right)
+    asked = code.truth("loosely_equal", left, right)
+    return asked if operator == "==" else code.opposite(asked)
+
+
+def _logic(translator: Translator, operator: str, left: Node, right: Node) -> Code:
+    """``a && b`` and ``a || b`` give an operand back, as ours do; but lists and objects are true in ECMAScript."""
+    left = bare(left)
+    if left.type == "binary_expression" and translator.operator(left) == operator:
+        # (a || b) || c is a || (b || c), in which no operand is written out more than twice
+        return _chain(translator, operator, [*_operands(translator, operator, left), right])
+    return _chain(translator, operator, [left, right])
+
+
+def _operands(translator: Translator, operator: str, node: Node) -> list[Node]:
+    node = bare(node)
+    if node.type == "binary_expression" and translator.operator(node) == operator:
+        return [*_operands(translator, operator, part(node, "left")), part(node, "right")]
+    return [node]
+
+
+def _chain(translator: Translator, operator: str, operands: list[Node]) -> Code:
+    values = [translator.value(operand) for operand in operands]
+    whole = values[-1]
+    for value in reversed(values[:-1]):
+        whole = pair(operator, value, whole)
+    return whole
+
+
+def pair(operator: str, left: Code, right: Code) -> Code:
+    if operator == "??":
+        return code.choose(code.compare(left, "==", ABSENT), right, left)
+    if left.kinds & TABLES:
+        test = code.truth("truthy", left)
+        return code.choose(test, right, left) if operator == "&&" else code.choose(test, left, right)
+    return code.both(left, right) if operator == "&&" else code.either(left, right)
+
+
+def _has(translator: Translator, key: Node, owner: Node) -> Code:
+    owner = bare(owner)
+    if translator.of(owner) == "_event" and bare(key).type == "string":
+        if translator.of(bare(key))[1:-1] in platform.EVENT_FIELDS:
+            return code.compare(Code("trigger"), "!=", ABSENT)
+        return code.literal(False)
+    return code.truth("has", translator.value(owner), translator.value(key))
+
+
+def _instance(translator: Translator, node: Node, left: Node, right: Node) -> Code:
+    name = translator.of(bare(right))
+    if name == "Array":
+        return code.truth("is_list", translator.value(left))
+    if name == "Object":
+        return code.compare(code.call("typeof", translator.value(left), kinds=STRING), "==", code.text("object"))
+    return translator.refuse(node, f"instanceof {name[:40]}")
+
+
+def element_kinds(owner: Kinds) -> Kinds:
+    """What taking something out of a value of these kinds may give."""
+    return STRING | NONE if owner and owner <= STRING else ANY

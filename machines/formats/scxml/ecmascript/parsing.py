@@ -1,0 +1,103 @@
+"""ECMAScript text to a syntax tree, by tree-sitter: it reads any text and never runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import tree_sitter
+import tree_sitter_javascript
+
+from machines.engine import limits
+
+Node = tree_sitter.Node
+Where = Callable[[int], str]
+
+
+class SyntaxProblem(Exception):
+    """The text is not ECMAScript. ``offset`` counts characters of the text."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+class Script:
+    """One text with its tree; nodes are asked for their text and place here.
+
+    ``where`` gives the line and column of a character of the text.
+    """
+
+    def __init__(self, text: str, where: Where, *, expression: bool = False) -> None:
+        self.text = text
+        self._where = where
+        self._before = "(" if expression else ""
+        self._raw = f"({text}\n)".encode() if expression else text.encode()
+        if len(text) > limits.MAX_DEFINITION // 4:
+            raise SyntaxProblem("longer than a script may be", 0)
+        self.root: Node = _parser().parse(self._raw).root_node
+        if self.root.has_error:
+            raise self._problem()
+
+    def of(self, node: Node) -> str:
+        return self._raw[node.start_byte : node.end_byte].decode(errors="replace")
+
+    def offset(self, node: Node) -> int:
+        before = len(self._raw[: node.start_byte].decode(errors="ignore")) - len(self._before)
+        return max(0, min(before, len(self.text)))
+
+    def where(self, node: Node) -> str:
+        return self._where(self.offset(node))
+
+    def _problem(self) -> SyntaxProblem:
+        """The first place the parser stumbled over."""
+        waiting, wrong = [self.root], self.root
+        while waiting:
+            node = waiting.pop()
+            if node.is_error or node.is_missing:
+                wrong = node
+                break
+            waiting.extend(reversed([child for child in node.children if child.has_error or child.is_missing]))
+        return SyntaxProblem("not ECMAScript", self.offset(wrong))
+
+
+def parse_expression(text: str, where: Where) -> tuple[Script, Node]:
+    """One expression, brackets around it taken off."""
+    script = Script(text, where, expression=True)
+    statements = named(script.root)
+    if len(statements) == 1 and statements[0].type == "expression_statement":
+        (whole,) = named(statements[0])
+        if whole.type == "parenthesized_expression" and len(named(whole)) == 1 and whole.start_byte == 0:
+            return script, bare(whole)
+    raise SyntaxProblem("not one expression", 0)
+
+
+def parse_program(text: str, where: Where) -> tuple[Script, list[Node]]:
+    """The statements of a script."""
+    script = Script(text, where)
+    return script, named(script.root)
+
+
+def named(node: Node) -> list[Node]:
+    """The parts that mean something: no punctuation, no comments."""
+    return [child for child in node.named_children if child.type not in ("comment", "html_comment")]
+
+
+def bare(node: Node) -> Node:
+    """The node inside any number of brackets."""
+    while node.type == "parenthesized_expression" and len(named(node)) == 1:
+        (node,) = named(node)
+    return node
+
+
+def part(node: Node, name: str) -> Node:
+    """A part the grammar says is there."""
+    found = node.child_by_field_name(name)
+    assert found is not None, f"{node.type} has no {name}"
+    return found
+
+
+@cache
+def _parser() -> tree_sitter.Parser:
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_javascript.language()))

@@ -1,0 +1,123 @@
+"""What SCXML gives every document to look at: its system variables, and ``In()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from . import code, literals
+from .code import ABSENT, Code
+from .kinds import ANY, BOOLEAN, NONE, OBJECT, STRING
+from .parsing import Node, part
+
+if TYPE_CHECKING:
+    from .expressions import Translator
+
+PROCESSOR = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
+PROCESSORS = ("scxml", PROCESSOR)
+FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
+EVENT_FIELDS = (*FACTS, "data")
+ALWAYS_BOUND = {"_sessionid": "string", "_name": "string", "_ioprocessors": "object", "_x": "object"}
+MAX_STATES_ASKED = 30  # In(x) with a calculated x asks for one state after the other
+
+SESSION = Code("instance.machine + '/' + instance.id", code.SUM, STRING)
+ADDRESS = Code("'#_scxml_' + instance.machine + '/' + instance.id", code.SUM, STRING)
+DATA = Code("filled(event)", kinds=ANY)
+
+
+def _event(translator: Translator) -> Code:
+    return Code("put(trigger, 'data', event)", kinds=OBJECT | NONE)
+
+
+def _processors(translator: Translator) -> Code:
+    location = f"{{'location': {ADDRESS.text}}}"
+    return Code("{" + ", ".join(f"{name!r}: {location}" for name in PROCESSORS) + "}", kinds=OBJECT)
+
+
+SYSTEM: dict[str, Callable[[Translator], Code]] = {
+    "_event": _event,
+    "_sessionid": lambda translator: SESSION,
+    "_name": lambda translator: code.text(translator.scope.name),
+    "_ioprocessors": _processors,
+    "_x": lambda translator: Code("{}", kinds=OBJECT),
+}
+
+
+def is_system(translator: Translator, node: Node, name: str) -> bool:
+    return node.type == "identifier" and translator.of(node) == name and name not in translator.locals
+
+
+def member(translator: Translator, owner: Node, name: str) -> Code | None:
+    """``_event.name`` and the like; None for what is no member of these."""
+    if is_system(translator, owner, "_event"):
+        return _of_event(translator, owner, name)
+    if is_system(translator, owner, "_ioprocessors"):
+        return Code(f"{{'location': {ADDRESS.text}}}", kinds=OBJECT) if name in PROCESSORS else ABSENT
+    if _is_processor(translator, owner):
+        return ADDRESS if name == "location" else ABSENT
+    if is_system(translator, owner, "Math") and name in _CONSTANTS:
+        return code.number(_CONSTANTS[name])
+    if _is_event_data(translator, owner) and name != "length":
+        return code.member(Code("event", kinds=ANY), name)
+    return None
+
+
+_CONSTANTS = {
+    "PI": 3.141592653589793,
+    "E": 2.718281828459045,
+    "LN2": 0.6931471805599453,
+    "LN10": 2.302585092994046,
+    "LOG2E": 1.4426950408889634,
+    "LOG10E": 0.4342944819032518,
+    "SQRT2": 1.4142135623730951,
+    "SQRT1_2": 0.7071067811865476,
+}
+
+
+def _of_event(translator: Translator, node: Node, name: str) -> Code:
+    if name == "data":
+        return DATA
+    if name in FACTS:
+        return Code(f"trigger.{name}", kinds=STRING | (frozenset() if name in ("name", "type") else NONE))
+    translator.warn(node, f"_event.{name} is always undefined here")
+    return ABSENT
+
+
+def _key(translator: Translator, node: Node) -> str | None:
+    """The name an access asks for, where it is written out."""
+    if node.type == "member_expression":
+        return translator.of(part(node, "property"))
+    if node.type == "subscript_expression":
+        key = literals.plain(translator.script, part(node, "index"))
+        return key if isinstance(key, str) else None
+    return None
+
+
+def _is_processor(translator: Translator, node: Node) -> bool:
+    key = _key(translator, node)
+    return key in PROCESSORS and is_system(translator, part(node, "object"), "_ioprocessors")
+
+
+def _is_event_data(translator: Translator, node: Node) -> bool:
+    return _key(translator, node) == "data" and is_system(translator, part(node, "object"), "_event")
+
+
+def in_state(translator: Translator, node: Node, arguments: list[Node]) -> Code:
+    """``In('name')``. A state there is none of is never active, and neither is a history state."""
+    if len(arguments) != 1:
+        return translator.fails(node, "In() takes the id of one state")
+    name = literals.plain(translator.script, arguments[0])
+    states = translator.scope.states
+    if isinstance(name, str):
+        if name in states:
+            return Code(f"In({name!r})", kinds=BOOLEAN)
+        translator.warn(node, f'there is no state "{name[:60]}" that could be active')
+        return code.literal(False)
+    if len(states) > MAX_STATES_ASKED:
+        return translator.refuse(node, "In() of a calculated name among so many states")
+    asked = translator.value(arguments[0])
+    whole = code.literal(False)
+    for state in sorted(states):
+        one = code.both(code.compare(asked, "==", code.text(state)), Code(f"In({state!r})", kinds=BOOLEAN))
+        whole = one if whole.text == "False" else code.either(whole, one)
+    return whole

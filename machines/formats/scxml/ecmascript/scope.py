@@ -1,0 +1,38 @@
+"""What the ECMAScript of one document can name: its data, its functions, its states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..report import Report
+from .code import Code
+from .fields import Fields
+from .parsing import Node, Script
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the document. It is never called: each call is replaced by what it returns."""
+
+    script: Script
+    parameters: tuple[str, ...]
+    body: Node  # a block, or the expression of an arrow function
+
+
+@dataclass(slots=True)
+class Scope:
+    """``states``: the names In() may take; history states are among the others it never finds active."""
+
+    report: Report
+    fields: Fields
+    functions: dict[str, Function]
+    states: frozenset[str]
+    name: str  # what _name is worth
+
+    def variable(self, name: str) -> Code | None:
+        """A data field as an expression; None for a name that nothing declares."""
+        return self.fields.code(name)
+
+
+Action = dict[str, Any]

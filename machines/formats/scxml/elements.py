@@ -1,0 +1,174 @@
+"""XML to a tree of elements that know where they stand. No DTD, no entities of its own, nothing fetched.
+
+Document type declarations are refused as a whole: what they could say (entities that multiply, external
+files, default attributes) is either an attack or something no state chart needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pyexpat import ErrorString, ExpatError, ParserCreate, XMLParserType
+
+from machines.engine.definitions.findings import Finding, finding
+
+from ..text import place
+
+SCXML = "http://www.w3.org/2005/07/scxml"
+OURS = "urn:signalbox:machines"  # what SCXML has no words for, written and read back by ourselves
+MAX_DEPTH = 100  # elements inside one another
+MAX_ELEMENTS = 50_000  # in one document
+_ATTRIBUTE = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
+_TAG = re.compile(r"<[^\s/>]+")
+
+
+@dataclass(slots=True)
+class Text:
+    """A run of characters of an element and where in the source it begins."""
+
+    characters: str
+    start: int  # byte of the source
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """``space`` and ``name`` are the two halves of its name; attributes without a prefix have the space ''."""
+
+    source: Source
+    space: str
+    name: str
+    start: int  # byte of the source
+    attributes: dict[tuple[str, str], str]
+    children: list[Element] = field(default_factory=list)
+    runs: list[Text] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(run.characters for run in self.runs)
+
+    def get(self, name: str, space: str = "") -> str | None:
+        return self.attributes.get((space, name))
+
+    def all(self, *names: str) -> Iterator[Element]:
+        """The SCXML children of these names, in document order."""
+        return (child for child in self.children if child.space in (SCXML, "") and child.name in names)
+
+    def first(self, name: str) -> Element | None:
+        return next(self.all(name), None)
+
+    def is_scxml(self, name: str) -> bool:
+        return self.name == name and self.space in (SCXML, "")
+
+    def where(self, attribute: str = "") -> str:
+        """``line 3, column 7``: of an attribute, where it has one of that name."""
+        start = self.source.offset(self.start)
+        if attribute:
+            tag = _TAG.match(self.source.text, start)
+            at = tag.end() if tag else start
+            while found := _ATTRIBUTE.match(self.source.text, at):
+                if found[1].rpartition(":")[2] == attribute:
+                    return place(self.source.text, found.start(1))
+                at = found.end()
+        return place(self.source.text, start)
+
+    def where_in_text(self, offset: int) -> str:
+        """The place of one character of ``text``."""
+        for run in self.runs:
+            if offset < len(run.characters):
+                return place(self.source.text, self.source.offset(run.start) + offset)
+            offset -= len(run.characters)
+        return self.where()
+
+
+class Source:
+    """The text of one document, and what it is as bytes: that is how the parser counts."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.raw = text.encode()
+        self._same = len(self.raw) == len(text)
+
+    def offset(self, byte: int) -> int:
+        return byte if self._same else len(self.raw[:byte].decode(errors="ignore"))
+
+
+class _Refusal(Exception):
+    def __init__(self, found: Finding) -> None:
+        super().__init__(found.message)
+        self.found = found
+
+
+def parse(text: str) -> Element | Finding:
+    """The root element, or what is wrong with the text."""
+    if not text.strip():
+        return finding("SB131", "", "the text is empty")
+    builder = _Builder(Source(text))
+    try:
+        return builder.run()
+    except _Refusal as refusal:
+        return refusal.found
+    except ExpatError as error:
+        where = place(text, builder.source.offset(builder.error_byte()))
+        return finding("SB131", where, f"not XML: {ErrorString(error.code)}")
+
+
+class _Builder:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._parser: XMLParserType = ParserCreate(encoding="utf-8", namespace_separator="\n")
+        self._parser.buffer_text = False  # each run of text keeps its own place
+        self._parser.ordered_attributes = True
+        self._parser.SetParamEntityParsing(0)
+        self._parser.StartElementHandler = self._open
+        self._parser.EndElementHandler = self._close
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.EntityDeclHandler = self._doctype
+        self._parser.ExternalEntityRefHandler = self._doctype
+        self._around: list[Element] = []
+        self._root: Element | None = None
+        self._count = 0
+
+    def run(self) -> Element:
+        self._parser.Parse(self.source.raw, True)
+        assert self._root is not None
+        return self._root
+
+    def error_byte(self) -> int:
+        return max(0, self._parser.ErrorByteIndex)
+
+    def _refuse(self, code: str, message: str, hint: str = "") -> None:
+        where = place(self.source.text, self.source.offset(max(0, self._parser.CurrentByteIndex)))
+        raise _Refusal(finding(code, where, message, hint))
+
+    def _doctype(self, *_: object) -> int:
+        self._refuse("SB141", "document types and entities are refused", "remove the <!DOCTYPE ...>")
+        return 0
+
+    def _open(self, name: str, attributes: list[str]) -> None:
+        self._count += 1
+        if len(self._around) >= MAX_DEPTH:
+            self._refuse("SB111", f"elements nested more than {MAX_DEPTH} levels deep")
+        if self._count > MAX_ELEMENTS:
+            self._refuse("SB111", f"more than {MAX_ELEMENTS} elements")
+        pairs = zip(attributes[::2], attributes[1::2], strict=True)
+        element = Element(
+            self.source, *_halves(name), self._parser.CurrentByteIndex, {_halves(key): value for key, value in pairs}
+        )
+        if self._around:
+            self._around[-1].children.append(element)
+        else:
+            self._root = element
+        self._around.append(element)
+
+    def _close(self, name: str) -> None:
+        self._around.pop()
+
+    def _characters(self, characters: str) -> None:
+        self._around[-1].runs.append(Text(characters, self._parser.CurrentByteIndex))
+
+
+def _halves(name: str) -> tuple[str, str]:
+    space, _, local = name.rpartition("\n")
+    return space, local

@@ -1,0 +1,1 @@
+"""An SCXML document to a definition."""

@@ -1,0 +1,147 @@
+"""What all readers of one document share."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ecmascript import changes, expressions, scripts
+from ..ecmascript.code import ABSENT, Code
+from ..ecmascript.fields import Fields
+from ..ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression
+from ..ecmascript.scope import Action, Scope
+from ..elements import Element
+from ..report import Report
+from .library import Library
+from .survey import Survey
+
+EMPTY = object()
+
+
+@dataclass(slots=True)
+class Chart:
+    """One document on its way to a definition. ``late``: its data is bound when the state around it is entered."""
+
+    root: Element
+    id: str
+    survey: Survey
+    scope: Scope
+    library: Library
+    late: bool = False
+    bound: list[str] = field(default_factory=list)  # fields that tell whether late data has its value yet
+
+    @property
+    def report(self) -> Report:
+        return self.scope.report
+
+    @property
+    def fields(self) -> Fields:
+        return self.scope.fields
+
+    def refuse(self, element: Element, message: str, attribute: str = "", hint: str = "") -> None:
+        self.report.add("SB141", element.where(attribute), message, hint)
+
+    def warn(self, element: Element, message: str, attribute: str = "") -> None:
+        self.report.add("SB224", element.where(attribute), message)
+
+    def parsed(self, element: Element, attribute: str) -> tuple[Script, Node] | SyntaxProblem:
+        text = element.get(attribute) or ""
+        try:
+            return parse_expression(text, lambda offset: element.where(attribute))
+        except SyntaxProblem as problem:
+            return problem
+
+    def code(self, element: Element, attribute: str) -> Code:
+        """The value of an expression that must not change anything."""
+        found, effects = self.code_and_effects(element, attribute)
+        if effects:
+            self.refuse(element, "changing a variable here cannot be translated", attribute)
+        return found
+
+    def code_and_effects(
+        self, element: Element, attribute: str, *, condition: bool = False
+    ) -> tuple[Code, list[Action]]:
+        parsed = self.parsed(element, attribute)
+        if isinstance(parsed, SyntaxProblem):
+            text = element.get(attribute) or ""
+            self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
+            return expressions.broken(parsed, text), []
+        return expressions.read(self.scope, *parsed, condition=condition)
+
+    def guard(self, element: Element, attribute: str = "cond") -> str | None:
+        """A condition as an expression; None where there is none or it is ``true``."""
+        found, effects = self.guard_and_effects(element, attribute)
+        if effects:
+            self.refuse(element, "changing a variable here cannot be translated", attribute)
+        return found
+
+    def guard_and_effects(self, element: Element, attribute: str = "cond") -> tuple[str | None, list[Action]]:
+        if element.get(attribute) is None:
+            return None, []
+        found, effects = self.code_and_effects(element, attribute, condition=True)
+        return (None if found.text == "True" else found.text), effects
+
+    def location(self, element: Element, attribute: str, value: Code) -> Action:
+        """The assignment of a value to the place an attribute names."""
+        parsed = self.parsed(element, attribute)
+        if isinstance(parsed, SyntaxProblem):
+            self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
+            return changes.failing(expressions.broken(parsed, element.get(attribute) or ""))
+        script, node = parsed
+        return changes.assign_text(expressions.Translator(self.scope, script), node, value)
+
+    def field(self, element: Element, attribute: str) -> str | None:
+        """The data field an attribute names: a variable, and nothing inside one."""
+        name = element.get(attribute) or ""
+        found = self.scope.variable(name.strip())
+        return found.text if found is not None else None
+
+    def program(self, element: Element) -> list[Action]:
+        """What a <script> does."""
+        found = self.survey.programs[element]
+        if isinstance(found, SyntaxProblem):
+            self.warn(element, f"this fails whenever it runs: {found.message}")
+            return [changes.failing(f"{found.message}: {' '.join(element.text.split())[:60]}")]
+        return scripts.actions(self.scope, *found)
+
+    def inline(self, element: Element) -> Any:
+        """What an element holds: EMPTY, a Code, or a JSON value."""
+        inner = element.first("scxml")
+        if inner is not None:
+            return self.machine_name(self.library.embed(self, inner))
+        if element.children:
+            self.refuse(element.children[0], "XML as data cannot be kept", hint="write JSON, or text")
+            return EMPTY
+        return parsed_text(element.text)
+
+    def machine_name(self, name: str | None) -> Code:
+        """The full name of an embedded machine, as an expression."""
+        return ABSENT if name is None else Code(f"instance.machine + '.{name}'", expressions.code.SUM)
+
+
+def parsed_text(text: str) -> Any:
+    """JSON, or the text with its white space made single spaces (B.2.8.1 of the recommendation)."""
+    if not text.strip():
+        return EMPTY
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return " ".join(text.split())
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def value_of(found: Any) -> Any:
+    """What an action or an output takes as its value: texts in it are expressions."""
+    if isinstance(found, Code):
+        return found.text
+    if isinstance(found, str):
+        return repr(found)
+    if isinstance(found, list):
+        return [value_of(item) for item in found]
+    if isinstance(found, dict):
+        return {key: value_of(item) for key, item in found.items()}
+    return None if found is EMPTY else found

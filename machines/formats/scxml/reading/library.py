@@ -1,0 +1,120 @@
+"""What a document brings along: documents inside it, and files next to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from machines.engine import limits
+from machines.engine.definitions.findings import Finding
+
+from ...text import decode
+from ..elements import Element, parse
+
+if TYPE_CHECKING:
+    from .chart import Chart
+
+MAX_NESTED = 5  # documents inside one another
+MAX_MACHINES = 50  # that one document brings along
+MAX_STEM = 12  # characters: names of embedded machines are joined, and must stay within MAX_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A machine that another one brings along. ``inputs``: its variables that a parent may set, and their fields."""
+
+    name: str
+    definition: dict[str, Any]
+    inputs: dict[str, str]
+
+
+Read = Callable[[Element, "Library", str], tuple[dict[str, Any], dict[str, str]]]
+
+
+@dataclass(slots=True)
+class Library:
+    """``read`` turns an inner document into a definition; ``above`` are the files being read, to see circles."""
+
+    base: Path | None
+    read: Read
+    depth: int = 0
+    above: tuple[Path, ...] = ()
+    found: dict[object, Embedded] = field(default_factory=dict)
+
+    @property
+    def machines(self) -> dict[str, Any]:
+        return {one.name: one.definition for one in self.found.values()}
+
+    def embed(self, chart: Chart, inner: Element, stem: str = "") -> str | None:
+        """The name of the machine an inner <scxml> becomes."""
+        return self._add(chart, inner, inner, inner.get("name") or stem or "child", self.above)
+
+    def embed_file(self, chart: Chart, element: Element, attribute: str, named: str) -> str | None:
+        path = self.path(chart, element, attribute, named)
+        if path is None:
+            return None
+        if path in self.above:
+            chart.refuse(element, "a document that invokes itself cannot be published with itself", attribute)
+            return None
+        text = self.text(chart, element, attribute, path)
+        root = parse(text) if text is not None else None
+        if isinstance(root, Finding):
+            chart.refuse(element, f"{path.name}: {root.path}: {root.message}", attribute)
+            return None
+        return self._add(chart, path, root, path.stem, (*self.above, path)) if root is not None else None
+
+    def _add(self, chart: Chart, key: object, root: Element, stem: str, above: tuple[Path, ...]) -> str | None:
+        if key in self.found:
+            return self.found[key].name
+        if self.depth >= MAX_NESTED or len(self.found) >= MAX_MACHINES:
+            chart.refuse(root, f"more than {MAX_NESTED} documents inside one another, or {MAX_MACHINES} in one")
+            return None
+        name = self._free(stem)
+        inside = Library(self.base, self.read, self.depth + 1, above)
+        self.found[key] = Embedded(name, {}, {})  # taken: what is read now must not take the name
+        definition, inputs = self.read(root, inside, name)
+        self.found[key] = Embedded(name, definition, inputs)
+        return name
+
+    def inputs(self, name: str) -> dict[str, str]:
+        return next((one.inputs for one in self.found.values() if one.name == name), {})
+
+    def _free(self, stem: str) -> str:
+        name = plain = re.sub(r"[^A-Za-z0-9_]+", "_", stem)[:MAX_STEM].strip("_") or "child"
+        taken, number = self.machines, 2
+        while name in taken:
+            name, number = f"{plain}{number}", number + 1
+        return name
+
+    def path(self, chart: Chart, element: Element, attribute: str, named: str) -> Path | None:
+        """A file below the base. Nothing is fetched from anywhere else."""
+        relative = named.strip().removeprefix("file:").removeprefix("//")
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", relative) or relative.startswith("/"):
+            chart.refuse(element, f"{named[:80]!r} is not fetched", attribute, "name a file next to the document")
+            return None
+        if self.base is None:
+            hint = "say where the document lies: load(..., base=folder)"
+            chart.refuse(element, f"the file {named[:80]!r} cannot be found without a folder", attribute, hint)
+            return None
+        path = (self.base / relative).resolve()
+        if not path.is_relative_to(self.base.resolve()):
+            chart.refuse(element, f"{named[:80]!r} lies outside the document's folder", attribute)
+            return None
+        return path
+
+    def text(self, chart: Chart, element: Element, attribute: str, path: Path) -> str | None:
+        try:
+            if path.stat().st_size > limits.MAX_DEFINITION:
+                chart.refuse(element, f"{path.name} is larger than {limits.MAX_DEFINITION} bytes", attribute)
+                return None
+            decoded = decode(path.read_bytes())
+        except OSError as error:
+            chart.refuse(element, f"{path.name} cannot be read: {error.strerror}", attribute)
+            return None
+        if isinstance(decoded, Finding):
+            chart.refuse(element, f"{path.name}: {decoded.message}", attribute)
+            return None
+        return decoded

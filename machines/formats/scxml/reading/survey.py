@@ -1,0 +1,145 @@
+"""A first walk over a document, before anything is translated: what its states, variables and functions are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from machines.engine import limits
+
+from ..ecmascript import scripts
+from ..ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression, parse_program
+from ..ecmascript.scope import Function
+from ..elements import Element
+from ..report import Report
+
+STATES = ("state", "parallel", "final", "history")
+VARIABLE = re.compile(r"[A-Za-z_$][\w$]*")
+RESERVED = frozenset(
+    "break case catch class const continue debugger default delete do else export extends finally for function if "
+    "import in instanceof new return super switch this throw try typeof var void while with yield null true false "
+    "enum await".split()
+)
+
+
+@dataclass(slots=True)
+class Survey:
+    """``ids``: what each state is called; ``variables``: in the order they are met; ``programs``: scripts read once."""
+
+    root: Element
+    ids: dict[Element, str] = field(default_factory=dict)
+    histories: set[str] = field(default_factory=set)
+    data: list[Element] = field(default_factory=list)
+    variables: dict[str, Element] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    programs: dict[Element, tuple[Script, list[Node]] | SyntaxProblem] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The states In() can find active."""
+        return frozenset(self.ids.values()) - self.histories
+
+
+def survey(root: Element, report: Report, texts: dict[Element, str]) -> Survey:
+    """``texts``: what scripts hold that stand in files of their own."""
+    found = Survey(root)
+    elements = list(_own(root))
+    _name_states(found, elements, report)
+    for element in elements:
+        if element.is_scxml("data"):
+            _data(found, element, report)
+    for element in elements:
+        if element.is_scxml("script"):
+            _script(found, element, texts.get(element), report)
+        elif element.is_scxml("foreach"):
+            for attribute in ("item", "index"):
+                _variable(found, element.get(attribute), element)
+    return found
+
+
+def _own(element: Element) -> Iterator[Element]:
+    """Every element but those of documents inside this one."""
+    for child in element.children:
+        if not child.is_scxml("scxml"):
+            yield child
+            yield from _own(child)
+
+
+def _name_states(found: Survey, elements: list[Element], report: Report) -> None:
+    states = [element for element in elements if element.space == found.root.space and element.name in STATES]
+    taken = {id for element in states if (id := element.get("id"))}
+    for element in states:
+        id = element.get("id") or _free(element.name, taken)
+        if element in found.ids or id in found.ids.values():
+            report.add("SB115", element.where("id"), f'another state has the id "{id}" too')
+            id = _free(id, taken)
+        if (why := limits.check_state_name(id)) is not None:
+            report.add("SB107", element.where("id"), f"the state name {id[:120]!r} {why}")
+        found.ids[element] = id
+        taken.add(id)
+        if element.name == "history":
+            found.histories.add(id)
+
+
+def _free(stem: str, taken: set[str]) -> str:
+    number = 1
+    while f"{stem}{number}" in taken:
+        number += 1
+    return f"{stem}{number}"
+
+
+def _data(found: Survey, element: Element, report: Report) -> None:
+    id = element.get("id")
+    if not id:
+        report.add("SB106", element.where(), '<data> needs an "id"')
+        return
+    if id in found.variables:
+        report.add("SB115", element.where("id"), f'another <data> has the id "{id[:80]}" too')
+    found.data.append(element)
+    function = _function_value(element)
+    if function is not None:
+        found.functions[id] = function
+    else:
+        found.variables[id] = element
+
+
+def _function_value(element: Element) -> Function | None:
+    """A function as the value of a variable: it is written out where it is called."""
+    expression = element.get("expr")
+    if expression is None or ("=>" not in expression and "function" not in expression):
+        return None
+    try:
+        script, node = parse_expression(expression, lambda offset: element.where("expr"))
+    except SyntaxProblem:
+        return None
+    return scripts.function_of(script, node) if scripts.is_function(node) else None
+
+
+def _variable(found: Survey, name: str | None, element: Element) -> None:
+    if name and is_variable(name) and name not in found.variables and not name.startswith("_event"):
+        found.variables[name] = element
+
+
+def is_variable(name: str) -> bool:
+    return VARIABLE.fullmatch(name) is not None and name not in RESERVED
+
+
+def _script(found: Survey, element: Element, outside: str | None, report: Report) -> None:
+    where = element.where_in_text if outside is None else lambda offset: element.where("src")
+    try:
+        program = parse_program(element.text if outside is None else outside, where)
+    except SyntaxProblem as problem:
+        found.programs[element] = problem
+        return
+    found.programs[element] = program
+    script, statements = program
+    for name, function, node in scripts.functions(script, statements):
+        if function is None:
+            report.add("SB141", script.where(node), f"the function {name[:60]} cannot be translated")
+        else:
+            found.functions[name] = function
+            found.variables.pop(name, None)
+    for name in scripts.variables(script, statements):
+        if name not in found.functions:
+            _variable(found, name, element)

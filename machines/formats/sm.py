@@ -1,0 +1,98 @@
+"""Templates of the redis-state-machine module: ``{"initial": ..., "map": {state: [states]}, "current": ..., "reason": ...}``.
+
+A template says which state leads to which, and nothing about events. So each state can be asked for with an event of
+its own: ``to.<state>``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from machines.engine import limits
+from machines.engine.definitions.findings import Finding
+from machines.engine.definitions.path import quote
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import Report
+
+from . import json
+
+NAME = "machine"  # a template has none
+EVENT = "to."
+KEYS = ("initial", "map", "current", "reason")
+_SHAPE = 'a template looks like {"initial": "a", "map": {"a": ["b"], "b": []}, "current": "", "reason": ""}'
+# A dot would make one event the beginning of another.
+_NOT_A_WORD = re.compile(r"[\s*.\x00-\x1f\x7f-\x9f]+")
+
+
+def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
+    value, findings = json.read(text)
+    if findings:
+        return None, findings
+    report = Report()
+    report.document = value
+    place = Place(value, (), report)
+    if not place.is_object("a template", _SHAPE):
+        return None, report.findings()
+    definition = _definition(place)
+    return definition, report.findings()
+
+
+def _definition(place: Place) -> dict[str, Any]:
+    for key in KEYS:
+        if key not in place:
+            place.report.add("SB106", place.below(key), f'"{key}" is missing', _SHAPE)
+    place.refuse_unknown(KEYS)
+    states = _states(place.get("map"))
+    initial = place.get("initial")
+    first = initial.text("the name of a state") if initial else None
+    _say_what_is_no_definition(place, first)
+    hint = 'write its name as "id", or read it with one: machine import --id NAME'
+    place.report.add("SB223", ("id",), f"a template has no name; the machine is called {quote(NAME)}", hint)
+    return {"id": NAME, "initial": first or "", "states": states}
+
+
+def _states(place: Place | None) -> dict[str, Any]:
+    if place is None or not place.is_object("an object of states and the states they lead to"):
+        return {}
+    events = _events(list(place.value))
+    return {name: _state(name, below, events) for name, below in place.items()}
+
+
+def _state(name: str, place: Place, events: dict[str, str]) -> dict[str, Any]:
+    on: dict[str, Any] = {}
+    for one in place.one_or_many() if place.is_array("a list of states") else ():
+        target = one.text("the name of a state")
+        if target is None:
+            continue
+        if target not in events:
+            message = f"{quote(target)} is no key of the map, so the module never goes there"
+            place.report.add("SB221", one.path, message, "add it to the map, with the states it leads to")
+            continue
+        on[events[target]] = {"target": target, "reenter": True} if target == name else target
+    return {"on": on} if on else {}
+
+
+def _events(names: list[str]) -> dict[str, str]:
+    """An event for each state. Names that come to the same word are told apart by a number."""
+    events: dict[str, str] = {}
+    for name in names:
+        word = EVENT + (_NOT_A_WORD.sub("_", name)[: limits.MAX_EVENT_NAME - len(EVENT) - 4] or "_")
+        event, number = word, 2
+        while event in events.values():
+            event, number = f"{word}_{number}", number + 1
+        events[name] = event
+    return events
+
+
+def _say_what_is_no_definition(place: Place, initial: str | None) -> None:
+    """Where a machine stands, and why, belongs to an instance."""
+    current, reason = place.value.get("current"), place.value.get("reason")
+    for key, value in (("current", current), ("reason", reason)):
+        if key in place and not isinstance(value, str):
+            place.at(key).text()
+    if isinstance(current, str) and current not in ("", initial):
+        message = f"{quote(current)} is where one machine stands; every instance begins at {quote(initial or '')}"
+        place.report.add("SB221", ("current",), message, "force an instance there once it was created")
+    if isinstance(reason, str) and reason:
+        place.report.add("SB221", ("reason",), "the reason belongs to one machine, not to all of them")

@@ -1,0 +1,25 @@
+"""What reader and writer have to agree on."""
+
+from __future__ import annotations
+
+DIALECT = "signalbox"  # the `queryLanguage` of texts whose expressions are ours
+OURS = "signalbox"  # the key below `meta` with what only we understand
+
+# Ours below `meta`, because no other XState tool would know what to do with them.
+MACHINE_KEYS = ("$schema", "history", "retain", "errors", "machines")
+INVOKE_KEYS = ("queue", "retry", "timeout", "autoforward", "finalize", "idlocation")
+
+VERBS = ("set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block")
+
+# Events the two sides have different names for: what XState 5 says, what XState 4 says, what we say.
+DONE_ACTOR, DONE_INVOKE = "xstate.done.actor.", "done.invoke."
+ERROR_ACTOR, ERROR_PLATFORM, ERROR_INVOKE = "xstate.error.actor.", "error.platform.", "error.invoke."
+DONE_STATE_5, DONE_STATE = "xstate.done.state.", "done.state."
+
+
+def braced(text: str) -> str | None:
+    """The expression between double braces; None where the text is none."""
+    trimmed = text.strip()
+    if len(trimmed) >= 4 and trimmed.startswith("{{") and trimmed.endswith("}}"):
+        return trimmed[2:-2].strip()
+    return None

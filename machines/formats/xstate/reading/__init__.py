@@ -1,0 +1,1 @@
+"""XState in, definition out."""

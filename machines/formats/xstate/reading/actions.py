@@ -1,0 +1,57 @@
+"""Actions. XState's own have an equivalent here or a finding; a name alone becomes a message of that name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.definitions.path import quote
+from machines.engine.definitions.place import Place
+
+from ..dialect import VERBS
+from . import builtins, scripts
+from .context import Scope
+from .names import event_name
+from .values import read_object
+
+Action = dict[str, Any]
+
+
+def read_actions(place: Place | None, scope: Scope) -> list[Action]:
+    """One action or a list of them."""
+    if place is None or place.value is None:
+        return []
+    return [action for one in place.one_or_many() for action in _read_action(one, scope)]
+
+
+def _read_action(place: Place, scope: Scope) -> list[Action]:
+    if isinstance(place.value, str):
+        return _named(place, place.value, None, scope)
+    if not place.is_object("an action", 'write its name, or {"type": "name"}'):
+        return []
+    kind = place.get("type")
+    name = kind.text("the name of an action") if kind else None
+    if name is None:
+        scope.reading.cannot(place, "the action has no type", 'write {"type": "name"}')
+        return []
+    if name.startswith("xstate."):
+        return builtins.read(place, name.removeprefix("xstate."), scope, read_actions)
+    if scope.reading.ours and name in VERBS and "params" in place:
+        return [{name: place.value["params"]}]
+    return _named(place, name, place.get("params"), scope)
+
+
+def _named(place: Place, name: str, params: Place | None, scope: Scope) -> list[Action]:
+    """What the text implements is translated; the rest becomes a message, so that something outside can do it."""
+    found = scripts.actions_named(name, scope, place)
+    if found is not None:
+        return found
+    message: dict[str, Any] = {"type": event_name(name, place.path, scope.reading)}
+    if params is not None and params.value not in ({}, None):
+        message["data"] = read_object(params, scope, "params")
+    scope.reading.report.add(
+        "SB220",
+        place.path,
+        f"the action {quote(name)} is only a name; it is now a message of that name",
+        'write out what it does, such as {"set": {"field": "expression"}}',
+    )
+    return [{"emit": message}]

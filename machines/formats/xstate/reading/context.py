@@ -1,0 +1,69 @@
+"""What every part of the reader needs to know about the document at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from machines.engine.definitions.path import Path, quote
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import Report
+
+from .names import field_name
+from .tree import Branch, States
+
+NO_CODE = 'write an expression there, such as "failed < 3"'
+
+
+@dataclass(slots=True)
+class Reading:
+    """``ours``: expressions are in our language. ``fields``: the data fields, by what the config calls them."""
+
+    report: Report
+    states: States
+    machine: str = ""
+    four: bool = False
+    ours: bool = False
+    fields: dict[str, str] = field(default_factory=dict)
+    undeclared: list[str] = field(default_factory=list)
+    descriptors: frozenset[str] = frozenset()
+
+    def absolute(self, branch: Branch) -> str:
+        """A target that means this state wherever it stands."""
+        return f"#{branch.name if branch.parent else self.machine}"
+
+    def code_missing(self, place: Place, what: str, name: str) -> None:
+        self.report.add("SB140", place.path, f"{what} {quote(name)} has no expression in this text", NO_CODE)
+
+    def cannot(self, place: Place, message: str, hint: str = "") -> None:
+        self.report.add("SB141", place.path, message, hint)
+
+    def left_out(self, path: Path, message: str, hint: str = "") -> None:
+        self.report.add("SB221", path, message, hint)
+
+    def leave_out_unknown(self, place: Place, known: Collection[str]) -> None:
+        """Keys that no part of the reader looks at."""
+        for key in place.value:
+            if key not in known:
+                self.left_out(place.below(key), f"the key {quote(key)} has no meaning here")
+
+    def field(self, name: str, place: Place) -> str:
+        """The data field as the definition calls it. XState needs no declaration; a field of any type stands for it."""
+        if name not in self.fields:
+            self.fields[name] = field_name(name, place.path, self)
+            self.undeclared.append(self.fields[name])
+            message = f'the data field {quote(name)} is used and not in "context"; declared as null, which takes any type'
+            self.report.add("SB224", place.path, message, 'declare it in "context" with an example')
+        return self.fields[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression stands: below which state, and what ``event.output`` is called there."""
+
+    reading: Reading
+    state: Branch
+    output: str = "event"
+
+    def finishing(self, output: str) -> Scope:
+        return Scope(self.reading, self.state, output)

@@ -1,0 +1,78 @@
+"""``context`` by example, and the JSON Schemas that Stately keeps below ``schemas``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.definitions.place import Place
+
+from .context import Reading
+from .names import event_name, field_name
+
+Context = dict[str, Any]
+
+
+def read_context(place: Place, reading: Reading) -> Context:
+    """The data fields: by JSON Schema where there is one, else by example."""
+    found = place.get("context")
+    examples = _object(found, "an object of data fields by example") if found else {}
+    schema = _schema(place, "context")
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {_name(name, reading): value for name, value in examples.items()}
+    fields = {_name(name, reading): dict(body) if isinstance(body, dict) else {} for name, body in properties.items()}
+    for name, value in examples.items():
+        fields.setdefault(_name(name, reading), {})["default"] = value
+    return {**schema, "type": "object", "properties": fields}
+
+
+def _name(name: str, reading: Reading) -> str:
+    if name not in reading.fields:
+        reading.fields[name] = field_name(name, ("context", name), reading)
+    return reading.fields[name]
+
+
+def with_undeclared(context: Context, reading: Reading, *, schema: bool) -> Context:
+    """With the fields that are used and declared nowhere, in the form that cannot be misread."""
+    if schema:
+        further = {name: {"default": None} for name in reading.undeclared}
+        return {**context, "properties": {**context["properties"], **further}}
+    examples = {**context, **dict.fromkeys(reading.undeclared)}
+    if examples.get("type") == "object":  # by example this would look like a schema
+        return {"type": "object", "properties": {name: {"default": value} for name, value in examples.items()}}
+    return examples
+
+
+def has_schema(place: Place) -> bool:
+    return isinstance(_schema(place, "context").get("properties"), dict)
+
+
+def read_events(place: Place, reading: Reading) -> dict[str, Any]:
+    """Payloads by JSON Schema, where Stately has them."""
+    events = {}
+    for name, schema in _schema(place, "events").items():
+        path = ("schemas", "events", name)
+        events[event_name(name, path, reading)] = _event(schema, reading) if isinstance(schema, dict) else {}
+    return events
+
+
+def _event(schema: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    """XState counts the event's name among its fields."""
+    event: dict[str, Any] = {key: schema[key] for key in ("description", "meta") if schema.get(key)}
+    payload = {key: value for key, value in schema.items() if key not in event}
+    if not isinstance(payload.get("properties"), dict):
+        return event
+    if not reading.ours:
+        payload["properties"] = {key: value for key, value in payload["properties"].items() if key != "type"}
+        payload["required"] = [key for key in payload.get("required", ()) if key != "type"]
+    return {**event, "payload": {**payload, "type": "object"}}
+
+
+def _schema(place: Place, part: str) -> dict[str, Any]:
+    schemas = place.value.get("schemas")
+    found = schemas.get(part) if isinstance(schemas, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _object(place: Place, what: str) -> dict[str, Any]:
+    return place.value if place.value is not None and place.is_object(what) else {}

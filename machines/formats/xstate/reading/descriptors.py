@@ -1,0 +1,52 @@
+"""The keys of ``on``: XState prefers the exact name to a pattern, here the first in the document is tried first."""
+
+from __future__ import annotations
+
+from machines.engine.definitions.outline import matches
+from machines.engine.definitions.path import quote
+from machines.engine.definitions.place import Place
+
+from ..dialect import DONE_INVOKE, ERROR_INVOKE
+from .context import Scope
+from .names import descriptor
+
+
+def in_order(place: Place, scope: Scope) -> list[tuple[str, Place]]:
+    """What is listened for, in our words: exact names before the patterns that cover them."""
+    found = [(descriptor(event, below.path, scope.reading) if event else "", below) for event, below in place.items()]
+    if any(_covers(one, other) for index, (one, _) in enumerate(found) for other, _ in found[index + 1 :]):
+        found = sorted(found, key=lambda pair: (pair[0] == "*", -len(pair[0].split(".")), pair[0].endswith(".*")))
+    if not scope.reading.ours:
+        _check(found, scope)
+    return found
+
+
+def output_of(event: str, scope: Scope) -> str:
+    """What XState calls ``event.output`` on this event."""
+    return "event.result" if event.startswith(DONE_INVOKE) else scope.output
+
+
+def _covers(general: str, special: str) -> bool:
+    base = special.removesuffix(".*")
+    return bool(base) and general != special and matches(general, base)
+
+
+def _check(found: list[tuple[str, Place]], scope: Scope) -> None:
+    """A name also takes the longer ones that begin with it and a dot, which XState leaves alone."""
+    here = dict(found)
+    for event, place in found:
+        if not event or event.endswith("*") or event.startswith((DONE_INVOKE, ERROR_INVOKE)):
+            continue
+        longer = sorted(name for name in scope.reading.descriptors if name.startswith(f"{event}."))
+        left = [name for name in longer if name not in here or not _always_taken(here[name])]
+        if left:
+            message = f"here the event {quote(event)} also takes {quote(left[0])}, as in SCXML"
+            scope.reading.report.add("SB224", place.path, message, "name one of them without the dot")
+        if any(_covers(other, event) for other in here if other.endswith("*")) and not _always_taken(place):
+            message = f"when no guard of {quote(event)} holds, the pattern beside it is tried; XState does not"
+            scope.reading.report.add("SB224", place.path, message, "add a transition without a guard at the end")
+
+
+def _always_taken(place: Place) -> bool:
+    last = place.value[-1] if isinstance(place.value, list) and place.value else place.value
+    return not (isinstance(last, dict) and any(last.get(key) is not None for key in ("guard", "cond", "in")))

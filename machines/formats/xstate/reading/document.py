@@ -1,0 +1,126 @@
+"""The whole config: its name, its data, its events, and the states in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine import limits
+from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.path import render
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.plain import Plain, TooLarge
+from machines.engine.definitions.report import Report
+
+from ...json import read as read_json
+from ..dialect import DIALECT, MACHINE_KEYS, OURS
+from . import data, scripts, states
+from .context import Reading, Scope
+from .names import descriptor, machine_name
+from .tree import States
+from .values import read_value
+from .version import sign_of_four
+
+KNOWN = (
+    *states.KNOWN,
+    *("context", "schemas", "schema", "types", "queryLanguage", "$schema", "parallel", "setup"),
+)
+_NAMELESS = "machine"
+
+
+def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
+    """The definition, and all findings. Next to an error the definition is a draft to go on with."""
+    config, findings = _config(text)
+    if findings or not isinstance(config, dict):
+        return config, findings
+    report = Report()
+    try:
+        report.document = Plain(report.add).copy(config)
+    except TooLarge:
+        return None, [finding("SB111", "", f"the definition is larger than {limits.MAX_DEFINITION} bytes")]
+    if report.has_errors:
+        return None, report.findings()
+    definition = _definition(report.document, report)
+    return definition, report.findings()
+
+
+def _config(text: str) -> tuple[Any, list[Finding]]:
+    """JSON, or the object inside ``createMachine({...})``."""
+    if scripts.is_script(text):
+        return scripts.read(text)
+    return read_json(text)
+
+
+def _definition(config: dict[str, Any], report: Report) -> dict[str, Any]:
+    place = Place(config, (), report)
+    reading = _begin(place, report)
+    scope = Scope(reading, reading.states.top)
+    context = data.read_context(place, reading)
+    body = states.inside(place, reading.states.top, reading)
+    output = place.get("output")
+    definition: dict[str, Any] = {"id": reading.machine}
+    if states.kind_of(place) == "parallel":
+        definition["type"] = "parallel"
+    definition |= {key: place.value[key] for key in ("version",) if place.value.get(key) is not None}
+    definition |= states.for_people(place)
+    definition |= {
+        "context": data.with_undeclared(context, reading, schema=data.has_schema(place)),
+        "events": data.read_events(place, reading),
+        "output": None if output is None else read_value(output, scope),
+    }
+    _check_root(place, body, reading)
+    return _lifted({key: value for key, value in (definition | body).items() if value not in (None, {})}, reading)
+
+
+def _begin(place: Place, report: Report) -> Reading:
+    config = place.value
+    given = config.get("id") or config.get("key")
+    named = isinstance(given, str) and given
+    reading = Reading(report, States(given if named else "(machine)", config))
+    reading.ours = config.get("queryLanguage") == DIALECT
+    reading.machine = machine_name(given, ("id",), reading) if named else _NAMELESS
+    if not named:
+        hint = f"it is {_NAMELESS!r} until you name it"
+        report.add("SB223", ("id",), "the config has no id", hint)
+    sign = None if reading.ours else sign_of_four(config)
+    if sign is not None:
+        reading.four = True
+        message = f"read as XState 4, because of {render(sign)}: a transition to its own state enters it again"
+        report.add("SB224", (), message)
+    reading.descriptors = frozenset(descriptor(name, (), Reading(Report(), reading.states)) for name in _listened(config))
+    reading.leave_out_unknown(place, KNOWN)
+    return reading
+
+
+def _listened(config: Any) -> list[str]:
+    """Every key of an ``on``, anywhere."""
+    if not isinstance(config, dict):
+        return []
+    on, below = config.get("on"), config.get("states")
+    names = list(on) if isinstance(on, dict) else []
+    for child in below.values() if isinstance(below, dict) else ():
+        names += _listened(child)
+    return names
+
+
+def _check_root(place: Place, body: dict[str, Any], reading: Reading) -> None:
+    if "onDone" in body:
+        del body["onDone"]
+        reading.cannot(place.at("onDone"), "a machine that is done is done", "put its states into one state with onDone")
+    for key in ("types", "schema"):
+        if place.value.get(key) not in (None, {}):
+            reading.left_out(place.below(key), f'"{key}" is for TypeScript', 'declare data in "context" by example')
+    language = place.value.get("queryLanguage")
+    if language not in (None, DIALECT):
+        message = f"expressions in {language} are read as far as JavaScript means the same"
+        reading.report.add("SB224", ("queryLanguage",), message)
+
+
+def _lifted(definition: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    """What the writer put below ``meta`` goes back to its place."""
+    meta = definition.get("meta")
+    ours = meta.get(OURS) if reading.ours and isinstance(meta, dict) else None
+    if not isinstance(ours, dict):
+        return definition
+    others = {key: value for key, value in meta.items() if key != OURS}
+    rest = {key: value for key, value in definition.items() if key != "meta"} | ({"meta": others} if others else {})
+    return rest | {key: ours[key] for key in MACHINE_KEYS if key in ours}

@@ -1,0 +1,64 @@
+"""Delays: milliseconds, ISO 8601 durations, names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from machines.engine.definitions.durations import milliseconds
+from machines.engine.definitions.path import quote
+from machines.engine.definitions.place import Place
+
+from ..dialect import braced
+from . import scripts
+from .context import Scope
+from .values import read_expression
+
+_ISO = re.compile(
+    r"P(?=.)(?:(?P<w>\d+(?:\.\d+)?)W)?(?:(?P<d>\d+(?:\.\d+)?)D)?"
+    r"(?:T(?=.)(?:(?P<h>\d+(?:\.\d+)?)H)?(?:(?P<m>\d+(?:\.\d+)?)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?"
+)
+_UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
+
+
+def read_delay(place: Place, scope: Scope) -> Any:
+    """As ``send`` takes it: a number of ms, a duration, or an expression that gives ms."""
+    if isinstance(place.value, int | float) and not isinstance(place.value, bool):
+        return place.value
+    text = place.text("a delay", "write milliseconds")
+    if text is None:
+        return 0
+    fixed = fixed_delay(text)
+    return fixed if fixed is not None else {"expr": delay_expression(place, text, scope)}
+
+
+def fixed_delay(text: str) -> int | float | str | None:
+    """Milliseconds, or a duration as people write it; None where the text is something else."""
+    trimmed = text.strip()
+    if re.fullmatch(r"\d{1,15}", trimmed):
+        return int(trimmed)
+    if milliseconds(trimmed) is not None:
+        return trimmed
+    match = _ISO.fullmatch(trimmed)
+    if match is None:
+        return None
+    total = sum(float(match[unit] or 0) * size for unit, size in _UNITS.items())
+    return round(total)
+
+
+def delay_expression(place: Place, text: str, scope: Scope) -> str:
+    code = braced(text)
+    if code is not None:
+        return read_expression(place, code, scope)
+    found = scripts.delay_named(text, scope, place)
+    if isinstance(found, str):
+        return found
+    if text in scope.reading.fields:
+        return scope.reading.fields[text]
+    scope.reading.report.add(
+        "SB140",
+        place.path,
+        f"the delay {quote(text)} has no length in this text",
+        'write milliseconds, or a duration such as "30s"',
+    )
+    return text

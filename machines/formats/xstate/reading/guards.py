@@ -1,0 +1,115 @@
+"""Guards: an expression where the text holds one, a named guard otherwise, and XState's and, or, not and stateIn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.definitions.path import quote
+from machines.engine.definitions.place import Place
+
+from ..dialect import braced
+from . import scripts
+from .context import Scope
+from .values import is_expression, read_expression
+
+_PREFIXES = ("xstate.guard:", "xstate.guard.", "xstate.")
+_WORDS = {"and": " and ", "or": " or "}
+
+
+def read_guard(place: Place, scope: Scope) -> str | bool:
+    """The guard as text. One that cannot be read is an error, and the draft keeps its name."""
+    if isinstance(place.value, bool):
+        return place.value
+    if isinstance(place.value, str):
+        return _text(place, place.value, scope)
+    if not place.is_object("a guard", 'write its name, or {"type": "name"}'):
+        return False
+    return _object(place, scope)
+
+
+def _text(place: Place, text: str, scope: Scope) -> str:
+    code = braced(text)
+    if code is not None:
+        return read_expression(place, code, scope)
+    return _named(place, text, scope)
+
+
+def _named(place: Place, name: str, scope: Scope) -> str:
+    """A name that has an implementation, or is an expression itself, or stands for code we do not have."""
+    found = scripts.guard_named(name, scope, place)
+    if isinstance(found, str):
+        return found
+    if not scope.reading.ours and is_expression(name, scope):
+        if name in scope.reading.fields:
+            message = f"the guard {quote(name)} is read as the data field of that name"
+            scope.reading.report.add("SB224", place.path, message, "write another expression if it means more")
+        return name
+    translated = scripts.translate(name, scope, place) if "context." in name else None
+    if isinstance(translated, str):
+        return translated
+    scope.reading.code_missing(place, "the guard", name)
+    return name
+
+
+def _object(place: Place, scope: Scope) -> str | bool:
+    kind = place.get("type") or place.get("name")
+    name = kind.text("the name of a guard") if kind else None
+    if name is None:
+        scope.reading.cannot(place, "the guard has no name", 'write {"type": "name"}')
+        return False
+    parts = _parts(place)
+    word = _builtin(name)
+    if word in _WORDS and parts:
+        return _WORDS[word].join(_bracketed(read_guard(part, scope)) for part in parts)
+    if word == "not" and parts:
+        return f"not {_bracketed(read_guard(parts[0], scope))}"
+    if word == "stateIn" and (value := _argument(place, "stateValue", "state", "value")) is not None:
+        return state_in(value, scope)
+    return _text(place, name, scope)
+
+
+def _builtin(name: str) -> str:
+    return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
+
+
+def _parts(place: Place) -> list[Place]:
+    found = _argument(place, "guards", "children", "guard")
+    return found.one_or_many() if found else []
+
+
+def _argument(place: Place, *names: str) -> Place | None:
+    for home in (place, place.get("params")):
+        for name in names:
+            if home is not None and name in home:
+                return home.at(name)
+    return None
+
+
+def _bracketed(guard: str | bool) -> str:
+    return f"({guard})" if isinstance(guard, str) else str(guard)
+
+
+def state_in(place: Place, scope: Scope) -> str:
+    """``In("name")`` for a state's id, its path, or a state value such as ``{"upload": "idle"}``."""
+    names = []
+    for path in _paths(place.value):
+        states = scope.reading.states
+        found = states.resolve(states.top, path)
+        if found is None or not found.parent:
+            place.report.add("SB101", place.path, f"no state {quote(path)}")
+        names.append(found.name if found else path)
+    return " and ".join(f"In({name!r})" for name in names) or "False"
+
+
+def _paths(value: Any, prefix: str = "") -> list[str]:
+    if isinstance(value, str):
+        return [prefix + value]
+    if isinstance(value, dict):
+        return [path for key, item in value.items() for path in (_paths(item, f"{prefix}{key}.") or [f"{prefix}{key}"])]
+    return []
+
+
+def params_of(place: Place) -> Any:
+    """What a named guard is called with: kept below ``meta``, for whoever writes the expression."""
+    value = place.value
+    return value.get("params") if isinstance(value, dict) and _builtin(str(value.get("type"))) not in _WORDS else None

@@ -1,0 +1,75 @@
+"""``invoke``: actors become jobs of a handler of that name, or child machines where the source says ``machine:``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.definitions.place import Place
+
+from ..dialect import INVOKE_KEYS, OURS
+from .context import Scope
+from .names import handler_name
+from .transitions import read_transitions
+from .values import read_object
+
+KNOWN = ("src", "id", "input", "data", "onDone", "onError", "onSnapshot", "meta", "description", "type", "systemId")
+CHILD = "machine:"
+
+
+def read_invokes(place: Place | None, scope: Scope) -> Any:
+    """One invoke or a list of them; None where there is none."""
+    if place is None or place.value in (None, []):
+        return None
+    found = [_read_invoke(one, scope) for one in place.one_or_many() if one.is_object("an invoke", "name its src")]
+    return found[0] if len(found) == 1 else found
+
+
+def _read_invoke(place: Place, scope: Scope) -> dict[str, Any]:
+    _check(place, scope)
+    invoke: dict[str, Any] = {"src": _source(place, scope)}
+    if isinstance(place.value.get("id"), str) and place.value["id"]:
+        invoke["id"] = place.value["id"]
+    given = place.get("input") or place.get("data")
+    if given is not None and given.value is not None:
+        invoke["input"] = read_object(given, scope, "input")
+    if place.value.get("autoForward") is True:
+        invoke["autoforward"] = True
+    output = "event" if invoke["src"].startswith(CHILD) else "event.result"
+    for key, inner in (("onDone", scope.finishing(output)), ("onError", scope)):
+        if place.value.get(key) not in (None, []):
+            invoke[key] = read_transitions(place.at(key), inner)
+    return invoke | _kept(place, scope)
+
+
+def _check(place: Place, scope: Scope) -> None:
+    scope.reading.leave_out_unknown(place, (*KNOWN, "autoForward"))
+    if place.value.get("onSnapshot") is not None:
+        hint = "let the handler's work end, or the child send an event"
+        scope.reading.cannot(place.at("onSnapshot"), "a job and a child machine have no snapshots to listen to", hint)
+    if place.value.get("systemId"):
+        scope.reading.left_out(place.below("systemId"), "actors have no system ids here")
+
+
+def _source(place: Place, scope: Scope) -> str:
+    found = place.get("src")
+    if found is not None and isinstance(found.value, dict) and isinstance(found.value.get("type"), str):
+        found = found.at("type")
+    name = found.text("the name of an actor") if found else None
+    if found is None or name is None:
+        if found is None:
+            place.report.add("SB106", place.below("src"), '"src" is missing', "name the handler that does the work")
+        return "unknown"
+    if name.startswith(CHILD):
+        return CHILD + handler_name(name.removeprefix(CHILD), found.path, scope.reading)
+    return handler_name(name, found.path, scope.reading)
+
+
+def _kept(place: Place, scope: Scope) -> dict[str, Any]:
+    """What is for people, and what the writer put below ``meta`` because XState has no place for it."""
+    kept = {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
+    meta = kept.get("meta")
+    if not scope.reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
+        return kept
+    others = {key: value for key, value in meta.items() if key != OURS}
+    kept = {key: value for key, value in kept.items() if key != "meta"} | ({"meta": others} if others else {})
+    return kept | {key: meta[OURS][key] for key in (*INVOKE_KEYS, "src") if key in meta[OURS]}

@@ -1,0 +1,143 @@
+"""States at any depth, and the machine as the state around them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.definitions.path import quote
+from machines.engine.definitions.place import Place
+
+from .actions import read_actions
+from .context import Reading, Scope
+from .invokes import read_invokes
+from .transitions import read_after, read_on, read_transitions
+from .tree import Branch
+from .values import read_value
+
+BEHAVIOUR = ("on", "always", "after", "entry", "onEntry", "exit", "onExit", "invoke", "onDone")
+KNOWN = (
+    *BEHAVIOUR,
+    *("id", "key", "type", "initial", "states", "history", "target", "output", "data", "tags", "description", "meta"),
+    *("order", "transitions", "activities", "version"),
+)
+_TYPES = ("atomic", "compound", "parallel", "final", "history")
+
+
+def read_states(place: Place | None, branch: Branch, reading: Reading) -> dict[str, Any]:
+    if place is None or place.value is None or not place.is_object("an object of states"):
+        return {}
+    return {key: _read_state(below, branch.children[key], reading) for key, below in place.items()}
+
+
+def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
+    if place.value is None or not place.is_object("a state", "write {} for a state without anything"):
+        return {}
+    reading.leave_out_unknown(place, KNOWN)
+    kind = kind_of(place)
+    state: dict[str, Any] = {}
+    if branch.explicit and place.value.get("key") is None:
+        state["id"] = branch.explicit
+    if kind:
+        state["type"] = kind
+    if kind == "history":
+        return state | _history(place, Scope(reading, branch)) | for_people(place)
+    return state | (_final(place, Scope(reading, branch)) if kind == "final" else inside(place, branch, reading)) | for_people(place)
+
+
+def kind_of(place: Place) -> str:
+    """The type, where it says more than the states below do."""
+    kind = place.value.get("type")
+    if place.value.get("parallel") is True:
+        return "parallel"
+    if kind is None:
+        return "history" if place.value.get("history") in ("deep", "shallow") else ""
+    if kind not in _TYPES:
+        place.at("type").error("SB104", f"no type of state {quote(str(kind))}", f"one of {', '.join(_TYPES)}")
+    return kind if kind in ("parallel", "final", "history") else ""
+
+
+def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
+    """All that a state does, and the states below it."""
+    scope = Scope(reading, branch)
+    on, always = read_on(place.get("on"), scope)
+    parts: dict[str, Any] = {
+        "initial": _initial(place, scope),
+        "entry": read_actions(_either(place, "entry", "onEntry"), scope),
+        "exit": read_actions(_either(place, "exit", "onExit"), scope),
+        "invoke": read_invokes(place.get("invoke"), scope),
+        "on": on,
+        "onDone": read_transitions(place.get("onDone"), scope),
+        "after": read_after(place.get("after"), scope),
+        "always": _eventless(always, read_transitions(place.get("always"), scope)),
+        "states": read_states(place.get("states"), branch, reading),
+    }
+    if place.value.get("activities"):
+        reading.cannot(place.at("activities"), "there are no activities here", 'let the state "invoke" a handler')
+    return {key: value for key, value in parts.items() if value not in (None, [], {})}
+
+
+def for_people(place: Place) -> dict[str, Any]:
+    return {key: place.value[key] for key in ("tags", "description", "meta") if place.value.get(key) not in (None, [], {}, "")}
+
+
+def _either(place: Place, *keys: str) -> Place | None:
+    return next((place.at(key) for key in keys if key in place), None)
+
+
+def _eventless(first: list[Any], more: Any) -> Any:
+    found = first + (more if isinstance(more, list) else [] if more is None else [more])
+    return found[0] if len(found) == 1 else found
+
+
+def _initial(place: Place, scope: Scope) -> Any:
+    """A name, or a target with actions; a parallel state enters all of its regions in any case."""
+    found = place.get("initial")
+    if found is None or found.value is None:
+        return None
+    if kind_of(place) == "parallel":
+        scope.reading.left_out(found.path, "a parallel state enters all of its regions")
+        return None
+    if not isinstance(found.value, dict):
+        return found.value
+    targets = _list(found.value.get("target"))
+    names = [_child(target, scope) for target in targets]
+    actions = read_actions(found.get("actions"), scope)
+    target = names[0] if len(names) == 1 else names
+    return {"target": target, "actions": actions} if actions else target
+
+
+def _child(target: Any, scope: Scope) -> Any:
+    """``#machine.state.child`` is how a machine that was written out names its first state."""
+    named = isinstance(target, str) and target.startswith("#")
+    found = scope.reading.states.identified(target[1:]) if named else None
+    return found.key if found is not None and found.parent is scope.state else target
+
+
+def _history(place: Place, scope: Scope) -> dict[str, Any]:
+    parts: dict[str, Any] = {"history": "deep"} if place.value.get("history") == "deep" else {}
+    if place.value.get("target") is not None:
+        parts["target"] = place.value["target"]
+    _leave_out(place, BEHAVIOUR, "a history state is never active", scope)
+    return parts
+
+
+def _final(place: Place, scope: Scope) -> dict[str, Any]:
+    """XState 4 calls the output ``data``."""
+    output = _either(place, "output", "data")
+    entry = read_actions(_either(place, "entry", "onEntry"), scope)
+    exit = read_actions(_either(place, "exit", "onExit"), scope)
+    _leave_out(place, ("on", "always", "after", "invoke", "onDone", "states"), "a final state has no way out", scope)
+    parts: dict[str, Any] = {"entry": entry, "exit": exit}
+    if output is not None:
+        parts["output"] = read_value(output, scope)
+    return {key: value for key, value in parts.items() if value not in ([], None)}
+
+
+def _leave_out(place: Place, keys: tuple[str, ...], why: str, scope: Scope) -> None:
+    for key in keys:
+        if place.value.get(key) not in (None, [], {}):
+            scope.reading.left_out(place.below(key), f"{why}, so {quote(key)} means nothing there")
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,175 @@
+"""Transitions, wherever they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.definitions.place import Place
+
+from . import descriptors
+from .actions import read_actions
+from .context import Scope
+from .durations import delay_expression, fixed_delay
+from .guards import params_of, read_guard, state_in
+from .tree import is_around
+from .values import read_value
+
+KNOWN = (
+    "target",
+    "guard",
+    "cond",
+    "in",
+    "actions",
+    "context",
+    "reenter",
+    "internal",
+    "description",
+    "meta",
+    "order",
+    "eventType",
+    "event",
+    "source",
+    "delay",
+)
+Transition = str | dict[str, Any]
+
+
+def read_on(place: Place | None, scope: Scope) -> tuple[dict[str, Any], list[Any]]:
+    """``on``, and the eventless transitions that XState 4 keeps under the empty event."""
+    if place is None or not place.is_object("an object of events and transitions"):
+        return {}, []
+    on: dict[str, Any] = {}
+    always: list[Any] = []
+    for event, below in descriptors.in_order(place, scope):
+        found = read_transitions(below, scope.finishing(descriptors.output_of(event, scope)))
+        if event:
+            on[event] = _joined([*_as_list(on.get(event)), *_as_list(found)])
+        else:
+            always += _as_list(found)
+    return on, always
+
+
+def read_transitions(place: Place | None, scope: Scope) -> Any:
+    """One transition or a list of them, in the order they are tried; None where there is nothing."""
+    if place is None:
+        return None
+    if place.value is None:
+        return {}  # a forbidden transition: the event is taken and nothing happens
+    if not isinstance(place.value, list):
+        return _read_transition(place, scope)
+    ordered = sorted(place.one_or_many(), key=_order)
+    return [_read_transition(one, scope) for one in ordered]
+
+
+def read_after(place: Place | None, scope: Scope) -> dict[str, Any]:
+    """Delayed transitions: an object, or the list XState 4 allows."""
+    if place is None or place.value is None:
+        return {}
+    after: dict[str, Any] = {}
+    if isinstance(place.value, list):
+        pairs = [(one.get("delay"), one) for one in place.one_or_many()]
+    else:
+        pairs = list(_delays(place)) if place.is_object("an object of delays and transitions") else []
+    for delay, below in pairs:
+        key = _delay_key(delay or below, scope)
+        after[key] = _joined([*_as_list(after.get(key)), *_as_list(read_transitions(below, scope))])
+    return after
+
+
+def _delays(place: Place) -> list[tuple[Place, Place]]:
+    return [(Place(key, below.path, place.report), below) for key, below in place.items()]
+
+
+def _delay_key(place: Place, scope: Scope) -> str:
+    if isinstance(place.value, int | float):
+        return str(place.value)
+    text = place.value if isinstance(place.value, str) else ""
+    fixed = fixed_delay(text)
+    return str(fixed) if fixed is not None else delay_expression(place, text, scope)
+
+
+def _order(place: Place) -> float:
+    order = place.value.get("order") if isinstance(place.value, dict) else None
+    return order if isinstance(order, int | float) else 0
+
+
+def _read_transition(place: Place, scope: Scope) -> Transition:
+    if isinstance(place.value, str):
+        target, reenter = _target(place, None, scope)
+        return {"target": target, "reenter": True} if reenter else target
+    if not place.is_object("a transition", 'write {"target": "state"} or the name of a state'):
+        return {}
+    scope.reading.leave_out_unknown(place, KNOWN)
+    transition: dict[str, Any] = {}
+    if place.value.get("target") not in (None, []):
+        transition["target"], reenter = _target(place.at("target"), place.value.get("internal"), scope)
+        if reenter or place.value.get("reenter") is True:
+            transition["reenter"] = True
+    guard = _guard(place, scope)
+    if guard is not None:
+        transition["guard"] = guard
+    actions = _assigned(place.get("context"), scope) + read_actions(place.get("actions"), scope)
+    if actions:
+        transition["actions"] = actions[0] if len(actions) == 1 else actions
+    return transition | _for_people(place)
+
+
+def _guard(place: Place, scope: Scope) -> str | bool | None:
+    """``guard`` and XState 4's ``cond`` and ``in``, which has to hold as well."""
+    found = place.get("guard") or place.get("cond")
+    guard = read_guard(found, scope) if found is not None and found.value is not None else None
+    if (within := place.get("in")) is None:
+        return guard
+    state = state_in(within, scope)
+    return state if guard in (None, True) else f"({guard}) and {state}"
+
+
+def _assigned(place: Place | None, scope: Scope) -> list[dict[str, Any]]:
+    """Stately's short way to assign: ``context`` on a transition."""
+    if place is None or not place.is_object("an object of fields and values"):
+        return []
+    values = {scope.reading.field(name, value): read_value(value, scope) for name, value in place.items()}
+    return [{"set": values}] if values else []
+
+
+def _for_people(place: Place) -> dict[str, Any]:
+    kept = {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
+    guard = place.get("guard") or place.get("cond")
+    params = params_of(guard) if guard else None
+    if params:
+        meta = kept.get("meta") if isinstance(kept.get("meta"), dict) else {}
+        kept["meta"] = {**meta, "xstate": {"guard": guard.value if guard else None}}
+    return kept
+
+
+def _target(place: Place, internal: object, scope: Scope) -> tuple[Any, bool]:
+    """The target as we write it, and whether XState 4 would leave the source and enter it again."""
+    places = place.one_or_many()
+    targets = [_one_target(one, scope) for one in places]
+    reenter = scope.reading.four and any(_enters_again(one, internal, scope) for one in places)
+    return (targets[0] if len(targets) == 1 else targets), reenter
+
+
+def _one_target(place: Place, scope: Scope) -> str:
+    text = place.text("the name of a state")
+    if text is None:
+        return ""
+    found = scope.reading.states.resolve(scope.state, text)
+    plain = not text.startswith("#") and "\\" not in text
+    return text if found is None or plain else scope.reading.absolute(found)
+
+
+def _enters_again(place: Place, internal: object, scope: Scope) -> bool:
+    """In version 4 a transition is external unless it says otherwise, or its target begins with a dot."""
+    text = place.value if isinstance(place.value, str) else ""
+    found = scope.reading.states.resolve(scope.state, text)
+    inside = scope.state.parent is not None and is_around(scope.state, found)
+    return inside and not (internal if isinstance(internal, bool) else text.startswith("."))
+
+
+def _as_list(found: Any) -> list[Any]:
+    return [] if found is None else found if isinstance(found, list) else [found]
+
+
+def _joined(found: list[Any]) -> Any:
+    return found[0] if len(found) == 1 else found

@@ -1,0 +1,61 @@
+"""Values: plain JSON stands for itself, text between double braces is an expression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine import expressions
+from machines.engine.definitions.path import quote
+from machines.engine.definitions.place import Place
+
+from ..dialect import braced
+from . import scripts
+from .context import Scope
+
+
+def literal(text: str) -> str:
+    """A text as an expression that means itself."""
+    return repr(text)
+
+
+def read_value(place: Place, scope: Scope) -> Any:
+    """As actions, inputs and outputs take it."""
+    value = place.value
+    if isinstance(value, str):
+        code = braced(value)
+        return literal(value) if code is None else read_expression(place, code, scope)
+    if isinstance(value, dict):
+        return {key: read_value(item, scope) for key, item in place.items()}
+    if isinstance(value, list):
+        return [read_value(item, scope) for item in place.one_or_many()]
+    return value
+
+
+def read_object(place: Place, scope: Scope, key: str) -> dict[str, Any]:
+    """Where only an object will do; anything else becomes the value of one key."""
+    value = read_value(place, scope)
+    if isinstance(value, dict):
+        return value
+    place.report.add("SB223", place.path, f"the value is no object here; it is now called {quote(key)}")
+    return {key: value}
+
+
+def read_expression(place: Place, code: str, scope: Scope) -> str:
+    """Ours as it is; a script is translated. What cannot be is an error, and the draft keeps the script's text."""
+    if scope.reading.ours:
+        return code
+    found = scripts.translate(code, scope, place)
+    if isinstance(found, str):
+        return found
+    what = f"the code {quote(code)} cannot be translated: {found.why}"
+    place.report.add("SB140", place.path, what, found.hint or "write it as an expression")
+    return literal(code)
+
+
+def is_expression(text: str, scope: Scope) -> bool:
+    """Whether a text that stands where a name may stand makes sense as an expression of ours."""
+    found = expressions.read(text, guard=True)
+    if found.problems or not text.strip():
+        return False
+    known = {"data": scope.reading.fields, "state": scope.reading.states.names}
+    return all(use.name in known[use.kind] for use in found.uses if use.kind in known)

@@ -1,0 +1,1 @@
+"""Definition in, XState out."""

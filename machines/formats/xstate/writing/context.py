@@ -1,0 +1,49 @@
+"""What every part of the writer needs to know, and the findings, each kind once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine.definitions.path import Path
+from machines.engine.definitions.report import Report
+from machines.engine.definitions.tree import Branch, Tree
+
+
+@dataclass(slots=True)
+class Writing:
+    """``events``: every event somebody listens for or sends, to know which name begins another one."""
+
+    report: Report
+    tree: Tree
+    events: frozenset[str] = frozenset()
+    _said: set[str] = field(default_factory=set)
+
+    def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
+        """At the first place it is true of."""
+        if message not in self._said:
+            self._said.add(message)
+            self.report.add(code, path, message, hint)
+
+    def id(self, branch: Branch) -> str:
+        """The id XState gives the state."""
+        if branch.explicit or branch.parent is None:
+            return branch.explicit or self.tree.machine
+        return ".".join([self.tree.machine, *(key.replace(".", "\\.") for key in branch.keys)])
+
+    def target(self, text: str, source: Branch, near: Branch) -> str:
+        """A target in XState's words: the key of a sibling, or the state's id."""
+        found = self.tree.find(text, source, near)
+        if found is None:
+            return text
+        if found.parent is near and source.parent is not None:
+            return found.key.replace(".", "\\.")
+        return f"#{self.id(found)}"
+
+
+def one_or_many(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [found]
+
+
+def single(found: list[Any]) -> Any:
+    return found[0] if len(found) == 1 else found

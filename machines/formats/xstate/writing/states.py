@@ -1,0 +1,86 @@
+"""States at any depth, and the machine as the state around them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.definitions.path import Path
+from machines.engine.definitions.tree import Branch
+
+from .actions import write_actions
+from .context import Writing, one_or_many, single
+from .invokes import write_invokes
+from .transitions import write_after, write_on, write_transitions
+from .values import write_value
+
+
+def write_state(body: dict[str, Any], path: Path, branch: Branch, writing: Writing) -> dict[str, Any]:
+    """All of a state but its name; of the machine, all that it shares with states."""
+    written: dict[str, Any] = {}
+    if branch.explicit:
+        written["id"] = branch.explicit
+    kind = body.get("type")
+    if kind in ("parallel", "final", "history"):
+        written["type"] = kind
+    written |= {key: body[key] for key in ("description", "tags", "meta") if key in body}
+    if kind == "history":
+        return written | _history(body, path, branch, writing)
+    if "initial" in body:
+        written["initial"] = _initial(body["initial"], (*path, "initial"), branch, writing)
+    for key in ("entry", "exit"):
+        actions = write_actions(body.get(key), (*path, key), writing)
+        written |= {key: actions} if actions else {}
+    if body.get("invoke"):
+        written["invoke"] = write_invokes(body["invoke"], (*path, "invoke"), branch, writing)
+    written |= _moves(body, path, branch, writing)
+    if "output" in body:
+        written["output"] = write_value(body["output"])
+    states = body.get("states") or {}
+    if states:
+        written["states"] = {
+            key: write_state(below, (*path, "states", key), branch.children[key], writing)
+            for key, below in states.items()
+        }
+    return written
+
+
+def _moves(body: dict[str, Any], path: Path, branch: Branch, writing: Writing) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if body.get("on"):
+        written["on"] = write_on(body["on"], (*path, "on"), branch, writing)
+    if body.get("after"):
+        written["after"] = write_after(body["after"], (*path, "after"), branch, writing)
+    for key in ("onDone", "always"):
+        if key in body:
+            written[key] = write_transitions(body[key], (*path, key), branch, writing)
+    return written
+
+
+def _initial(initial: Any, path: Path, branch: Branch, writing: Writing) -> Any:
+    """XState begins with one state right below; a further one can only be named by its id."""
+    actions = write_actions(initial.get("actions"), (*path, "actions"), writing) if isinstance(initial, dict) else []
+    named = one_or_many(initial.get("target") if isinstance(initial, dict) else initial)
+    targets = []
+    for text in named:
+        found = writing.tree.find(text, branch, branch)
+        near = found is not None and found.parent is branch
+        targets.append(found.key if found and near else f"#{writing.id(found)}" if found else text)
+        if not near:
+            writing.report.add("SB222", path, "XState begins with a state right below; this one stands further inside")
+    if len(targets) > 1:
+        writing.report.add("SB222", path, "XState begins with one state, not with several")
+    target = single(targets)
+    return {"target": target, "actions": actions} if actions else target
+
+
+def _history(body: dict[str, Any], path: Path, branch: Branch, writing: Writing) -> dict[str, Any]:
+    written: dict[str, Any] = {"history": body["history"]} if "history" in body else {}
+    target = body.get("target")
+    if isinstance(target, dict):
+        if target.get("actions"):
+            writing.report.add("SB222", (*path, "target"), "XState has no actions on the way out of a history state")
+        target = target.get("target")
+    if target is not None and branch.parent is not None:
+        parent = branch.parent
+        written["target"] = single([writing.target(one, branch, parent) for one in one_or_many(target)])
+    return written

@@ -1,0 +1,41 @@
+"""Definitions as YAML that means the same to readers of YAML 1.1 and 1.2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from machines.engine.definitions.findings import Finding, finding
+from machines.engine.errors import DefinitionError
+
+from . import json
+from .yaml import is_plain_text
+
+
+class _Dumper(yaml.SafeDumper):
+    """No anchors, and quotes around every text that some reader would take for something else."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        return super().increase_indent(flow, indentless=False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if is_plain_text(text) and text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
+    """In the order the definition has; nothing is lost."""
+    json.write(definition)  # what is no JSON is no definition, and PyYAML would find a way to write it
+    try:
+        text = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)
+    except yaml.YAMLError as error:
+        raise DefinitionError([finding("SB110", "", f"this cannot be written as YAML: {error}")]) from error
+    return text, []
