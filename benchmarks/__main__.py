@@ -11,16 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import report
+from benchmarks.charts import Charts
 from benchmarks.clients import Client
 from benchmarks.driver import Driver
+from benchmarks.footprint import Footprint
 from benchmarks.hot import Hot
 from benchmarks.pages import Pages
 from benchmarks.report import Aim, Section
 from benchmarks.stage import Stage
 from benchmarks.throughput import Throughput
+from benchmarks.timing import Timing
 from machines.server import Server
 
-PARTS = ("throughput", "client", "hot", "pages")
+PARTS = ("throughput", "client", "hot", "pages", "charts", "timers", "footprint")
 
 
 def main() -> None:
@@ -94,6 +97,15 @@ class Run:
     def pages(self) -> list[Section]:
         return [Pages(self._stage, self._driver, self._seconds * 2).section(self._rounds)]
 
+    def charts(self) -> list[Section]:
+        return [Charts(self._stage).section(self._rounds)]
+
+    def timers(self) -> list[Section]:
+        return [Timing(self._stage).section()]
+
+    def footprint(self) -> list[Section]:
+        return Footprint(self._stage).sections()
+
 
 def _aims(sections: list[Section]) -> list[Aim]:
     aims = []
@@ -101,6 +113,9 @@ def _aims(sections: list[Section]) -> list[Aim]:
         for row in section.rows:
             for peer, least in AIMS.get((section.title, row.title), {}).items():
                 aims.append(Aim(f"{row.title} against {peer}, {section.title}", least, row.ratios[peer]))
+            for peer, most in AT_MOST.get((section.title, row.title), {}).items():
+                figure = row.ratios.get(peer, row.rate)
+                aims.append(Aim(f"{row.title} ({peer}), {section.title}", most, figure, at_most=True))
     return aims
 
 
@@ -108,6 +123,14 @@ AIMS = {
     ("50 connections, pipelines of 16", "fire"): {"hand-written": 0.75},
     ("8 processes on one instance", "fire"): {"WATCH": 8.0},
     ("A hundred live pages open", "fire, pages open"): {"none open": 0.95},
+}
+
+AT_MOST = {
+    ("What a step of a chart costs the server", "compound, two levels left and two entered"): {"flat": 1.5},
+    ("What a step of a chart costs the server", "parallel, all three regions move"): {"flat": 2.5},
+    ("What a step of a chart costs the server", "parallel, left and entered again by its history"): {"flat": 2.5},
+    ("Memory of an instance", "without history"): {"bytes": 450},
+    ("Memory of an instance", "with three steps of history"): {"bytes": 950},
 }
 
 

@@ -14,12 +14,17 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 
 @dataclass(slots=True)
 class Row:
-    """One contender: operations a second, and its ratio to each peer by name."""
+    """One contender: operations a second (or what ``unit`` says), and its ratio to each peer by name."""
 
     title: str
     rate: float
     ratios: dict[str, float] = field(default_factory=dict)
     note: str = ""
+    unit: str = "/s"
+
+    @property
+    def figure(self) -> str:
+        return f"{self.rate:,.0f} {self.unit}" if self.rate >= 100 else f"{self.rate:,.1f} {self.unit}"
 
     @property
     def compared(self) -> str:
@@ -35,15 +40,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A ratio that should be reached."""
+    """A figure that should be reached: at least ``bound``, or at most."""
 
     what: str
-    least: float
+    bound: float
     reached: float
+    at_most: bool = False
 
     def __str__(self) -> str:
-        verdict = "reached" if self.reached >= self.least else "MISSED"
-        return f"{self.what}: {self.reached:.2f}, aim {self.least:g}: {verdict}"
+        held = self.reached <= self.bound if self.at_most else self.reached >= self.bound
+        aim = f"aim {'at most ' if self.at_most else ''}{self.bound:g}"
+        return f"{self.what}: {self.reached:,.2f}, {aim}: {'reached' if held else 'MISSED'}"
 
 
 def text(sections: Sequence[Section]) -> str:
@@ -51,7 +58,7 @@ def text(sections: Sequence[Section]) -> str:
     for section in sections:
         lines += ["", section.title]
         for row in section.rows:
-            lines.append(f"  {row.title:<44} {row.rate:>11,.0f} /s   {row.compared:<36} {row.note}".rstrip())
+            lines.append(f"  {row.title:<52} {row.figure:>16}   {row.compared:<36} {row.note}".rstrip())
         if section.note:
             lines.append(f"  ({section.note})")
     return "\n".join(lines)
@@ -67,8 +74,8 @@ def write(sections: Sequence[Section], aims: Sequence[Aim], server: str, took: f
         "Medians of interleaved rounds. Trust the ratios; the absolute numbers are this machine's.",
     ]
     for section in sections:
-        lines += ["", f"## {section.title}", "", "| | a second | ratio | |", "|---|---:|---|---|"]
-        lines += [f"| {row.title} | {row.rate:,.0f} | {row.compared} | {row.note} |" for row in section.rows]
+        lines += ["", f"## {section.title}", "", "| | figure | ratio | |", "|---|---:|---|---|"]
+        lines += [f"| {row.title} | {row.figure} | {row.compared} | {row.note} |" for row in section.rows]
         if section.note:
             lines += ["", section.note]
     lines += ["", "## Aims", "", *[f"- {aim}" for aim in aims], ""]

@@ -47,13 +47,21 @@ def read(
 
     ``id`` names the machine, whatever the text calls it. ``base`` is the folder in which the text may name files.
     """
-    chosen = formats.guess(text, name) if format == GUESS else format
-    definition, findings = formats.read(text, chosen, base)
+    if format != GUESS:
+        return _read(text, format, id, base)
+    found = _read(text, formats.guess(text, name), id, base)
+    if found.format == "json" and found.definition and found.errors and formats.may_be_xstate(text):
+        return _read(text, "xstate", id, base)
+    return found
+
+
+def _read(text: str | bytes, format: str, id: str, base: Path | None) -> Submission:
+    definition, findings = formats.read(text, format, base)
     if definition is None:
-        return Submission(None, tuple(findings), chosen)
+        return Submission(None, tuple(findings), format)
     if id:
         definition = {**definition, "id": id}
         findings = [finding for finding in findings if finding.path != "id"]
     if not any(finding.is_error for finding in findings):
         findings = [*findings, *check(definition)]
-    return Submission(definition, tuple(findings), chosen)
+    return Submission(definition, tuple(findings), format)

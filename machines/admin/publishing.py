@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from machines import diagrams
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.definitions import outline
-from machines.formats import FORMATS
+from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
 from machines.publishing import publish
 from machines.submission import GUESS, Submission, read
@@ -29,9 +29,9 @@ CODE = {"rows": 24, "cols": 100, "spellcheck": "false", "autocomplete": "off", "
 
 class DefinitionForm(forms.Form):
     text = forms.CharField(required=False, strip=False, label="definition", widget=forms.Textarea(CODE))
-    file = forms.FileField(required=False, label="or a file", help_text="JSON or YAML, at most 1 MiB")
+    file = forms.FileField(required=False, label="or a file", help_text="at most 1 MiB")
     format = forms.ChoiceField(
-        choices=[(GUESS, "what it looks like"), *((name, name.upper()) for name in FORMATS)], label="read as"
+        choices=[(GUESS, "what it looks like"), *((name, FORMATS[name]) for name in READERS)], label="read as"
     )
     notes = forms.CharField(
         required=False,
@@ -93,7 +93,7 @@ def _again(form: DefinitionForm, submission: Submission) -> DefinitionForm:
     if not form.cleaned_data.get("file") or submission.definition is None:
         return form
     text = json.dumps(submission.definition, indent=2, ensure_ascii=False)
-    return DefinitionForm(initial={"text": text, "format": GUESS, "notes": form.cleaned_data["notes"]})
+    return DefinitionForm(initial={"text": text, "format": "json", "notes": form.cleaned_data["notes"]})
 
 
 def _screen(

@@ -1,9 +1,10 @@
 """A machine's diagram: DOT for other tools, SVG for our pages, and the names of its parts.
 
-``dot(outline)`` is Graphviz source. ``draw(outline)`` has Graphviz lay that source out in this process
-and draws the parts itself, so that the SVG holds nothing but what is promised here. ``index(outline)``
-tells which id each state, transition and queue has. ``lit(svg, ids)`` marks parts on the server,
-``standalone(svg)`` brings its own stylesheet and can be opened by itself.
+``dot(outline)`` is Graphviz source. ``draw(outline)`` has Graphviz place the parts, level by level, in this process
+and draws them itself, so that the SVG holds nothing but what is promised here; ``draw(outline, top=True)`` draws the
+top level alone, where ``can_fold(outline)``. ``index(outline)`` tells which id each state, transition and queue has,
+and how the states are nested; ``active(outline, leaves)`` every state that is active with them. ``lit(svg, ids)``
+marks parts on the server, ``standalone(svg)`` brings its own stylesheet and can be opened by itself.
 
 What is in the SVG, and what may be painted on it
 -------------------------------------------------
@@ -13,20 +14,29 @@ text or an attribute's value, never markup. Ids carry no prefix: one diagram of 
 
     <svg class="sb-diagram" data-machine="activation" viewBox="0 0 w h" width="w" height="h">
       <g class="edges">
-        <g id="edge-start" class="edge start">…</g>
+        <g id="edge-start" class="edge start">…</g>                  <- of a state with states in it: edge-start-5
         <g id="edge-t3" class="edge transition" data-transition="t3" data-source="Waiting"
            data-target="Active" data-events="entitle">
           <title>event, guard and actions in full</title>
           <path class="line"/> <path class="head"/>
           <g class="label">
+            <circle class="sign"/>                                   <- the clock of a timer
             <text class="event">entitle<tspan class="flow" dx="8"></tspan></text>   <- PAINT .flow: the flow number
             <text class="guard">[…]</text> <text class="action">/ …</text>
           </g>
+          <g id="edge-t3-2" class="branch">…</g>                     <- the line to a second target
         </g>
         <g id="feeds-2-todo" class="edge feeds" data-source="Waiting" data-queue="todo">…</g>
       </g>
+      <g class="clusters">
+        <g id="state-5" class="cluster state parallel" data-state="Fulfilling" data-index="5"
+           data-sum='["Picking", "Packed"]'>
+          <title/> <rect class="plate"/> <path class="heading"/> <path class="rule"/>
+          … lamp, name, details and count as in a node
+        </g>
+      </g>
       <g class="nodes">
-        <g id="start" class="start">…</g>
+        <g id="start" class="start">…</g>                            <- of a state with states in it: start-5
         <g id="state-2" class="node state" data-state="Waiting" data-index="2">
           <title>name, description, tags, entry, exit and work in full</title>
           <rect class="plate"/>                                  (a final state has <rect class="rim"/> too)
@@ -34,6 +44,7 @@ text or an attribute's value, never markup. Ids carry no prefix: one diagram of 
           <text class="name"><tspan>…</text> <text class="detail">…
           <text class="count" text-anchor="end"></text>          <- PAINT: how many instances are in it
         </g>
+        <g id="state-9" class="node history" data-state="again">…</g>
         <g id="queue-todo" class="node queue" data-queue="todo">
           <title/> <path class="plate"/> <text class="name">
           <text class="count" text-anchor="end"></text>          <- PAINT: how many jobs are ready
@@ -41,8 +52,12 @@ text or an attribute's value, never markup. Ids carry no prefix: one diagram of 
       </g>
     </svg>
 
-More classes: states ``initial`` and ``final``; transitions ``internal`` (no target: the state is not left),
-``always``, ``done`` and ``error`` (what work leads to). ``data-target`` is absent on an internal one.
+More classes: states ``initial``, ``final``, ``compound``, ``parallel``, ``region`` (active together with those beside
+it) and ``folded`` (its inside is not drawn); transitions ``internal`` (no target: the state is not left),
+``always``, ``after``, ``done`` and ``error`` (what work or states lead to); lines from a history to its ``default``.
+``data-target`` is absent on an internal transition. ``data-sum`` stands on every state with states in it: the leaves
+whose counts add up to its own. ``data-transition`` holds several ids where one line of a folded drawing stands for
+several transitions: its flow is their sum.
 
 To paint: set ``textContent`` of ``.count`` and ``.flow`` (they start empty, hold seven characters such
 as ``12,345`` or ``+1.2k/s``, and are set in tabular digits), and add or remove these classes, which the
@@ -62,15 +77,19 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 from __future__ import annotations
 
 from .drawing import DRAWING, Diagram, draw
+from .folding import can_fold
+from .index import active, index
 from .layout import LayoutFailed
 from .marks import lit, standalone
-from .names import edge_id, index, queue_id, state_id
+from .names import edge_id, queue_id, state_id
 from .source import dot
 
 __all__ = [
     "DRAWING",
     "Diagram",
     "LayoutFailed",
+    "active",
+    "can_fold",
     "dot",
     "draw",
     "edge_id",

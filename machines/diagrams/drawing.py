@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import sizes
-from .edges import draw_feed, draw_start_edge, draw_transition
+from .clusters import draw_cluster
+from .edges import draw_feed, draw_plain, draw_transition
 from .elements import Element, element, serialized, title
-from .geometry import Layout
+from .folding import fold
 from .layout import lay_out
-from .names import START, edge_id, feeds_id, queue_id, state_id
-from .nodes import draw_queue, draw_start, draw_state
-from .source import dot, feeds
+from .names import queue_id, start_id, state_id
+from .nodes import draw_history, draw_queue, draw_start, draw_state
+from .source import dot
 from .text import drawable
+from .tree import Tree
+from .wiring import Wire, wires
 
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline
 
-DRAWING = 1
+DRAWING = 2
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
 SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif"
@@ -32,51 +35,87 @@ class Diagram:
     dot: str
 
 
-def draw(outline: Outline) -> Diagram:
-    """Lays the machine out and draws it. Takes milliseconds; a definition Graphviz cannot place, some seconds."""
-    layout = lay_out(outline)
-    root = _root(outline, layout)
-    place = f"translate({sizes.MARGIN:g} {sizes.MARGIN:g})"
-    _edges(element(root, "g", class_="edges", transform=place), outline, layout)
-    _nodes(element(root, "g", class_="nodes", transform=place), outline, layout)
-    return Diagram(serialized(root), dot(outline))
+def draw(outline: Outline, *, top: bool = False) -> Diagram:
+    """Lays the machine out and draws it; with ``top`` only its top level, each state there with its inside folded away.
+
+    Takes milliseconds; a definition Graphviz cannot place, some seconds.
+    """
+    if not top:
+        return Diagram(_Drawing(Tree(outline), {}).svg(), dot(outline))
+    small = fold(outline)
+    return Diagram(_Drawing(Tree(small.outline, outline), small.members).svg(), dot(small.outline))
 
 
-def _root(outline: Outline, layout: Layout) -> Element:
-    width, height = (round(size + 2 * sizes.MARGIN) for size in (layout.width, layout.height))
-    root = element(
-        None,
-        "svg",
-        xmlns="http://www.w3.org/2000/svg",
-        class_="sb-diagram",
-        role="group",
-        aria_label=drawable(f"Diagram of {outline.id}"),
-        data_machine=outline.id,
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        font_family=SANS,
-    )
-    title(root, outline.id)
-    return root
+class _Drawing:
+    def __init__(self, tree: Tree, members: dict[str, tuple[str, ...]]) -> None:
+        self._outline = tree.outline
+        self._members = members
+        self._tree = tree
+        self._layout = lay_out(tree)
 
+    def svg(self) -> str:
+        root = self._root()
+        place = f"translate({sizes.MARGIN:g} {sizes.MARGIN:g})"
+        self._edges(element(root, "g", class_="edges", transform=place))
+        self._clusters(element(root, "g", class_="clusters", transform=place))
+        self._nodes(element(root, "g", class_="nodes", transform=place))
+        return serialized(root)
 
-def _edges(group: Element, outline: Outline, layout: Layout) -> None:
-    if (start := layout.curves.get(f"edge-{START}")) is not None:
-        draw_start_edge(group, start)
-    for state, queue in feeds(outline):
-        if (path := layout.curves.get(feeds_id(state.index, queue))) is not None:
-            draw_feed(group, state, queue, path)
-    for state in outline.states:
-        for transition in state.transitions:
-            if (path := layout.curves.get(edge_id(transition.id))) is not None:
-                draw_transition(group, transition, state, path)
+    def _root(self) -> Element:
+        width, height = (round(size + 2 * sizes.MARGIN) for size in (self._layout.width, self._layout.height))
+        root = element(
+            None,
+            "svg",
+            xmlns="http://www.w3.org/2000/svg",
+            class_="sb-diagram",
+            role="group",
+            aria_label=drawable(f"Diagram of {self._outline.id}"),
+            data_machine=self._outline.id,
+            viewBox=f"0 0 {width} {height}",
+            width=width,
+            height=height,
+            font_family=SANS,
+        )
+        title(root, self._outline.id)
+        return root
 
+    def _clusters(self, group: Element) -> None:
+        """Parents come before their children in the document, and so below them in the drawing."""
+        for state in self._outline.states:
+            if self._tree.is_cluster(state):
+                draw_cluster(group, state, self._layout.boxes[state_id(state.index)], self._tree)
 
-def _nodes(group: Element, outline: Outline, layout: Layout) -> None:
-    if (start := layout.boxes.get(START)) is not None:
-        draw_start(group, start)
-    for state in outline.states:
-        draw_state(group, state, layout.boxes[state_id(state.index)], state.name == outline.initial)
-    for queue in outline.queues:
-        draw_queue(group, queue, layout.boxes[queue_id(queue)])
+    def _edges(self, group: Element) -> None:
+        lines: dict[str, list[Wire]] = {}
+        for wire in wires(self._tree):
+            if wire.id in self._layout.curves:
+                lines.setdefault(wire.transition.id if wire.transition else f"{wire.kind} {wire.id}", []).append(wire)
+        for line in lines.values():
+            self._edge(group, line)
+
+    def _edge(self, group: Element, line: list[Wire]) -> None:
+        first = line[0]
+        paths = [(wire.id, self._layout.curves[wire.id]) for wire in line]
+        if first.transition is not None and first.source is not None:
+            members = self._members.get(first.transition.id, (first.transition.id,))
+            draw_transition(group, first.transition, first.source, paths, members)
+        elif first.kind == "feeds":
+            draw_feed(group, first, paths[0][1])
+        else:
+            draw_plain(group, first, paths[0][1])
+
+    def _nodes(self, group: Element) -> None:
+        boxes = self._layout.boxes
+        if (start := boxes.get(start_id())) is not None:
+            draw_start(group, start_id(), start, "an instance")
+        for state in self._outline.states:
+            box = boxes[state_id(state.index)]
+            if state.type == "history":
+                draw_history(group, state, box)
+            elif not self._tree.is_cluster(state):
+                draw_state(group, state, box, self._tree)
+            elif (start := boxes.get(start_id(state.index))) is not None:
+                draw_start(group, start_id(state.index), start, state.name)
+        for queue in self._outline.queues:
+            if queue_id(queue) in boxes:
+                draw_queue(group, queue, boxes[queue_id(queue)])

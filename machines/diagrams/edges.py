@@ -9,9 +9,9 @@ from . import sizes
 from .elements import Element, curve, element, polygon, text, title
 from .geometry import Curve, Point
 from .labels import Line, transition_kind, transition_lines, transition_title
-from .names import START, edge_id, feeds_id
-from .nodes import OUTLINED
+from .signs import OUTLINED, draw_sign
 from .text import drawable
+from .wiring import Wire
 
 if TYPE_CHECKING:
     from machines.engine.definitions import StateOutline, TransitionOutline
@@ -19,32 +19,46 @@ if TYPE_CHECKING:
 HEAD = 7.0, 2.8  # length and half width of an arrow's head
 
 
-def draw_start_edge(parent: Element, path: Curve) -> None:
-    group = element(parent, "g", id=f"edge-{START}", class_="edge start")
-    _arrow(group, path)
+def draw_plain(parent: Element, wire: Wire, path: Curve) -> None:
+    """From a start mark, or from a history to where it leads when there is nothing to remember."""
+    _arrow(element(parent, "g", id=wire.id, class_=f"edge {wire.kind}"), path)
 
 
-def draw_feed(parent: Element, state: StateOutline, queue: str, path: Curve) -> None:
-    id, name = feeds_id(state.index, queue), drawable(state.name)
-    group = element(parent, "g", id=id, class_="edge feeds", data_source=name, data_queue=queue)
-    title(group, f"{state.name} feeds the queue {queue}")
+def draw_feed(parent: Element, wire: Wire, path: Curve) -> None:
+    assert wire.source is not None
+    name = wire.source.name
+    group = element(parent, "g", id=wire.id, class_="edge feeds", data_source=drawable(name), data_queue=wire.queue)
+    title(group, f"{name} feeds the queue {wire.queue}")
     _arrow(group, path, stroke_dasharray="3 3")
 
 
-def draw_transition(parent: Element, transition: TransitionOutline, state: StateOutline, path: Curve) -> None:
+def draw_transition(
+    parent: Element,
+    transition: TransitionOutline,
+    state: StateOutline,
+    paths: list[tuple[str, Curve]],
+    members: tuple[str, ...],
+) -> None:
+    """One group for all its lines: the first, which carries the label, and one for each further target.
+
+    ``members``: the transitions it stands for, itself alone but in a folded drawing.
+    """
+    (id, path), *further = paths
     group = element(
         parent,
         "g",
-        id=edge_id(transition.id),
+        id=id,
         class_=f"edge transition {transition_kind(transition)}".strip(),
-        data_transition=transition.id,
+        data_transition=" ".join(members),
         data_source=drawable(state.name),
-        data_target=drawable(transition.target) if transition.target else None,
+        data_target=" ".join(drawable(target) for target in transition.targets) or None,
         data_events=" ".join(drawable(event) for event in transition.events),
     )
     title(group, transition_title(transition, state))
     _arrow(group, path)
     _label(group, transition_lines(transition, state), path.label or path.points[len(path.points) // 2])
+    for id, path in further:
+        _arrow(element(group, "g", id=id, class_="branch"), path)
 
 
 def _arrow(group: Element, path: Curve, **attributes: str) -> None:
@@ -71,6 +85,11 @@ def _label(group: Element, lines: list[Line], centre: Point) -> None:
     label = element(group, "g", class_="label")
     for place, line in enumerate(lines):
         size = sizes.SMALL + 2 if line.kind == "event" else sizes.SMALL
-        made = text(label, line.text, left, top + (place + 0.8) * sizes.SMALL_LINE, class_=line.kind, font_size=size)
+        indent = sizes.MARK_ROOM if line.mark else 0
+        if line.mark:
+            draw_sign(label, line.mark, left, top + (place + 0.8) * sizes.SMALL_LINE - 4)
+        made = text(
+            label, line.text, left + indent, top + (place + 0.8) * sizes.SMALL_LINE, class_=line.kind, font_size=size
+        )
         if line.kind == "event":
             element(made, "tspan", class_="flow", dx=8, font_size=sizes.SMALL + 1)

@@ -7,14 +7,22 @@ from dataclasses import dataclass
 Point = tuple[float, float]
 
 
+def between(start: Point, end: Point, part: float) -> Point:
+    """The point that lies ``part`` of the way from one to the other."""
+    return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Centre and size of a node."""
+    """Centre and size of a node or a cluster."""
 
     x: float
     y: float
     width: float
     height: float
+
+    def moved(self, x: float, y: float) -> Box:
+        return Box(self.x + x, self.y + y, self.width, self.height)
 
     @property
     def left(self) -> float:
@@ -41,10 +49,16 @@ class Curve:
     tip: Point
     label: Point | None
 
+    def moved(self, x: float, y: float) -> Curve:
+        def move(point: Point) -> Point:
+            return point[0] + x, point[1] + y
+
+        return Curve(tuple(map(move, self.points)), move(self.tip), move(self.label) if self.label else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``boxes`` by node id, ``curves`` by edge id."""
+    """``boxes`` by the id of a node or cluster, ``curves`` by that of an edge."""
 
     width: float
     height: float

@@ -1,68 +1,175 @@
-"""From DOT to places. Graphviz gets three tries, each asking less of it; a grid is what remains."""
+"""From a machine to places: each level by itself, the innermost first, and then put into one another.
+
+Graphviz does not lay nested states out well, but what stands in one state it does. Graphviz gets a few tries for a
+level, each asking less of it; a grid is what remains.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
-
-from .geometry import Box, Curve, Layout, Point
+from . import sizes
+from .block import Block
+from .geometry import Curve, Layout
 from .grid import grid
 from .host import LayoutFailed, graphviz_host
-from .source import POINTS, dot
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import Outline
+from .joining import joined
+from .labels import state_name
+from .loops import stacked
+from .names import queue_id, start_id, state_id
+from .reading import read
+from .routes import Piece, Routes, port_id
+from .sketch import Cell, Sketch
+from .tree import Tree, main_line
+from .wiring import Level, feeds
 
 FAST = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.1", "splines": "line"}
+SIDEWAYS = FAST | {"rankdir": "LR", "nodesep": "0.1"}
 BILLION = 10**9
-TRIES = (  # graph attributes, fuel
+TRIES: tuple[tuple[dict[str, str], int], ...] = (
     ({}, 12 * BILLION // 10),
     (FAST, 4 * BILLION),
-    (FAST | {"rankdir": "LR", "nodesep": "0.1"}, 2 * BILLION),
-)
+    (SIDEWAYS, 2 * BILLION),
+)  # graph attributes, fuel
+FUEL = sum(fuel for _, fuel in TRIES)  # for all levels together
 TOO_MANY = 1500  # transitions; beyond this no try has ever succeeded
 
 
-def lay_out(outline: Outline) -> Layout:
+def lay_out(tree: Tree) -> Layout:
     """Places for every part. Milliseconds for most definitions, and at most two or three seconds."""
-    if sum(len(state.transitions) for state in outline.states) <= TOO_MANY:
-        for attributes, fuel in TRIES:
+    return _Levels(tree).layout()
+
+
+class _Levels:
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._routes = Routes(tree)
+        self._main = {name for line in main_line(tree) for name in line}
+        self._beside = {queue_id(queue): state for state, queue in reversed(feeds(tree))}
+        self._states = {state_id(state.index): state for state in tree.outline.states}
+        self._upwards: dict[str, bool] = {}
+        self._blocks: dict[Level, Block] = {}
+        transitions = sum(len(state.transitions) for state in tree.outline.states)
+        self._fuel = FUEL if transitions <= TOO_MANY else 0
+
+    def layout(self) -> Layout:
+        for level in (None, *(state.name for state in self._tree.outline.states if self._tree.is_cluster(state))):
+            self._direct(level)
+        block = self._block(None)
+        boxes = dict(block.boxes)
+        pieces: dict[tuple[Level, str], Curve] = {(None, id): curve for id, curve in block.curves.items()}
+        for state in self._tree.outline.states:  # those around others come first
+            if self._tree.is_cluster(state):
+                frame = boxes[state_id(state.index)]
+                inside = self._blocks[state.name].moved(frame.left, frame.top)
+                boxes |= inside.boxes
+                pieces |= {(state.name, id): curve for id, curve in inside.curves.items()}
+        curves = {route.wire.id: joined(self._tree, route, pieces, boxes) for route in self._routes.all}
+        return Layout(block.width, block.height, boxes, {id: curve for id, curve in curves.items() if curve})
+
+    # ---- which way lines go: decides on which side of a border their ports are
+
+    def _direct(self, level: Level) -> None:
+        """Up or down, for the lines that cross from state to state in this level."""
+        crossing = [route for route in self._routes.all if route.pieces[route.top].level == level]
+        unknown = [route for route in crossing if not route.heading and len(route.pieces) > 1]
+        heights = self._heights(level) if unknown else {}
+        for route in crossing:
+            piece = route.pieces[route.top]
+            level_with = heights.get(piece.tail, 0) > heights.get(piece.head, 0)
+            self._upwards[route.wire.id] = route.heading == "head" or (not route.heading and level_with)
+
+    def _heights(self, level: Level) -> dict[str, float]:
+        """How far down each node of the level will be: its row does not depend on how large things are."""
+        cells = {node: Cell(36, 18, beside=self._neighbour(node)) for node in self._routes.nodes(level)}
+        first, last = self._rows(level)
+        block = self._drawn(Sketch(cells, self._routes.pieces(level), first, last, self._regions(level)))
+        return {node: box.y for node, box in block.boxes.items()}
+
+    def _rows(self, level: Level) -> tuple[list[str], list[str]]:
+        """Ports of the level in its topmost row, with its start mark, and in its bottommost."""
+        around = self._tree.state(level)
+        starts = [start_id(around.index)] if around is not None and around.type != "parallel" else []
+        rows: tuple[list[str], list[str]] = (starts, [])
+        for piece in self._routes.pieces(level):
+            if piece.tail_port or piece.head_port:
+                rows[self._is_low(piece)].append(port_id(piece.wire))
+        return rows
+
+    def _is_low(self, piece: Piece) -> bool:
+        return self._upwards.get(piece.wire.id, False) is piece.tail_port
+
+    # ---- places, from the inside out
+
+    def _block(self, level: Level) -> Block:
+        inside = [state for state in self._tree.children(self._tree.state(level)) if self._tree.is_cluster(state)]
+        for state in inside:
+            self._blocks[state.name] = self._block(state.name)
+        regions = [state for state in inside if self._tree.is_region(state)]
+        tallest = max((self._blocks[state.name].height for state in regions), default=0)
+        for state in regions:
+            self._blocks[state.name].height = tallest
+        cells = {node: self._cell(node) for node in self._routes.nodes(level)}
+        first, last = self._rows(level)
+        sketch = Sketch(cells, self._routes.pieces(level), first, last, self._regions(level))
+        block = self._drawn(sketch)
+        for state in inside:
+            stacked(block, state_id(state.index), sketch.pieces)
+        return self._framed(level, block, [*first, *last])
+
+    def _cell(self, node: str) -> Cell:
+        state = self._states.get(node)
+        if state is None:
+            return self._mark(node)
+        if state.type == "history":
+            return Cell(2 * sizes.HISTORY, 2 * sizes.HISTORY)
+        group = f"main{state.parent or ''}" if state.name in self._main else ""
+        if not self._tree.is_cluster(state):
+            return Cell(*sizes.state_size(state_name(state), self._tree.details(state)), group=group)
+        block = self._blocks[state.name]
+        return Cell(block.width, block.height, block.gates, group=group)
+
+    def _mark(self, node: str) -> Cell:
+        if node in self._beside:
+            return Cell(*sizes.queue_size(node.removeprefix(queue_id(""))), beside=self._neighbour(node))
+        radius = sizes.START if node == start_id() else sizes.SMALL_START
+        return Cell(2 * radius, 2 * radius)
+
+    def _neighbour(self, node: str) -> str:
+        """The state a queue stands beside; a state with states in it is too large for that."""
+        state = self._beside.get(node)
+        return state_id(state.index) if state is not None and not self._tree.is_cluster(state) else ""
+
+    def _regions(self, level: Level) -> list[str]:
+        around = self._tree.state(level)
+        children = self._tree.children(around) if around is not None else []
+        return [state_id(child.index) for child in children if self._tree.is_region(child)]
+
+    def _framed(self, level: Level, block: Block, ports: list[str]) -> Block:
+        """With the state's border and heading around it, and its ports in the border."""
+        state = self._tree.state(level)
+        if state is None:
+            return block
+        wide, high = sizes.heading_size(state_name(state), self._tree.details(state))
+        width = max(wide, block.width + 2 * sizes.CLUSTER_PAD)
+        framed = block.moved((width - block.width) / 2, high + sizes.CLUSTER_PAD)
+        framed.width, framed.height = width, block.height + high + 2 * sizes.CLUSTER_PAD
+        middle = framed.height / 2 + high / 2
+        framed.gates = {id: (box.x, box.y > middle) for id, box in framed.boxes.items() if id in ports}
+        return framed
+
+    def _drawn(self, sketch: Sketch) -> Block:
+        has_ports = any(cell.gates for cell in sketch.cells.values()) or sketch.last or len(sketch.first) > 1
+        for attributes, fuel in TRIES[:2] if has_ports else TRIES:
             try:
-                return read(graphviz_host().lay_out(dot(outline, **attributes), "json0", fuel))
+                return read(self._run(sketch.dot(attributes), min(fuel, self._fuel)))
             except LayoutFailed:
                 continue
-    return grid(outline)
+        return grid(sketch)
 
-
-def read(answer: bytes) -> Layout:
-    """Graphviz's ``json0`` output as a Layout."""
-    graph = json.loads(answer)
-    left, bottom, right, top = (float(number) for number in graph["bb"].split(","))
-    turn = _Turn(left, top)
-    boxes = {node["id"]: _box(node, turn) for node in graph.get("objects", []) if "id" in node}
-    curves = {edge["id"]: _curve(edge, turn) for edge in graph.get("edges", []) if "pos" in edge}
-    return Layout(right - left, top - bottom, boxes, curves)
-
-
-class _Turn:
-    """Graphviz's y grows upwards."""
-
-    def __init__(self, left: float, top: float) -> None:
-        self.left, self.top = left, top
-
-    def __call__(self, text: str) -> Point:
-        x, y = text.split(",")[:2]
-        return float(x) - self.left, self.top - float(y)
-
-
-def _box(node: dict[str, Any], turn: _Turn) -> Box:
-    x, y = turn(node["pos"])
-    return Box(x, y, float(node["width"]) * POINTS, float(node["height"]) * POINTS)
-
-
-def _curve(edge: dict[str, Any], turn: _Turn) -> Curve:
-    """``pos`` is ``[s,x,y] [e,x,y] p0 p1 …``; the end is given apart from the spline, to leave room for an arrow."""
-    words = edge["pos"].split(";")[0].split()
-    tip = next((turn(word[2:]) for word in words if word.startswith("e,")), None)
-    points = tuple(turn(word) for word in words if word[0] not in "se")
-    return Curve(points, tip or points[-1], turn(edge["lp"]) if edge.get("lp") else None)
+    def _run(self, source: str, fuel: int) -> bytes:
+        if fuel <= 0:
+            raise LayoutFailed("this machine has had all the work it may ask for")
+        host = graphviz_host()
+        try:
+            return host.lay_out(source, "json0", fuel)
+        finally:
+            self._fuel -= host.used

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 START = "start"
 
 
@@ -12,8 +10,14 @@ def state_id(index: int) -> str:
     return f"state-{index}"
 
 
-def edge_id(transition: str) -> str:
-    return f"edge-{transition}"
+def start_id(index: int | None = None) -> str:
+    """The dot where a state with states in it begins; without an index, where the machine does."""
+    return START if index is None else f"{START}-{index}"
+
+
+def edge_id(transition: str, target: int = 0) -> str:
+    """``target`` counts from 0; a transition with one target has only the first."""
+    return f"edge-{transition}-{target + 1}" if target else f"edge-{transition}"
 
 
 def queue_id(queue: str) -> str:
@@ -22,12 +26,3 @@ def queue_id(queue: str) -> str:
 
 def feeds_id(index: int, queue: str) -> str:
     return f"feeds-{index}-{queue}"
-
-
-def index(outline: Any) -> dict[str, dict[str, str]]:
-    """Which element stands for what, as plain JSON for the browser."""
-    return {
-        "states": {state.name: state_id(state.index) for state in outline.states},
-        "transitions": {t.id: edge_id(t.id) for state in outline.states for t in state.transitions},
-        "queues": {queue: queue_id(queue) for queue in outline.queues},
-    }

@@ -1,16 +1,19 @@
-"""States, queues and the start mark, drawn into their boxes."""
+"""States, queues, history and the start marks, drawn into their boxes."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from . import sizes
 from .elements import Element, element, text, title
 from .geometry import Box
-from .labels import Line, state_details, state_name, state_title
-from .names import START, queue_id, state_id
-from .source import state_class
+from .labels import Line, history_title, state_name, state_title
+from .names import queue_id, state_id
+from .signs import OUTLINED, draw_sign
+from .source import HISTORY, state_class
 from .text import drawable
+from .tree import Tree
 
 if TYPE_CHECKING:
     from machines.engine.definitions import StateOutline
@@ -20,33 +23,66 @@ BASELINE = 5.0  # from the middle of a line of the name's size down to its basel
 SLATS = (4.0, 8.0)  # from the closed end of a queue
 
 
-def draw_start(parent: Element, box: Box) -> None:
-    group = element(parent, "g", id=START, class_="start")
-    title(group, "where an instance starts")
-    element(group, "circle", cx=box.x, cy=box.y, r=sizes.START, fill="currentColor")
+def draw_start(parent: Element, id: str, box: Box, whose: str) -> None:
+    group = element(parent, "g", id=id, class_="start")
+    title(group, f"where {whose} starts")
+    element(group, "circle", cx=box.x, cy=box.y, r=box.width / 2, fill="currentColor")
 
 
-def draw_state(parent: Element, state: StateOutline, box: Box, initial: bool) -> None:
-    group = element(
-        parent,
-        "g",
-        id=state_id(state.index),
-        class_=f"node {state_class(state, initial)}",
-        data_state=drawable(state.name),
-        data_index=str(state.index),
-    )
-    title(group, state_title(state))
+def draw_history(parent: Element, state: StateOutline, box: Box) -> None:
+    id = state_id(state.index)
+    group = element(parent, "g", id=id, class_="node history", data_state=drawable(state.name))
+    title(group, history_title(state))
+    element(group, "circle", class_="plate", cx=box.x, cy=box.y, r=box.width / 2 - 0.5, **OUTLINED)
+    letters = HISTORY[state.history]
+    text(group, letters, box.x, box.y + 4, class_="name", text_anchor="middle", font_size=sizes.SMALL + 1)
+
+
+def draw_state(parent: Element, state: StateOutline, box: Box, tree: Tree) -> None:
+    """A state that is drawn around no other: a leaf, or one whose inside is folded away."""
+    group = state_group(parent, state, tree, "node")
+    if tree.is_folded(state):
+        _plate(group, box, "under", 0.0, shift=sizes.STACK)
     _plate(group, box, "plate", 0.0)
     inside = box.top + sizes.PAD - 1
     if state.type == "final":
         _plate(group, box, "rim", sizes.RIM)
-        inside += sizes.RIM
-    name = state_name(state)
-    first = inside + sizes.NAME_LINE / 2
-    element(group, "circle", class_="lamp", cx=box.left + sizes.PAD + sizes.LAMP, cy=first, r=sizes.LAMP, **OUTLINED)
-    _name(group, name, box.left + sizes.PAD + sizes.LAMP_ROOM, first + BASELINE)
+    below = inside + len(state_name(state)) * sizes.NAME_LINE + 4
+    head(group, state, box, inside, tree.details(state), below)
+
+
+def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) -> Element:
+    """The group of a state with what painters and readers need to know. ``data-sum`` names the leaves it sums up."""
+    sums = [drawable(leaf) for leaf in tree.summed[state.name]]
+    group = element(
+        parent,
+        "g",
+        id=state_id(state.index),
+        class_=f"{shape} {state_class(state, tree)}",
+        data_state=drawable(state.name),
+        data_index=str(state.index),
+        data_sum=json.dumps(sums, ensure_ascii=False) if sums != [state.name] else None,
+    )
+    title(group, state_title(state))
+    return group
+
+
+def head(group: Element, state: StateOutline, box: Box, top: float, details: list[Line], below: float) -> None:
+    """Lamp, name and count in the first line, details from ``below`` on."""
+    first = top + sizes.NAME_LINE / 2
+    _lamp(group, state, box.left + sizes.PAD + sizes.LAMP, first)
+    _name(group, state_name(state), box.left + sizes.PAD + sizes.LAMP_ROOM, first + BASELINE)
     _count(group, box.right - sizes.PAD, first + BASELINE)
-    _details(group, state_details(state), box.left + sizes.PAD, inside + len(name) * sizes.NAME_LINE + 4)
+    _details(group, details, box.left + sizes.PAD, below)
+
+
+def _lamp(group: Element, state: StateOutline, x: float, y: float) -> None:
+    """Of a final state it stands in a ring: the bull's-eye of statecharts."""
+    if state.type != "final":
+        element(group, "circle", class_="lamp", cx=x, cy=y, r=sizes.LAMP, **OUTLINED)
+        return
+    element(group, "circle", class_="ring", cx=x, cy=y, r=sizes.LAMP + 1.2, **OUTLINED)
+    element(group, "circle", class_="lamp", cx=x, cy=y, r=sizes.LAMP - 1.6, fill="currentColor", stroke="currentColor")
 
 
 def draw_queue(parent: Element, queue: str, box: Box) -> None:
@@ -61,16 +97,13 @@ def draw_queue(parent: Element, queue: str, box: Box) -> None:
     _count(group, box.right - sizes.QUEUE_END, box.y + 4)
 
 
-OUTLINED = {"fill": "none", "stroke": "currentColor"}
-
-
-def _plate(group: Element, box: Box, kind: str, inset: float) -> None:
+def _plate(group: Element, box: Box, kind: str, inset: float, shift: float = 0.0) -> None:
     element(
         group,
         "rect",
         class_=kind,
-        x=box.left + inset,
-        y=box.top + inset,
+        x=box.left + inset + shift,
+        y=box.top + inset + shift,
         width=box.width - 2 * inset,
         height=box.height - 2 * inset,
         rx=max(ROUND - inset, 2.0),
@@ -91,7 +124,16 @@ def _count(group: Element, x: float, y: float) -> None:
 def _details(group: Element, lines: list[Line], x: float, y: float) -> None:
     for place, line in enumerate(lines):
         baseline = y + place * sizes.SMALL_LINE + sizes.SMALL - 1
-        text(group, line.text, x, baseline, class_=line.kind, font_size=sizes.SMALL)
+        if line.mark:
+            draw_sign(group, line.mark, x, baseline - 3.2)
+        text(
+            group,
+            line.text,
+            x + (sizes.MARK_ROOM if line.mark else 0),
+            baseline,
+            class_=line.kind,
+            font_size=sizes.SMALL,
+        )
 
 
 def _tray(box: Box) -> str:

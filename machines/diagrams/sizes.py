@@ -25,21 +25,34 @@ LAMP_ROOM = 19.0
 COUNT_ROOM = 54.0  # seven tabular digits at 13, and air
 STATE_LEAST = 132.0
 FLOW_ROOM = 44.0
+MARK_ROOM = 15.0  # the sign in front of a line, and air
 LABEL_GAP = 5.0  # between an edge and its label
 QUEUE_HEIGHT = 28.0
 QUEUE_END = 14.0  # the slats at the open end of a queue
 RIM = 4.0
 START = 6.0  # radius
+SMALL_START = 5.0  # of the one inside a state
+HISTORY = 11.0  # radius
 MARGIN = 10.0
+HEADING_PAD = 7.0  # above and below what a cluster's heading holds
+CLUSTER_PAD = 14.0  # between a cluster's border and what stands in it
+STACK = 4.0  # how far the plates of a folded state stand apart
 
 
 def state_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, float]:
     """Width and height of a state's box: lamp, name and count on top, details below."""
-    top = LAMP_ROOM + max(map(columns, name), default=0) * NAME_COLUMN + COUNT_ROOM
-    below = max((line.columns for line in details), default=0) * SMALL_COLUMN
-    width = max(STATE_LEAST, top + PAD, below + 2 * PAD)
+    top = LAMP_ROOM + _widest(name) * NAME_COLUMN + COUNT_ROOM
+    width = max(STATE_LEAST, top + PAD, _detail_width(details) + 2 * PAD)
     height = 2 * PAD + max(1, len(name)) * NAME_LINE - 2
     return round(width), round(height + (len(details) * SMALL_LINE + 4 if details else 0))
+
+
+def heading_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, float]:
+    """Of the heading of a state that is drawn around others."""
+    top = LAMP_ROOM + _widest(name) * NAME_COLUMN + COUNT_ROOM
+    width = max(top, _detail_width(details)) + 2 * PAD
+    height = 2 * HEADING_PAD + len(name) * NAME_LINE + (len(details) * SMALL_LINE + 3 if details else 0)
+    return round(width), round(height)
 
 
 def queue_size(name: str) -> tuple[float, float]:
@@ -49,9 +62,21 @@ def queue_size(name: str) -> tuple[float, float]:
 def label_columns(lines: Sequence[Line]) -> int:
     """Width of an edge's label in columns of the small font; the event's line keeps room for the flow number."""
     widths = [line.columns for line in lines if line.kind != "event"]
-    events = [line.columns * EVENT_COLUMN + FLOW_ROOM for line in lines if line.kind == "event"]
+    events = [
+        line.columns * EVENT_COLUMN + FLOW_ROOM + (MARK_ROOM if line.mark else 0)
+        for line in lines
+        if line.kind == "event"
+    ]
     return max([*widths, *(int(-(-width // SMALL_COLUMN)) for width in events)], default=0)
 
 
 def label_size(lines: Sequence[Line]) -> tuple[float, float]:
     return label_columns(lines) * SMALL_COLUMN, len(lines) * SMALL_LINE
+
+
+def _widest(lines: Sequence[str]) -> int:
+    return max(map(columns, lines), default=0)
+
+
+def _detail_width(details: Sequence[Line]) -> float:
+    return max((line.columns * SMALL_COLUMN + (MARK_ROOM if line.mark else 0) for line in details), default=0)

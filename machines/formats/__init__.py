@@ -17,10 +17,10 @@ from machines.engine.definitions.findings import Finding, finding
 from machines.engine.errors import DefinitionError
 
 from . import json, yaml, yaml_text
-from .guessing import format_of_text
+from .guessing import format_of_text, may_be_xstate
 from .text import decode
 
-__all__ = ["FORMATS", "READERS", "WRITERS", "dump", "format_of", "guess", "listed", "load", "read"]
+__all__ = ["FORMATS", "READERS", "WRITERS", "dump", "format_of", "guess", "listed", "load", "may_be_xstate", "read"]
 
 Base = str | Path | None
 Reader = Callable[[str, Base], tuple[Any, list[Finding]]]
@@ -46,6 +46,7 @@ def _writer(module: str) -> Writer:
 FORMATS = {
     "json": "JSON",
     "yaml": "YAML",
+    "scxml": "SCXML",
     "xstate": "XState machine config",
     "sm": "redis-state-machine template",
     "mermaid": "Mermaid",
@@ -55,6 +56,7 @@ FORMATS = {
 READERS: dict[str, Reader] = {
     "json": _plain(json.read),
     "yaml": _plain(yaml.read),
+    "scxml": _reader("scxml"),
     "xstate": _reader("xstate"),
     "sm": _reader("sm"),
 }
@@ -132,7 +134,7 @@ def format_of(name: str, otherwise: str = "json") -> str:
 
 
 def guess(text: str | bytes, name: str = "") -> str:
-    """The format of a text by the name of its file; by its look where there is no name that tells, or only ``.json``."""
+    """By the name of the text's file; by its look where there is no name that tells, or only ``.json``."""
     named = format_of(name, "")
     look = format_of_text(text) if named in ("", "json") else ""
     return named if named and look in ("", "yaml", "scxml") else look

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 LOOK = 100_000  # characters from the start: enough to meet a word that only one format has
-_XSTATE = re.compile(r'"queryLanguage"\s*:|"xstate\.|"predictableActionArguments"\s*:|"cond"\s*:')
+_XSTATE = re.compile(r'"queryLanguage"\s*:|"type"\s*:\s*"xstate\.|"predictableActionArguments"\s*:')
+# Guards that are objects, actions that are names, guards called as in version 4: errors in a definition of ours.
+_LIKE_XSTATE = re.compile(r'"guard"\s*:\s*\{|"(?:actions|entry|exit)"\s*:\s*\[?\s*(?:"|\{\s*"type")|"cond"\s*:')
 _SCRIPT = re.compile(r"\b(?:createMachine|Machine|setup)\s*\(")
 _TEMPLATE = ("initial", "map", "current", "reason")
 
@@ -22,3 +24,8 @@ def format_of_text(text: str | bytes) -> str:
         return "xstate"
     is_template = all(f'"{key}"' in start for key in _TEMPLATE) and '"states"' not in start
     return "sm" if is_template else "json"
+
+
+def may_be_xstate(text: str | bytes) -> bool:
+    """Whether JSON that is no definition of ours is worth reading as a config of XState."""
+    return bool(_LIKE_XSTATE.search(text if isinstance(text, str) else bytes(text).decode("utf-8", "ignore")))

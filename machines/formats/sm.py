@@ -1,4 +1,4 @@
-"""Templates of the redis-state-machine module: ``{"initial": ..., "map": {state: [states]}, "current": ..., "reason": ...}``.
+"""Templates of the redis-state-machine module: ``{"initial": "a", "map": {"a": ["b"], "b": []}, ...}``.
 
 A template says which state leads to which, and nothing about events. So each state can be asked for with an event of
 its own: ``to.<state>``.

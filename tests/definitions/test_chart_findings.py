@@ -89,7 +89,7 @@ def test_all_states_are_counted_wherever_they_stand():
         (machine({"A": {"after": ["1s"]}}), "SB104 states.A.after: expected an object of delays and transitions"),
         (
             machine({"A": {"after": {"1s": {"target": "A", "guard": "event.x"}}}}),
-            'SB103 states.A.after["1s"].guard: no field of the event "after.t1" called "x"',
+            'SB103 states.A.after["1s"].guard: no field of the event of a timer called "x"',
         ),
         (machine({"A": {"on": {"x": {"guard": 'In("b")'}}}}), 'SB101 states.A.on.x.guard: no state "b"'),
         (
@@ -109,7 +109,7 @@ def test_in_takes_a_name_and_says_which_when_given_a_key():
     definition = player()
     definition["states"]["on"]["on"]["go"] = {"guard": 'In("idle")'}
     (line,) = found(definition)
-    assert line.endswith('no state "idle"; the name is "on.volume.idle" or "on.track.idle"')
+    assert line.endswith('no state is called "idle"; the name is "on.volume.idle" or "on.track.idle"')
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_the_output_of_final_states_and_the_machine_is_text():
     found = outline(player(output={"at": "now"}))
     silent = found.state("silent")
     assert silent is not None
-    assert (silent.output, found.output) == ("'loud'", "{at: now}")
+    assert (silent.output, found.output) == ("{was: 'loud'}", "{at: now}")
 
 
 def test_leaves_are_where_an_instance_is_counted():

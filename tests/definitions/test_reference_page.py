@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from machines.engine import limits
-from machines.engine.definitions import CODES, actions, check, document, invokes, states, transitions
+from machines.engine.definitions import CODES, actions, check, document, invokes, messages, states, transitions
 from machines.engine.expressions import FUNCTIONS
 from machines.formats import FORMATS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "definition-reference.md").read_text(encoding="utf-8")
+
+BLOCKS = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+DEFINITIONS = [block for block in BLOCKS if "states" in block and "initial" in block]
 
 
 def section(title: str) -> str:
@@ -61,9 +64,16 @@ def test_every_key_and_verb_is_in_its_table(title, keys):
         assert re.search(rf"[`\"]{re.escape(key)}[`\"]", rows), f"{key} is missing from {title}"
 
 
+def test_every_key_of_a_send_is_in_its_table():
+    rows = "\n".join(line for line in section("Messages").splitlines() if line.startswith("|"))
+    for key in messages.SEND_KEYS:
+        assert f"| `{key}` |" in rows
+
+
 def test_limits_are_those_of_the_engine():
     text = section("Names and limits")
-    for limit in ("MAX_STATES", "MAX_JSON_DEPTH", "MAX_EXPRESSION_TEXT", "MAX_EXPRESSION_NODES", "MAX_HISTORY"):
+    depths = ("MAX_STATE_DEPTH", "MAX_ACTION_DEPTH", "MAX_JSON_DEPTH", "MAX_DEFINITION_DEPTH")
+    for limit in ("MAX_STATES", *depths, "MAX_EXPRESSION_TEXT", "MAX_EXPRESSION_NODES", "MAX_HISTORY"):
         assert str(getattr(limits, limit)) in text, limit
     assert f"{limits.MAX_DATA // 1024} KiB" in text
     assert limits.MAX_DATA == limits.MAX_PAYLOAD
@@ -75,10 +85,10 @@ def test_every_format_is_named():
         assert f"`{format}`" in section("Files")
 
 
-def test_the_whole_definition_has_no_findings():
-    assert check(json.loads(re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)[1])) == []
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=[definition["id"] for definition in DEFINITIONS])
+def test_a_definition_on_the_page_has_no_findings(definition):
+    assert check(definition) == []
 
 
 def test_every_json_block_is_json():
-    for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL):
-        json.loads(block)
+    assert len(BLOCKS) > len(DEFINITIONS) > 5

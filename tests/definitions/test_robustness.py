@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import json
 import math
 from typing import Any
 
@@ -15,7 +16,7 @@ from machines.engine.definitions import CODES, check, compile, digest, outline, 
 from machines.engine.errors import DefinitionError
 
 from .builders import codes, found, machine, with_action
-from .strategies import definitions, machines, trees
+from .strategies import charts, definitions, machines, trees
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
@@ -48,6 +49,26 @@ def test_a_sound_machine_compiles_to_a_program_whose_parts_fit_together(definiti
     assert all(1 <= t.get("target", 1) <= len(program["states"]) for t in compiled)
     assert digest(program) == digest(compile(definition))
     assert list(Draft202012Validator(schema()).iter_errors(definition)) == []
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(charts())
+def test_a_sound_chart_compiles_to_a_program_whose_parts_fit_together(definition):
+    assert [str(finding) for finding in check(definition) if finding.is_error] == []
+    program, outlined = compile(definition), outline(definition)
+    states = program["states"]
+    assert [state["name"] for state in states] == [state.name for state in outlined.states]
+    assert all(state.get("parent", 0) < index for index, state in enumerate(states, start=1))
+    compiled = [t for state in states for part in ("transitions", "always") for t in state.get(part, [])]
+    assert [t["id"] for t in compiled] == [f"t{number}" for number in range(1, len(compiled) + 1)]
+    starts = [state[key] for state in states for key in ("initial", "default") if key in state]
+    named = [target for part in starts + compiled for target in part.get("targets", [part.get("target", 1)])]
+    assert all(1 <= target <= len(states) for target in named)
+    for state in outlined.states:
+        assert {child.name for child in outlined.states if child.parent == state.name} == set(state.children)
+        assert set(outlined.leaves_of(state.name)) <= set(outlined.leaves)
+    assert list(Draft202012Validator(schema()).iter_errors(definition)) == []
+    assert json.loads(json.dumps(program)) == program
 
 
 def test_a_huge_document_is_refused_at_once():

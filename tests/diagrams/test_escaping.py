@@ -9,7 +9,7 @@ import pytest
 
 from machines import diagrams
 from machines.diagrams.host import graphviz_host
-from machines.diagrams.source import BACKSLASH
+from machines.diagrams.literals import BACKSLASH
 from machines.engine.definitions import outline
 
 from .samples import NASTY, one_state, parsed, ring, texts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from machines.diagrams.labels import event_text, state_details, state_name, transition_kind, transition_lines
-from machines.diagrams.source import feeds, main_line
+from machines.diagrams.tree import Tree, main_line
+from machines.diagrams.wiring import feeds
 from machines.engine.definitions import outline
 
 from .samples import example, one_state
@@ -33,13 +34,13 @@ def test_many_actions_are_counted() -> None:
 
 def test_a_transition_without_event_is_always() -> None:
     state = one_state(always={"target": "B", "guard": "x > 1"}).states[0]
-    assert event_text(state.transitions[0]) == "always"
+    assert event_text(state.transitions[0], state) == "always"
     assert transition_kind(state.transitions[0]) == "always"
 
 
 def test_work_with_an_id_of_its_own_is_named() -> None:
     state = one_state(invoke={"src": "f", "id": "job", "onDone": "B", "onError": "C"}).states[0]
-    assert [event_text(transition) for transition in state.transitions] == ["done job", "error job"]
+    assert [event_text(transition, state) for transition in state.transitions] == ["done job", "error job"]
 
 
 def test_entry_exit_and_work_stand_in_the_state() -> None:
@@ -56,9 +57,9 @@ def test_long_names_wrap_into_three_lines() -> None:
 
 def test_states_that_enqueue_feed_the_queue_like_those_that_invoke() -> None:
     made = one_state(entry={"enqueue": {"src": "mail"}}, invoke={"src": "f", "queue": "work", "onDone": "B"})
-    assert [(state.name, queue) for state, queue in feeds(made)] == [("A", "work"), ("A", "mail")]
+    assert [(state.name, queue) for state, queue in feeds(Tree(made))] == [("A", "work"), ("A", "mail")]
 
 
 def test_the_main_line_is_the_way_without_failures() -> None:
     made = outline(example("new_device"))
-    assert main_line(made) == ["start", "todo", "provision", "entitlement", "end"]
+    assert main_line(Tree(made)) == [["start", "todo", "provision", "entitlement", "end"]]

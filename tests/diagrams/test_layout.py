@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from machines import diagrams
-from machines.diagrams import drawing, layout
+from machines.diagrams import layout
 from machines.diagrams.geometry import Box, Layout
-from machines.diagrams.grid import grid
 from machines.diagrams.host import LayoutFailed, graphviz_host
+from machines.diagrams.tree import Tree
 from machines.engine.definitions import Outline, outline
 
 from .samples import chain, example, one_state, parsed, ring
@@ -58,7 +58,7 @@ def test_the_largest_definition_is_drawn_within_seconds() -> None:
 @pytest.mark.parametrize("name", ["activation", "new_device"])
 def test_no_state_or_queue_covers_another(name: str) -> None:
     made = outline(example(name))
-    places = layout.lay_out(made)
+    places = layout.lay_out(Tree(made))
     assert complete(places, made)
     assert overlapping(places.boxes) == []
 
@@ -88,20 +88,26 @@ def test_threads_may_draw_at_the_same_time() -> None:
 
 
 def test_a_long_chain_does_not_run_out_of_stack() -> None:
-    assert complete(layout.lay_out(chain(500)), chain(500))
+    assert complete(layout.lay_out(Tree(chain(500))), chain(500))
+
+
+@pytest.fixture
+def without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "TOO_MANY", 1)
 
 
 @pytest.mark.parametrize("made", [outline(example("new_device")), outline(example("activation"))])
-def test_the_grid_places_everything_without_graphviz(made: Outline) -> None:
-    places = grid(made)
+def test_the_grid_places_everything_without_graphviz(made: Outline, without_graphviz: None) -> None:
+    places = layout.lay_out(Tree(made))
     assert complete(places, made)
     assert overlapping({name: box for name, box in places.boxes.items() if name != "start"}) == []
 
 
-def test_more_transitions_than_graphviz_can_take_go_to_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "TOO_MANY", 1)
-    made = outline(example("activation"))
-    assert drawing.lay_out(made) == grid(made)
+def test_more_transitions_than_graphviz_can_take_go_to_the_grid(
+    monkeypatch: pytest.MonkeyPatch, without_graphviz: None
+) -> None:
+    monkeypatch.setattr(layout, "graphviz_host", pytest.fail)
+    assert complete(layout.lay_out(Tree(outline(example("activation")))), outline(example("activation")))
 
 
 def test_a_state_without_a_way_in_or_out_is_drawn() -> None:

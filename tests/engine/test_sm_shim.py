@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 
 import pytest
 import redis
@@ -217,3 +219,14 @@ async def test_and_so_does_an_asyncio_cluster(nodes):
         for key in KEYS:
             pipe.execute_command("SM.MUTATE", key, "open")
         assert await pipe.execute() == ["OK"] * len(KEYS)
+
+
+def test_the_example_in_the_documentation_works(own_server):
+    page = (Path(__file__).parents[2] / "docs" / "sm-commands.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    code = code.replace("redis.Redis(decode_responses=True)", f"redis.Redis.from_url({own_server.url!r}, **options)")
+    found = {"options": {"decode_responses": True}}
+    exec(compile(code, "sm-commands.md", "exec"), found)
+    with found["client"] as client:
+        assert client.execute_command("SM.STATE", "order:17") == ["paid"]
+        assert client.execute_command("SM.GET", "order:17", "REASON") == "by card"

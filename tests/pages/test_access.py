@@ -16,9 +16,12 @@ from django.urls import URLPattern, reverse
 
 from dashboard import urls
 from dashboard.access import RIGHTS, ROLES, allows, require
+from machines.engine.compat import call
 
 ROLE_NAMES = ["nobody", *ROLES]
 OF_INSTANCE = {"machine": "activation", "id": "ATV-123:NBCSports"}
+OF_KEY = {"key": "signalbox-test:access:door"}
+DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
 
 
 class Entry(NamedTuple):
@@ -44,6 +47,10 @@ TABLE = {
     "fire": Entry("fire", 302, 400, OF_INSTANCE),
     "force": Entry("operate", 302, 400, OF_INSTANCE),
     "delete": Entry("operate", 302, 400, OF_INSTANCE),
+    "sm": Entry("view", 200, 200),
+    "sm-key": Entry("view", 200, 200, OF_KEY),
+    "sm-mutate": Entry("fire", 302, 400, OF_KEY),
+    "sm-force": Entry("operate", 302, 400, OF_KEY),
     "queues": Entry("view", 200, 200),
     "queue": Entry("view", 200, 200, {"machine": "new_device", "queue": "todo"}),
     "workers": Entry("view", 200, 200),
@@ -66,14 +73,20 @@ MISSING = [
     ("fire", {"machine": "activation", "id": "nobody"}),
     ("force", {"machine": "activation", "id": "nobody"}),
     ("delete", {"machine": "activation", "id": "nobody"}),
+    ("sm-key", {"key": "signalbox-test:access:nothing"}),
+    ("sm-mutate", {"key": "signalbox-test:access:nothing"}),
+    ("sm-force", {"key": "signalbox-test:access:nothing"}),
     ("queue", {"machine": "new_device", "queue": "nothing"}),
     ("queue", {"machine": "nothing", "queue": "todo"}),
 ]
 
 
 @pytest.fixture
-def filled(waiting, devices) -> None:
+def filled(engine, waiting, devices) -> Iterator[None]:
     """Something at each address."""
+    call(engine.client, "SM.SET", OF_KEY["key"], DOOR)
+    yield
+    engine.client.delete(OF_KEY["key"])
 
 
 def _addresses(patterns: list, namespace: str) -> Iterator[URLPattern]:
@@ -150,7 +163,7 @@ def test_who_may_not_look_does_not_learn_what_is_there(filled, as_, name, argume
     assert as_("nobody").get(reverse(name, kwargs=arguments)).status_code == 403
 
 
-@pytest.mark.parametrize("name", ["create", "fire", "force", "delete"])
+@pytest.mark.parametrize("name", ["create", "fire", "force", "delete", "sm-mutate", "sm-force"])
 def test_a_form_without_its_csrf_token_is_not_taken(filled, user_of, prefix, name):
     client = Client(enforce_csrf_checks=True)
     client.force_login(user_of("supervisor"))

@@ -10,6 +10,7 @@ from .path import quote
 from .place import Place
 from .values import read_expression, read_value
 
+SEND_KEYS = ("event", "to", "data", "delay", "id", "idlocation", "type")
 _HINTS = {"type": 'write "event"', "payload": 'write "data"', "target": 'write "to"', "params": 'write "data"'}
 _OWN = ("done.invoke.", "error.invoke.")
 
@@ -32,7 +33,7 @@ def read_send(place: Place) -> list[Action]:
         return _event_action(place, place, Sending())
     if not place.is_object("an event's name or an object", 'write {"send": {"event": "name"}}'):
         return []
-    place.refuse_unknown(("event", "data", "to", "delay", "id", "idlocation", "type"), _HINTS)
+    place.refuse_unknown(SEND_KEYS, _HINTS)
     return _event_action(place, required(place, "event"), _read_sending(place))
 
 

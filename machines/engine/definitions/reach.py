@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .model import Machine, State
+from collections.abc import Iterable
+
+from .model import Machine, State, Transition
 
 
 def reached(machine: Machine) -> set[str]:
@@ -18,27 +20,33 @@ class _Reach:
         self._found: set[str] = set()  # active or, of a history, led to
         self._begun: set[str] = set()  # entered by default as well
         self._beside: set[tuple[str, str]] = set()  # parallel states, and the region that was entered by name
-        self._waiting: list[str] = []
+        # What is still to be entered, and the state this begins in: that one is active already.
+        self._waiting: list[tuple[str, str]] = []
 
     def all(self) -> set[str]:
         machine = self._machine
-        self._waiting = [machine.root] if machine.root else list(machine.start.targets)
+        self._wait([machine.root] if machine.root else machine.start.targets)
         while self._waiting:
-            name = self._waiting.pop()
+            name, within = self._waiting.pop()
             if name in machine.states:
-                self._enter(machine.states[name])
+                self._enter(machine.states[name], within)
         return self._found
 
-    def _enter(self, state: State) -> None:
+    def _wait(self, names: Iterable[str], within: str = "") -> None:
+        self._waiting += [(name, within) for name in names]
+
+    def _enter(self, state: State, within: str) -> None:
+        for around in self._machine.lineage(state.name):
+            if around.name == within:
+                break
+            self._pass(around, state)
         if state.name in self._begun:
             return
         self._begun.add(state.name)
-        for around in self._machine.lineage(state.name):
-            self._pass(around, state)
         if state.kind == "parallel":
-            self._waiting += _regions(state, self._machine)
+            self._wait(_regions(state, self._machine), state.name)
         elif state.start:
-            self._waiting += state.start.targets
+            self._wait(state.start.targets, state.name if state.kind == "compound" else state.parent or "")
 
     def _pass(self, state: State, target: State) -> None:
         """A state becomes active with the target inside it; a parallel one takes all its regions along."""
@@ -47,13 +55,24 @@ class _Reach:
             named = next((name for name in regions if self._machine.contains(name, target.name)), "")
             if (state.name, named) not in self._beside:
                 self._beside.add((state.name, named))
-                self._waiting += [name for name in regions if name != named]
+                self._wait([name for name in regions if name != named], state.name)
         if state.name in self._found:
             return
         self._found.add(state.name)
         for transition in state.all_transitions:
             if not transition.never_holds:
-                self._waiting += transition.targets
+                self._wait(transition.targets, self._stays(state, transition))
+
+    def _stays(self, source: State, transition: Transition) -> str:
+        """The innermost compound state that a transition does not leave (SCXML's transition domain)."""
+        lineage = self._machine.lineage(source.name)
+        if transition.reenter or any(target == source.name for target in transition.targets):
+            lineage = lineage[1:]
+        around = (state.name for state in lineage if state.kind == "compound")
+        return next((name for name in around if self._holds(name, transition.targets)), "")
+
+    def _holds(self, name: str, targets: Iterable[str]) -> bool:
+        return all(name != target and self._machine.contains(name, target) for target in targets)
 
 
 def _regions(state: State, machine: Machine) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from .. import limits
 from ..expressions import Expression, Use
 from ..expressions.translator import INSTANCE_FACTS, TRIGGER_FACTS
 from .model import Action, Field, Machine, Transition, Value, flat
@@ -110,10 +111,11 @@ def _check_use(use: Use, spot: Spot, machine: Machine, report: Report) -> None:
             "SB102", spot.path, "data field", use.name, machine.fields, _other_meaning(use.name, spot, machine)
         )
     elif use.kind == "payload" and spot.payload is not None and use.name not in spot.payload:
-        what = f"field of the event {quote(spot.events[0])} called"
+        event = "of a timer" if limits.TIMER_EVENT.fullmatch(spot.events[0]) else quote(spot.events[0])
+        what = f"field of the event {event} called"
         report.unknown("SB103", spot.path, what, use.name, spot.payload, _listed(spot.payload))
     elif use.kind == "state" and use.name not in machine.states:
-        report.unknown("SB101", spot.path, "state", use.name, machine.states, _state_called(use.name, machine))
+        _report_state(use.name, spot.path, machine, report)
     elif use.kind == "trigger" and use.name not in TRIGGER_FACTS:
         listed = _listed(TRIGGER_FACTS)
         report.unknown("SB121", spot.path, "fact of the trigger called", use.name, TRIGGER_FACTS, listed)
@@ -137,10 +139,13 @@ def _listed(names: Collection[str]) -> str:
     return f"there are: {shown}{', …' if len(names) > 8 else ''}"
 
 
-def _state_called(key: str, machine: Machine) -> str:
-    """The names of the states that have this key but not as their name."""
+def _report_state(key: str, path: Path, machine: Machine, report: Report) -> None:
+    """There may be states that have this key, though not as their name."""
     names = [quote(state.name) for state in machine.states.values() if state.keys[-1:] == (key,)]
-    return f"the name is {' or '.join(names[:5])}" if names else ""
+    if names:
+        report.add("SB101", path, f"no state is called {quote(key)}", f"the name is {' or '.join(names[:5])}")
+    else:
+        report.unknown("SB101", path, "state", key, machine.states)
 
 
 def _check_action(action: Action, machine: Machine, report: Report) -> None:

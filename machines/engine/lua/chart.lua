@@ -116,7 +116,7 @@ local function select(ctx, event)
         local transition = first_open(ctx, lists[i], asked)
         if transition and not contains(enabled, transition) then enabled[#enabled + 1] = transition end
     end
-    if enabled[2] then return configurations.compatible(ctx.program, enabled, ctx.raw) end
+    if enabled[2] then return configurations.compatible(ctx.program, ctx.config, enabled, ctx.raw) end
     return enabled[1] and enabled
 end
 chart.select = select
@@ -362,10 +362,12 @@ end
 exit_all = function(ctx)
     local all, final = ctx.config.all, ctx.finished
     local data = output(ctx, ctx.program.output or final.donedata)
+    if ctx.program.precise then ctx.active = copy(ctx.active) end
     for i = #all, 1, -1 do
         local state = ctx.program.states[all[i]]
         if state.exit then run(ctx, state.exit) end
         ctx.left[all[i]] = true
+        if ctx.program.precise then ctx.active[all[i]] = nil end
     end
     stop_children(ctx)
     timers.clear(ctx)

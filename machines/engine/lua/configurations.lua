@@ -41,7 +41,8 @@ local function of_active(program, active)
     local known = program.configurations.of[text]
     if known then return known end
     return remember(program, 'configurations', text,
-        { text = text, names = names, leaves = leaves, active = active, all = all, plans = {}, listening = {} })
+        { text = text, names = names, leaves = leaves, active = active, all = all, plans = {}, chosen = {},
+            listening = {} })
 end
 
 -- Every child of an active parallel state is active, one child of an active compound one, and none of a leaf.
@@ -267,13 +268,19 @@ local function remembered(program, memory)
     return concat(parts, '\1')
 end
 
+-- What an answer about these transitions depends on.
+local function key_of(program, transitions, memory)
+    local key = transitions[1].id
+    for i = 2, #transitions do key = key .. ' ' .. transitions[i].id end
+    if program.histories[1] then key = key .. '\0' .. remembered(program, memory) end
+    return key
+end
+
 -- What these transitions do to a configuration: states to leave (inner ones first) and to enter (outer ones first), the
 -- compound ones entered by default, default actions of histories by parent, what histories record, and what comes out.
 -- `memory` holds what they recorded before, as `_h:<name>`.
 function configurations.plan(program, config, transitions, memory)
-    local key = transitions[1].id
-    for i = 2, #transitions do key = key .. ' ' .. transitions[i].id end
-    if program.histories[1] then key = key .. '\0' .. remembered(program, memory) end
+    local key = key_of(program, transitions, memory)
     local known = config.plans[key]
     if known then return known end
     local plan = planner(program, memory)
@@ -286,6 +293,7 @@ function configurations.plan(program, config, transitions, memory)
         if domain then
             for _, target in ipairs(transition.targets) do plan:add_descendants(target) end
             for _, target in ipairs(plan:effective(transition.targets)) do plan:add_ancestors(target, domain) end
+            if domain > 0 and program.states[domain].kind == 'parallel' then plan:add_regions(domain) end
         end
     end
     local made = plan:finish(config)
@@ -310,7 +318,7 @@ function configurations.together(program, targets)
 end
 
 -- Of transitions that leave states in common, the one further inside wins, else the one that came first.
-function configurations.compatible(program, enabled, memory)
+local function compatible(program, enabled, memory)
     local plan, kept, domains = planner(program, memory), {}, {}
     for _, transition in ipairs(enabled) do
         local domain, beaten, out = plan:domain(transition), false, {}
@@ -338,6 +346,17 @@ function configurations.compatible(program, enabled, memory)
         end
     end
     return kept
+end
+
+function configurations.compatible(program, config, enabled, memory)
+    local key = key_of(program, enabled, memory)
+    local known = config.chosen[key]
+    if not known then
+        known = compatible(program, enabled, memory)
+        program.plans = program.plans + 1
+        config.chosen[key] = known
+    end
+    return known
 end
 
 return configurations

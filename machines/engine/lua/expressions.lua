@@ -24,7 +24,15 @@ forms['true'] = function() return constant(true) end
 forms['false'] = function() return constant(false) end
 forms.num = function(node) return constant(node[2]) end
 forms.str = function(node) return constant(node[2]) end
-forms.event = function() return function(ctx) return ctx.payload end end
+-- Where errors are events, as in SCXML, an event without data has none; elsewhere its data is an empty object.
+forms.event = function(_, program)
+    if not program.raises then return function(ctx) return ctx.payload end end
+    return function(ctx)
+        local payload = ctx.payload
+        if type(payload) == 'table' and next(payload) == nil and not json.is_array(payload) then return nil end
+        return payload
+    end
+end
 forms.because = function(node, program) return compile(node[3], program) end
 
 -- Whole seconds, as the definitions of the field count them.

@@ -102,7 +102,7 @@ local function compile_state(spec, index, compiled, root)
         deep = spec.deep,
         done = spec.done,
     }
-    if spec.kind or spec.parent or spec.donedata then compiled.flat = false end
+    if spec.kind or spec.parent or spec.donedata or spec.final and spec.exit then compiled.flat = false end
     local transitions = compile_transitions(spec.transitions, compiled, index)
     state.entry = actions.compile(spec.entry, compiled)
     state.exit = actions.compile(spec.exit, compiled)

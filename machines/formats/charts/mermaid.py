@@ -54,7 +54,9 @@ def _unlike(drawn: Outline) -> list[Finding]:
     if starts or _outside(drawn):
         message = f"a start inside another state cannot be drawn: {', '.join(starts) or drawn.id} starts further inside"
         found.append(finding("SB222", "", message))
-    crossing = sum(_crosses(source.parent, drawn, target) for source in drawn.states for target in _targets(source, drawn))
+    crossing = sum(
+        _crosses(source.parent, drawn, target) for source in drawn.states for target in _targets(source, drawn)
+    )
     if crossing:
         message = f"{crossing} arrows cross the border of a state; some releases of Mermaid do not draw those"
         found.append(finding("SB224", "", message))

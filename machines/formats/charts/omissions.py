@@ -19,7 +19,16 @@ _MACHINE = {
     "machines": "embedded machines",
 }
 _STATE = {"description": "descriptions", "tags": "tags"}
-_INVOKE = {"input": "input", "retry": "retries", "timeout": "a lease", "autoforward": "forwarding", "finalize": "finalize"}
+_INVOKE = {
+    "input": "input",
+    "retry": "retries",
+    "timeout": "a lease",
+    "autoforward": "forwarding",
+    "finalize": "finalize",
+}
+
+
+_TRANSITIONS = ("on", "always", "after", "onDone")
 
 
 def omissions(definition: dict[str, Any], format: str) -> list[Finding]:
@@ -45,6 +54,19 @@ def _of_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
         for key, what in _INVOKE.items():
             if isinstance(invoke, dict) and invoke.get(key):
                 yield (*path, "invoke"), f"{what} of an invoke"
+    if any("description" in one for key in _TRANSITIONS for one in _objects(state.get(key))):
+        yield path, "descriptions of transitions"
     for name, below in (state.get("states") or {}).items():
         if isinstance(below, dict):
             yield from _of_states(below, (*path, "states", name))
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """The transitions below a key: one, a list, or either for each event or delay."""
+    if isinstance(value, dict) and not {"target", "actions", "guard"} & set(value):
+        for below in value.values():
+            yield from _objects(below)
+    elif isinstance(value, list):
+        yield from (one for one in value if isinstance(one, dict))
+    elif isinstance(value, dict):
+        yield value

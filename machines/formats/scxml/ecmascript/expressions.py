@@ -72,7 +72,7 @@ class Translator:
         return self.of(part(node, "operator"))
 
     def refuse(self, node: Node, what: str, hint: str = "") -> Code:
-        self.scope.report.add("SB141", self.script.where(node), f"{what} cannot be translated", hint)
+        self.scope.report.add("SB145", self.script.where(node), f"{what} cannot be translated", hint)
         return Code("None", kinds=ANY)
 
     def warn(self, node: Node, message: str) -> None:

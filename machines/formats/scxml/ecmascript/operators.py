@@ -124,11 +124,24 @@ def _other_way(asked: Code) -> Code:
 
 def equal(operator: str, left: Code, right: Code) -> Code:
     """``== != === !==``; objects are compared by what they hold, not by which they are."""
+    if _is_literal(right):
+        left = _data(left)
+    if _is_literal(left):
+        right = _data(right)
     strict = len(operator) == 3 or left.is_none or right.is_none or same_primitive(left.kinds, right.kinds)
     if strict:
         return code.compare(left, operator[:2], right)
     asked = code.truth("loosely_equal", left, right)
     return asked if operator == "==" else code.opposite(asked)
+
+
+def _is_literal(value: Code) -> bool:
+    return value.text[:1] in "'\"" or value.text.isdigit()
+
+
+def _data(value: Code) -> Code:
+    """Next to a text or a number it does not matter that an event without data has an empty object here."""
+    return Code("event", kinds=value.kinds) if value.text == platform.DATA.text else value
 
 
 def _logic(translator: Translator, operator: str, left: Node, right: Node) -> Code:

@@ -39,8 +39,13 @@ class Chart:
     def fields(self) -> Fields:
         return self.scope.fields
 
-    def refuse(self, element: Element, message: str, attribute: str = "", hint: str = "") -> None:
-        self.report.add("SB141", element.where(attribute), message, hint)
+    def refuse(self, element: Element, message: str, attribute: str = "", hint: str = "", code: str = "SB144") -> None:
+        """``code``: by default, that the document is not valid."""
+        self.report.add(code, element.where(attribute), message, hint)
+
+    def refuse_change(self, element: Element, attribute: str) -> None:
+        message = "changing a variable here cannot be translated"
+        self.refuse(element, message, attribute, "change it in a statement of its own", code="SB145")
 
     def warn(self, element: Element, message: str, attribute: str = "") -> None:
         self.report.add("SB224", element.where(attribute), message)
@@ -56,7 +61,7 @@ class Chart:
         """The value of an expression that must not change anything."""
         found, effects = self.code_and_effects(element, attribute)
         if effects:
-            self.refuse(element, "changing a variable here cannot be translated", attribute)
+            self.refuse_change(element, attribute)
         return found
 
     def code_and_effects(
@@ -73,7 +78,7 @@ class Chart:
         """A condition as an expression; None where there is none or it is ``true``."""
         found, effects = self.guard_and_effects(element, attribute)
         if effects:
-            self.refuse(element, "changing a variable here cannot be translated", attribute)
+            self.refuse_change(element, attribute)
         return found
 
     def guard_and_effects(self, element: Element, attribute: str = "cond") -> tuple[str | None, list[Action]]:
@@ -111,7 +116,7 @@ class Chart:
         if inner is not None:
             return self.machine_name(self.library.embed(self, inner))
         if element.children:
-            self.refuse(element.children[0], "XML as data cannot be kept", hint="write JSON, or text")
+            self.refuse(element.children[0], "XML as data cannot be kept", code="SB143")
             return EMPTY
         return parsed_text(element.text)
 

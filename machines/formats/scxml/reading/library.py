@@ -57,7 +57,9 @@ class Library:
         if path is None:
             return None
         if path in self.above:
-            chart.refuse(element, "a document that invokes itself cannot be published with itself", attribute)
+            chart.refuse(
+                element, "a document that invokes itself cannot be published with itself", attribute, code="SB141"
+            )
             return None
         text = self.text(chart, element, attribute, path)
         root = parse(text) if text is not None else None
@@ -70,7 +72,8 @@ class Library:
         if key in self.found:
             return self.found[key].name
         if self.depth >= MAX_NESTED or len(self.found) >= MAX_MACHINES:
-            chart.refuse(root, f"more than {MAX_NESTED} documents inside one another, or {MAX_MACHINES} in one")
+            message = f"more than {MAX_NESTED} documents inside one another, or {MAX_MACHINES} in one"
+            chart.refuse(root, message, code="SB111")
             return None
         name = self._free(stem)
         inside = Library(self.base, self.read, self.depth + 1, above)
@@ -93,22 +96,26 @@ class Library:
         """A file below the base. Nothing is fetched from anywhere else."""
         relative = named.strip().removeprefix("file:").removeprefix("//")
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", relative) or relative.startswith("/"):
-            chart.refuse(element, f"{named[:80]!r} is not fetched", attribute, "name a file next to the document")
+            chart.refuse(
+                element, f"{named[:80]!r} is not fetched", attribute, "name a file next to the document", "SB141"
+            )
             return None
         if self.base is None:
             hint = "say where the document lies: load(..., base=folder)"
-            chart.refuse(element, f"the file {named[:80]!r} cannot be found without a folder", attribute, hint)
+            chart.refuse(element, f"the file {named[:80]!r} cannot be found without a folder", attribute, hint, "SB141")
             return None
         path = (self.base / relative).resolve()
         if not path.is_relative_to(self.base.resolve()):
-            chart.refuse(element, f"{named[:80]!r} lies outside the document's folder", attribute)
+            chart.refuse(element, f"{named[:80]!r} lies outside the document's folder", attribute, code="SB141")
             return None
         return path
 
     def text(self, chart: Chart, element: Element, attribute: str, path: Path) -> str | None:
         try:
             if path.stat().st_size > limits.MAX_DEFINITION:
-                chart.refuse(element, f"{path.name} is larger than {limits.MAX_DEFINITION} bytes", attribute)
+                chart.refuse(
+                    element, f"{path.name} is larger than {limits.MAX_DEFINITION} bytes", attribute, code="SB111"
+                )
                 return None
             decoded = decode(path.read_bytes())
         except OSError as error:

@@ -16,10 +16,10 @@ from ..report import Report
 
 STATES = ("state", "parallel", "final", "history")
 VARIABLE = re.compile(r"[A-Za-z_$][\w$]*")
-RESERVED = frozenset(
-    "break case catch class const continue debugger default delete do else export extends finally for function if "
-    "import in instanceof new return super switch this throw try typeof var void while with yield null true false "
-    "enum await".split()
+RESERVED = re.compile(
+    r"break|case|catch|class|const|continue|debugger|default|delete|do|else|export|extends|finally|for|function|if|"
+    r"import|in|instanceof|new|return|super|switch|this|throw|try|typeof|var|void|while|with|yield|null|true|false|"
+    r"enum|await"
 )
 
 
@@ -92,7 +92,7 @@ def _free(stem: str, taken: set[str]) -> str:
 def _data(found: Survey, element: Element, report: Report) -> None:
     id = element.get("id")
     if not id:
-        report.add("SB106", element.where(), '<data> needs an "id"')
+        report.add("SB144", element.where(), '<data> needs an "id"')
         return
     if id in found.variables:
         report.add("SB115", element.where("id"), f'another <data> has the id "{id[:80]}" too')
@@ -122,7 +122,7 @@ def _variable(found: Survey, name: str | None, element: Element) -> None:
 
 
 def is_variable(name: str) -> bool:
-    return VARIABLE.fullmatch(name) is not None and name not in RESERVED
+    return VARIABLE.fullmatch(name) is not None and RESERVED.fullmatch(name) is None
 
 
 def _script(found: Survey, element: Element, outside: str | None, report: Report) -> None:
@@ -136,7 +136,7 @@ def _script(found: Survey, element: Element, outside: str | None, report: Report
     script, statements = program
     for name, function, node in scripts.functions(script, statements):
         if function is None:
-            report.add("SB141", script.where(node), f"the function {name[:60]} cannot be translated")
+            report.add("SB145", script.where(node), f"the function {name[:60]} cannot be translated")
         else:
             found.functions[name] = function
             found.variables.pop(name, None)

@@ -7,11 +7,11 @@ from typing import Any
 from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
-from ..dialect import VERBS
-from . import builtins, scripts
+from ..dialect import VERBS, braced
+from . import builtins, implementations, scripts
 from .context import Scope
 from .names import event_name
-from .values import read_object
+from .values import literal, read_object
 
 Action = dict[str, Any]
 
@@ -25,7 +25,8 @@ def read_actions(place: Place | None, scope: Scope) -> list[Action]:
 
 def _read_action(place: Place, scope: Scope) -> list[Action]:
     if isinstance(place.value, str):
-        return _named(place, place.value, None, scope)
+        code = None if scope.reading.ours else braced(place.value)
+        return _named(place, place.value, None, scope) if code is None else _coded(place, code, scope)
     if not place.is_object("an action", 'write its name, or {"type": "name"}'):
         return []
     kind = place.get("type")
@@ -40,11 +41,20 @@ def _read_action(place: Place, scope: Scope) -> list[Action]:
     return _named(place, name, place.get("params"), scope)
 
 
+def _coded(place: Place, code: str, scope: Scope) -> list[Action]:
+    """A function: it may do anything, so whoever gets the message has to know what."""
+    if code.isidentifier():
+        return _named(place, code, None, scope)
+    message = "the action is code; it is now a message that holds it"
+    scope.reading.report.add("SB220", place.path, message, 'write out what it does, such as {"set": {...}}')
+    return [{"emit": {"type": "inline", "data": {"code": literal(code)}}}]
+
+
 def _named(place: Place, name: str, params: Place | None, scope: Scope) -> list[Action]:
     """What the text implements is translated; the rest becomes a message, so that something outside can do it."""
-    found = scripts.actions_named(name, scope, place)
-    if found is not None:
-        return found
+    found = implementations.of("actions", name, scope)
+    if found is not None and not scripts.is_code(found.value):
+        return read_actions(found, implementations.deeper(scope, params.value if params else None))
     message: dict[str, Any] = {"type": event_name(name, place.path, scope.reading)}
     if params is not None and params.value not in ({}, None):
         message["data"] = read_object(params, scope, "params")

@@ -1,4 +1,4 @@
-"""The actions XState itself brings. They say what they do in ``params``, or beside ``type`` as older tools write them."""
+"""XState's own actions. They say what they do in ``params``, or beside ``type`` as older tools write them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
 from ..dialect import braced
+from . import scripts
 from .context import Scope
 from .durations import read_delay
 from .guards import read_guard
 from .names import event_name
-from .values import literal, read_expression, read_object, read_value
+from .values import literal, read_expression, read_value
 
 Action = dict[str, Any]
 Read = Callable[[Place | None, Scope], list[Action]]
@@ -49,15 +50,15 @@ class _Arguments:
 
     def get(self, *names: str) -> Place | None:
         """The first of these that is there."""
-        return next((home.at(n) for n in names for home in self._homes if n in home and home.value[n] is not None), None)
+        return next(
+            (home.at(n) for n in names for home in self._homes if n in home and home.value[n] is not None), None
+        )
 
 
 def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
     place = arguments.get("assignment", "assignments") or arguments.place.get("params") or arguments.place
     if isinstance(place.value, str):
-        code = braced(place.value)
-        scope.reading.code_missing(place, "the assignment", place.value if code is None else code)
-        return []
+        return _computed(place, scope)
     if not place.is_object("an object of fields and values"):
         return []
     values = {}
@@ -65,6 +66,18 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
         if place is not arguments.place or name != "type":
             values[scope.reading.field(name, value)] = read_value(value, scope)
     return [{"set": _in_order(values, arguments.place, scope)}] if values else []
+
+
+def _computed(place: Place, scope: Scope) -> list[Action]:
+    """``assign(({context}) => ({field: value}))``"""
+    code = braced(place.value) or place.value
+    found = scripts.fields_of(code, scope, place)
+    if isinstance(found, dict):
+        values = {scope.reading.field(name, place): value for name, value in found.items()}
+        return [{"set": _in_order(values, place, scope)}]
+    message = f"the assignment {quote(code)} cannot be translated: {found.why}"
+    place.report.add("SB140", place.path, message, found.hint or 'write {"set": {"field": "expression"}}')
+    return []
 
 
 def _in_order(values: dict[str, Any], place: Place, scope: Scope) -> dict[str, Any]:
@@ -100,11 +113,24 @@ def _event(arguments: _Arguments, scope: Scope) -> dict[str, Any]:
         code = braced(place.value)
         if code is None:
             return {"event": event_name(place.value, place.path, scope.reading)}
-        whole = read_expression(place, code, scope)
-        return {"event": {"expr": f"({whole}).type"}, "data": whole}
+        return _computed_event(place, code, scope)
     if not place.is_object("an event", 'write {"type": "name"}'):
         return {"event": "_"}
     return _event_object(place, scope)
+
+
+def _computed_event(place: Place, code: str, scope: Scope) -> dict[str, Any]:
+    """``raise(({context}) => ({type: "name", field: value}))``"""
+    fields = {} if scope.reading.ours else scripts.fields_of(code, scope, place)
+    if not isinstance(fields, dict) or "type" not in fields:
+        whole = read_expression(place, code, scope)
+        return {"event": {"expr": f"({whole}).type"}, "data": whole}
+    named = expressions.read(fields["type"]).tree
+    event: Any = {"expr": fields["type"]}
+    if named[0] == "str":
+        event = event_name(named[1], place.path, scope.reading)
+    data = {key: value for key, value in fields.items() if key != "type"}
+    return {"event": event, "data": data} if data else {"event": event}
 
 
 def _event_object(place: Place, scope: Scope) -> dict[str, Any]:
@@ -114,7 +140,9 @@ def _event_object(place: Place, scope: Scope) -> dict[str, Any]:
         scope.reading.cannot(place, "the event has no type", 'write {"type": "name"}')
         return {"event": "_"}
     code = braced(name)
-    event: Any = event_name(name, kind.path, scope.reading) if code is None else {"expr": read_expression(kind, code, scope)}
+    event: Any = (
+        event_name(name, kind.path, scope.reading) if code is None else {"expr": read_expression(kind, code, scope)}
+    )
     data = {key: read_value(value, scope) for key, value in place.items() if key != "type"}
     return {"event": event, "data": data} if data else {"event": event}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from machines.engine.definitions.path import Path, quote
 from machines.engine.definitions.place import Place
@@ -25,7 +26,9 @@ class Reading:
     four: bool = False
     ours: bool = False
     fields: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, frozenset[str]] = field(default_factory=dict)
     undeclared: list[str] = field(default_factory=list)
+    implementations: Place | None = None
     descriptors: frozenset[str] = frozenset()
 
     def absolute(self, branch: Branch) -> str:
@@ -52,18 +55,26 @@ class Reading:
         if name not in self.fields:
             self.fields[name] = field_name(name, place.path, self)
             self.undeclared.append(self.fields[name])
-            message = f'the data field {quote(name)} is used and not in "context"; declared as null, which takes any type'
+            message = f'the data field {quote(name)} is used and not in "context"; it is declared with any type'
             self.report.add("SB224", place.path, message, 'declare it in "context" with an example')
         return self.fields[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: below which state, and what ``event.output`` is called there."""
+    """Where an expression stands: below which state, and what it can see of the event.
+
+    ``output``: what ``event.output`` is called here, on an event that has one. ``failing``: on the event of work that
+    failed. ``params``: what a named guard or action is called with.
+    """
 
     reading: Reading
     state: Branch
-    output: str = "event"
+    output: str = ""
+    failing: bool = False
+    params: Any = None
+    depth: int = 0
 
     def finishing(self, output: str) -> Scope:
-        return Scope(self.reading, self.state, output)
+        """On an event that says something is done."""
+        return replace(self, output=output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine.definitions.place import Place
+from machines.formats.scxml.ecmascript.kinds import ANY, Kinds, kinds_of
 
 from .context import Reading
 from .names import event_name, field_name
@@ -19,6 +20,7 @@ def read_context(place: Place, reading: Reading) -> Context:
     schema = _schema(place, "context")
     properties = schema.get("properties")
     if not isinstance(properties, dict):
+        reading.kinds = {_name(name, reading): _kinds(value) for name, value in examples.items()}
         return {_name(name, reading): value for name, value in examples.items()}
     fields = {_name(name, reading): dict(body) if isinstance(body, dict) else {} for name, body in properties.items()}
     for name, value in examples.items():
@@ -41,6 +43,11 @@ def with_undeclared(context: Context, reading: Reading, *, schema: bool) -> Cont
     if examples.get("type") == "object":  # by example this would look like a schema
         return {"type": "object", "properties": {name: {"default": value} for name, value in examples.items()}}
     return examples
+
+
+def _kinds(example: Any) -> Kinds:
+    """What a field of that type can hold, as long as nothing removes it."""
+    return ANY if example is None else kinds_of(example)
 
 
 def has_schema(place: Place) -> bool:

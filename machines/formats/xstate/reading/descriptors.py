@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from machines.engine.definitions.outline import matches
 from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
-from ..dialect import DONE_INVOKE, ERROR_INVOKE
+from ..dialect import DONE_INVOKE, DONE_STATE, ERROR_INVOKE
 from .context import Scope
 from .names import descriptor
 
@@ -21,9 +23,13 @@ def in_order(place: Place, scope: Scope) -> list[tuple[str, Place]]:
     return found
 
 
-def output_of(event: str, scope: Scope) -> str:
-    """What XState calls ``event.output`` on this event."""
-    return "event.result" if event.startswith(DONE_INVOKE) else scope.output
+def scope_of(event: str, scope: Scope) -> Scope:
+    """What can be seen of this event: some have an output, some an error."""
+    if event.startswith(DONE_INVOKE):
+        return scope.finishing("event.result")
+    if event.startswith(DONE_STATE):
+        return scope.finishing("event")
+    return replace(scope, failing=event.startswith(ERROR_INVOKE))
 
 
 def _covers(general: str, special: str) -> bool:

@@ -13,7 +13,7 @@ from machines.engine.definitions.report import Report
 
 from ...json import read as read_json
 from ..dialect import DIALECT, MACHINE_KEYS, OURS
-from . import data, scripts, states
+from . import data, exported, states
 from .context import Reading, Scope
 from .names import descriptor, machine_name
 from .tree import States
@@ -22,7 +22,7 @@ from .version import sign_of_four
 
 KNOWN = (
     *states.KNOWN,
-    *("context", "schemas", "schema", "types", "queryLanguage", "$schema", "parallel", "setup"),
+    *("context", "schemas", "schema", "types", "queryLanguage", "$schema", "parallel", exported.SETUP),
 )
 _NAMELESS = "machine"
 
@@ -45,8 +45,8 @@ def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
 
 def _config(text: str) -> tuple[Any, list[Finding]]:
     """JSON, or the object inside ``createMachine({...})``."""
-    if scripts.is_script(text):
-        return scripts.read(text)
+    if exported.is_script(text):
+        return exported.read(text)
     return read_json(text)
 
 
@@ -86,8 +86,10 @@ def _begin(place: Place, report: Report) -> Reading:
         reading.four = True
         message = f"read as XState 4, because of {render(sign)}: a transition to its own state enters it again"
         report.add("SB224", (), message)
-    reading.descriptors = frozenset(descriptor(name, (), Reading(Report(), reading.states)) for name in _listened(config))
+    silent = Reading(Report(), reading.states)
+    reading.descriptors = frozenset(descriptor(name, (), silent) for name in _listened(config))
     reading.leave_out_unknown(place, KNOWN)
+    reading.implementations = place.get(exported.SETUP)
     return reading
 
 
@@ -105,7 +107,8 @@ def _listened(config: Any) -> list[str]:
 def _check_root(place: Place, body: dict[str, Any], reading: Reading) -> None:
     if "onDone" in body:
         del body["onDone"]
-        reading.cannot(place.at("onDone"), "a machine that is done is done", "put its states into one state with onDone")
+        hint = 'put its states into one state that has the "onDone"'
+        reading.cannot(place.at("onDone"), "a machine that is done is done", hint)
     for key in ("types", "schema"):
         if place.value.get(key) not in (None, {}):
             reading.left_out(place.below(key), f'"{key}" is for TypeScript', 'declare data in "context" by example')

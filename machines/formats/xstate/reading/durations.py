@@ -10,7 +10,7 @@ from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
 from ..dialect import braced
-from . import scripts
+from . import implementations
 from .context import Scope
 from .values import read_expression
 
@@ -50,9 +50,10 @@ def delay_expression(place: Place, text: str, scope: Scope) -> str:
     code = braced(text)
     if code is not None:
         return read_expression(place, code, scope)
-    found = scripts.delay_named(text, scope, place)
-    if isinstance(found, str):
-        return found
+    found = implementations.of("delays", text, scope)
+    if found is not None and isinstance(found.value, int | float | str):
+        fixed = fixed_delay(str(found.value))
+        return str(fixed) if fixed is not None else delay_expression(found, found.value, implementations.deeper(scope))
     if text in scope.reading.fields:
         return scope.reading.fields[text]
     scope.reading.report.add(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
 from ..dialect import braced
-from . import scripts
+from . import implementations, scripts
 from .context import Scope
 from .values import is_expression, read_expression
 
@@ -30,13 +31,13 @@ def read_guard(place: Place, scope: Scope) -> str | bool:
 def _text(place: Place, text: str, scope: Scope) -> str:
     code = braced(text)
     if code is not None:
-        return read_expression(place, code, scope)
+        return read_expression(place, code, scope, condition=True)
     return _named(place, text, scope)
 
 
 def _named(place: Place, name: str, scope: Scope) -> str:
     """A name that has an implementation, or is an expression itself, or stands for code we do not have."""
-    found = scripts.guard_named(name, scope, place)
+    found = implementations.guard(name, scope, place, read_guard)
     if isinstance(found, str):
         return found
     if not scope.reading.ours and is_expression(name, scope):
@@ -44,7 +45,7 @@ def _named(place: Place, name: str, scope: Scope) -> str:
             message = f"the guard {quote(name)} is read as the data field of that name"
             scope.reading.report.add("SB224", place.path, message, "write another expression if it means more")
         return name
-    translated = scripts.translate(name, scope, place) if "context." in name else None
+    translated = scripts.translate(name, scope, place, condition=True) if "context." in name else None
     if isinstance(translated, str):
         return translated
     scope.reading.code_missing(place, "the guard", name)
@@ -65,7 +66,8 @@ def _object(place: Place, scope: Scope) -> str | bool:
         return f"not {_bracketed(read_guard(parts[0], scope))}"
     if word == "stateIn" and (value := _argument(place, "stateValue", "state", "value")) is not None:
         return state_in(value, scope)
-    return _text(place, name, scope)
+    params = place.get("params")
+    return _text(place, name, replace(scope, params=params.value) if params else scope)
 
 
 def _builtin(name: str) -> str:
@@ -107,9 +109,3 @@ def _paths(value: Any, prefix: str = "") -> list[str]:
     if isinstance(value, dict):
         return [path for key, item in value.items() for path in (_paths(item, f"{prefix}{key}.") or [f"{prefix}{key}"])]
     return []
-
-
-def params_of(place: Place) -> Any:
-    """What a named guard is called with: kept below ``meta``, for whoever writes the expression."""
-    value = place.value
-    return value.get("params") if isinstance(value, dict) and _builtin(str(value.get("type"))) not in _WORDS else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from machines.engine.definitions.place import Place
 
-from ..dialect import INVOKE_KEYS, OURS
+from ..dialect import INVOKE_KEYS, OURS, braced
 from .context import Scope
 from .names import handler_name
 from .transitions import read_transitions
@@ -35,7 +36,7 @@ def _read_invoke(place: Place, scope: Scope) -> dict[str, Any]:
     if place.value.get("autoForward") is True:
         invoke["autoforward"] = True
     output = "event" if invoke["src"].startswith(CHILD) else "event.result"
-    for key, inner in (("onDone", scope.finishing(output)), ("onError", scope)):
+    for key, inner in (("onDone", scope.finishing(output)), ("onError", replace(scope, failing=True))):
         if place.value.get(key) not in (None, []):
             invoke[key] = read_transitions(place.at(key), inner)
     return invoke | _kept(place, scope)
@@ -59,9 +60,18 @@ def _source(place: Place, scope: Scope) -> str:
         if found is None:
             place.report.add("SB106", place.below("src"), '"src" is missing', "name the handler that does the work")
         return "unknown"
+    code = braced(name)
+    if code is not None:
+        name = code if code.isidentifier() else _named_by_state(found, scope)
     if name.startswith(CHILD):
         return CHILD + handler_name(name.removeprefix(CHILD), found.path, scope.reading)
     return handler_name(name, found.path, scope.reading)
+
+
+def _named_by_state(place: Place, scope: Scope) -> str:
+    message = "the actor is code; its handler has the name of the state"
+    place.report.add("SB223", place.path, message, "give it a name of its own")
+    return scope.state.name
 
 
 def _kept(place: Place, scope: Scope) -> dict[str, Any]:

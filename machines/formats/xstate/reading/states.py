@@ -41,7 +41,8 @@ def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any
         state["type"] = kind
     if kind == "history":
         return state | _history(place, Scope(reading, branch)) | for_people(place)
-    return state | (_final(place, Scope(reading, branch)) if kind == "final" else inside(place, branch, reading)) | for_people(place)
+    parts = _final(place, Scope(reading, branch)) if kind == "final" else inside(place, branch, reading)
+    return state | parts | for_people(place)
 
 
 def kind_of(place: Place) -> str:
@@ -66,7 +67,7 @@ def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
         "exit": read_actions(_either(place, "exit", "onExit"), scope),
         "invoke": read_invokes(place.get("invoke"), scope),
         "on": on,
-        "onDone": read_transitions(place.get("onDone"), scope),
+        "onDone": read_transitions(place.get("onDone"), scope.finishing("event")),
         "after": read_after(place.get("after"), scope),
         "always": _eventless(always, read_transitions(place.get("always"), scope)),
         "states": read_states(place.get("states"), branch, reading),
@@ -77,7 +78,8 @@ def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
 
 
 def for_people(place: Place) -> dict[str, Any]:
-    return {key: place.value[key] for key in ("tags", "description", "meta") if place.value.get(key) not in (None, [], {}, "")}
+    kept = {key: place.value.get(key) for key in ("tags", "description", "meta")}
+    return {key: value for key, value in kept.items() if value not in (None, [], {}, "")}
 
 
 def _either(place: Place, *keys: str) -> Place | None:

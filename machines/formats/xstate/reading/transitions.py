@@ -10,7 +10,7 @@ from . import descriptors
 from .actions import read_actions
 from .context import Scope
 from .durations import delay_expression, fixed_delay
-from .guards import params_of, read_guard, state_in
+from .guards import read_guard, state_in
 from .tree import is_around
 from .values import read_value
 
@@ -41,7 +41,7 @@ def read_on(place: Place | None, scope: Scope) -> tuple[dict[str, Any], list[Any
     on: dict[str, Any] = {}
     always: list[Any] = []
     for event, below in descriptors.in_order(place, scope):
-        found = read_transitions(below, scope.finishing(descriptors.output_of(event, scope)))
+        found = read_transitions(below, descriptors.scope_of(event, scope))
         if event:
             on[event] = _joined([*_as_list(on.get(event)), *_as_list(found)])
         else:
@@ -111,7 +111,7 @@ def _read_transition(place: Place, scope: Scope) -> Transition:
     actions = _assigned(place.get("context"), scope) + read_actions(place.get("actions"), scope)
     if actions:
         transition["actions"] = actions[0] if len(actions) == 1 else actions
-    return transition | _for_people(place)
+    return transition | _for_people(place, guard)
 
 
 def _guard(place: Place, scope: Scope) -> str | bool | None:
@@ -132,13 +132,13 @@ def _assigned(place: Place | None, scope: Scope) -> list[dict[str, Any]]:
     return [{"set": values}] if values else []
 
 
-def _for_people(place: Place) -> dict[str, Any]:
+def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
+    """With what a guard is called with that is still only a name, for whoever writes the expression."""
     kept = {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
-    guard = place.get("guard") or place.get("cond")
-    params = params_of(guard) if guard else None
-    if params:
+    named = place.value.get("guard") or place.value.get("cond")
+    if isinstance(named, dict) and named.get("params") and named.get("type") == guard:
         meta = kept.get("meta") if isinstance(kept.get("meta"), dict) else {}
-        kept["meta"] = {**meta, "xstate": {"guard": guard.value if guard else None}}
+        kept["meta"] = {**meta, "xstate": {"guard": named}}
     return kept
 
 

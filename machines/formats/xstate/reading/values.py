@@ -33,18 +33,20 @@ def read_value(place: Place, scope: Scope) -> Any:
 
 def read_object(place: Place, scope: Scope, key: str) -> dict[str, Any]:
     """Where only an object will do; anything else becomes the value of one key."""
-    value = read_value(place, scope)
+    code = braced(place.value) if isinstance(place.value, str) and not scope.reading.ours else None
+    value: Any = scripts.fields_of(code, scope, place) if code is not None else None
+    value = value if isinstance(value, dict) else read_value(place, scope)
     if isinstance(value, dict):
         return value
     place.report.add("SB223", place.path, f"the value is no object here; it is now called {quote(key)}")
     return {key: value}
 
 
-def read_expression(place: Place, code: str, scope: Scope) -> str:
+def read_expression(place: Place, code: str, scope: Scope, *, condition: bool = False) -> str:
     """Ours as it is; a script is translated. What cannot be is an error, and the draft keeps the script's text."""
     if scope.reading.ours:
         return code
-    found = scripts.translate(code, scope, place)
+    found = scripts.translate(code, scope, place, condition=condition)
     if isinstance(found, str):
         return found
     what = f"the code {quote(code)} cannot be translated: {found.why}"

@@ -36,7 +36,7 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     if "{{" in text:
         hint = "give XState an implementation for each, or let a tool evaluate them"
-        message = "guards, values and delays between double braces are expressions of ours, which XState does not evaluate"
+        message = "what stands between double braces is an expression of ours, which XState does not evaluate"
         report.add("SB224", (), message, hint)
     return text, report.findings()
 

@@ -15,8 +15,8 @@ from .values import write_value
 
 def write_invokes(invokes: Any, path: Path, source: Branch, writing: Writing) -> Any:
     several = isinstance(invokes, list)
-    places = [(*path, index) if several else path for index in range(len(one_or_many(invokes)))]
-    return single([_write(one, place, source, writing) for one, place in zip(one_or_many(invokes), places, strict=True)])
+    found = enumerate(one_or_many(invokes))
+    return single([_write(one, (*path, place) if several else path, source, writing) for place, one in found])
 
 
 def _write(invoke: dict[str, Any], path: Path, source: Branch, writing: Writing) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""Which part of a drawing stands for what, and how the states are nested: plain JSON, for painters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .folding import fold
+from .names import edge_id, queue_id, state_id
+from .tree import Tree
+
+if TYPE_CHECKING:
+    from machines.engine.definitions import Outline
+
+
+def index(outline: Outline, *, top: bool = False) -> dict[str, Any]:
+    """``states``, ``transitions`` and ``queues``: name -> id of its part. ``sums``: state -> the leaves whose counts
+    add up to its own. ``parents``: state -> the state around it, or None. ``regions``: parallel state -> its regions.
+
+    Of the drawing of the top level a state's part is that of the state it is folded into, and transitions that are
+    drawn as one line have the same part; those inside of a folded state have none.
+    """
+    tree = Tree(outline)
+    states = [state for state in outline.states if state.name in tree.summed]
+    structure = {
+        "sums": {name: list(leaves) for name, leaves in tree.summed.items()},
+        "parents": {state.name: state.parent for state in states},
+        "regions": {
+            state.name: [child.name for child in tree.children(state) if tree.is_region(child)]
+            for state in states
+            if state.type == "parallel"
+        },
+    }
+    return (_folded(outline) if top else _whole(outline, [state.name for state in states])) | structure
+
+
+def _whole(outline: Outline, names: list[str]) -> dict[str, dict[str, str]]:
+    return {
+        "states": {state.name: state_id(state.index) for state in outline.states if state.name in names},
+        "transitions": {t.id: edge_id(t.id) for state in outline.states for t in state.transitions},
+        "queues": {queue: queue_id(queue) for queue in outline.queues},
+    }
+
+
+def _folded(outline: Outline) -> dict[str, dict[str, str]]:
+    small = fold(outline)
+    ids = {state.name: state_id(state.index) for state in small.outline.states}
+    drawn = [transition.id for state in small.outline.states for transition in state.transitions]
+    summed = Tree(outline).summed
+    return {
+        "states": {name: ids[shown] for name, shown in small.shown.items() if name in summed},
+        "transitions": {member: edge_id(id) for id in drawn for member in small.members.get(id, (id,))},
+        "queues": {},
+    }
+
+
+def active(outline: Outline, configuration: list[str]) -> list[str]:
+    """Every state that is active when these leaves are, from the outside in."""
+    tree = Tree(outline)
+    found = {name for leaf in configuration for name in tree.ancestors(leaf)}
+    return [state.name for state in outline.states if state.name in found]

@@ -1,0 +1,130 @@
+"""How the states of a machine are nested, asked the way a drawing asks."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .labels import Line, state_details
+
+if TYPE_CHECKING:
+    from machines.engine.definitions import Outline, StateOutline
+
+
+class Tree:
+    """The states of ``outline`` by name, and what stands above and below each."""
+
+    def __init__(self, outline: Outline, whole: Outline | None = None) -> None:
+        """``whole``: what ``outline`` is the folded top level of."""
+        self.outline = outline
+        self._whole = Tree(whole) if whole is not None else None
+        self._states = {state.name: state for state in outline.states}
+        self._children: dict[str | None, list[StateOutline]] = {}
+        for state in outline.states:
+            self._children.setdefault(state.parent, []).append(state)
+
+    def state(self, name: str | None) -> StateOutline | None:
+        return self._states.get(name) if name is not None else None
+
+    def found(self, names: Iterable[str]) -> list[StateOutline]:
+        """The states with these names, as far as there are any."""
+        return [self._states[name] for name in names if name in self._states]
+
+    @property
+    def top(self) -> list[StateOutline]:
+        """The states that stand in no other: the machine's own one alone where it has behaviour."""
+        return self._children.get(None, [])
+
+    def children(self, state: StateOutline | None) -> list[StateOutline]:
+        """In document order; of None, the states at the top."""
+        return self._children.get(state.name if state else None, [])
+
+    def parent(self, state: StateOutline) -> StateOutline | None:
+        return self.state(state.parent)
+
+    def is_cluster(self, state: StateOutline) -> bool:
+        """Whether the state is drawn around others."""
+        return bool(self._children.get(state.name))
+
+    def is_folded(self, state: StateOutline) -> bool:
+        """Whether there are states in it that are not drawn."""
+        return state.type in ("compound", "parallel") and not self.is_cluster(state)
+
+    def details(self, state: StateOutline) -> list[Line]:
+        """What is written below its name; where its inside is folded away, how much that is."""
+        if not self.is_folded(state) or self._whole is None:
+            return state_details(state)
+        inside = sum(below.type in ("atomic", "final") for below in self._whole.below(state))
+        regions = [child for child in self._whole.children(state) if self._whole.is_region(child)]
+        return [Line("detail", f"{len(regions)} regions, {inside} states" if regions else f"{inside} states")]
+
+    def is_region(self, state: StateOutline) -> bool:
+        """Whether the state is active together with the ones beside it."""
+        above = self.parent(state)
+        return above is not None and above.type == "parallel" and state.type != "history"
+
+    def ancestors(self, name: str) -> Iterator[str]:
+        """From the state itself outwards."""
+        state = self.state(name)
+        while state is not None:
+            yield state.name
+            state = self.parent(state)
+
+    def is_within(self, name: str, other: str) -> bool:
+        """Whether the first state stands in the second, at any depth; no state stands in itself."""
+        return name != other and other in self.ancestors(name)
+
+    def below(self, state: StateOutline) -> Iterator[StateOutline]:
+        """Every state in it, at any depth, in document order."""
+        for child in self.children(state):
+            yield child
+            yield from self.below(child)
+
+    @cached_property
+    def summed(self) -> dict[str, tuple[str, ...]]:
+        """State -> the leaves whose counts add up to its own: of a parallel state, those of its first region,
+        because an instance in it stands in every region at once. History is no state to be in."""
+        if self._whole is not None:
+            return self._whole.summed
+        found: dict[str, tuple[str, ...]] = {}
+        for state in reversed(self.outline.states):
+            children = [child for child in self.children(state) if child.type != "history"]
+            counting = children[:1] if state.type == "parallel" else children
+            if children:
+                found[state.name] = tuple(leaf for child in counting for leaf in found[child.name])
+            elif state.type != "history":
+                found[state.name] = (state.name,)
+        return {state.name: found[state.name] for state in self.outline.states if state.name in found}
+
+    @cached_property
+    def first(self) -> StateOutline | None:
+        """Where an instance starts."""
+        return self.state(self.outline.initial)
+
+
+def main_line(tree: Tree) -> list[list[str]]:
+    """The usual way through: from where an instance starts, each time the first transition onwards that is no failure.
+
+    One line for the states at the top, and one for those in each state. Graphviz draws them straight.
+    """
+    clusters = [None, *(state for state in tree.outline.states if tree.is_cluster(state) and state.type != "parallel")]
+    return [_line(tree, around) for around in clusters]
+
+
+def _line(tree: Tree, around: StateOutline | None) -> list[str]:
+    level = {state.name: state for state in tree.children(around)}
+    begins = around.initial if around else (tree.outline.initial,)
+    line: dict[str, None] = {}
+    name = _at(tree, begins, level)
+    while name is not None and name not in line:
+        line[name] = None
+        onward = (t.targets for t in level[name].transitions if t.cause != "error")
+        reached = (_at(tree, targets, level) for targets in onward)
+        name = next((target for target in reached if target is not None and target not in line), None)
+    return list(line)
+
+
+def _at(tree: Tree, names: Iterable[str], level: Container[str]) -> str | None:
+    """The state of the level that the first of the named states stands in, or is."""
+    return next((above for name in names for above in tree.ancestors(name) if above in level), None)

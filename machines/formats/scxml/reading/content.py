@@ -1,0 +1,156 @@
+"""Executable content: what stands in <onentry>, <onexit>, <transition>, <if>, <foreach>, <finalize>."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+
+from machines.engine import limits
+
+from ..ecmascript import changes, code
+from ..ecmascript.code import Code
+from ..ecmascript.kinds import ANY, ARRAY, NUMBER
+from ..ecmascript.scope import Action
+from ..elements import OURS, SCXML, Element
+from . import sends
+from .chart import EMPTY, Chart, value_of
+from .survey import is_variable
+
+
+def read_blocks(chart: Chart, elements: Iterable[Element]) -> list[Action]:
+    """Several blocks stay apart: what fails in one does not keep the next from running."""
+    found = [read(chart, element.children) for element in elements]
+    blocks = [actions for actions in found if actions]
+    return blocks[0] if len(blocks) == 1 else [{"block": actions} for actions in blocks]
+
+
+def read(chart: Chart, elements: Iterable[Element]) -> list[Action]:
+    return [action for element in elements for action in _read(chart, element)]
+
+
+def _read(chart: Chart, element: Element) -> list[Action]:
+    if element.space == OURS:
+        return _ours(chart, element)
+    if element.space not in (SCXML, ""):
+        chart.report.add("SB221", element.where(), f"<{element.name}> of another namespace was left out")
+        return []
+    reader = _READERS.get(element.name)
+    if reader is None:
+        chart.refuse(element, f"<{element.name[:60]}> has no meaning here")
+        return []
+    return reader(chart, element)
+
+
+def _ours(chart: Chart, element: Element) -> list[Action]:
+    """An action SCXML has no words for, as JSON."""
+    try:
+        action = json.loads(element.text)
+    except ValueError:
+        action = None
+    if element.name != "action" or not isinstance(action, dict):
+        chart.refuse(element, "an action of ours is one JSON object")
+        return []
+    return [action]
+
+
+def _raise(chart: Chart, element: Element) -> list[Action]:
+    event = element.get("event") or ""
+    if (why := limits.check_event_name(event)) is not None:
+        chart.refuse(element, f"the event {event[:60]!r} {why}", "event")
+        return []
+    return [{"raise": event}]
+
+
+def _if(chart: Chart, element: Element) -> list[Action]:
+    cases: list[Action] = []
+    for head, children in _branches(element):
+        guard = None if head.name == "else" else chart.guard(head)
+        if head.name != "else" and head.get("cond") is None:
+            chart.refuse(head, f'<{head.name}> needs a "cond"')
+        cases.append(({} if guard is None else {"guard": guard}) | {"do": read(chart, children)})
+    return [{"if": cases}]
+
+
+def _branches(element: Element) -> Iterator[tuple[Element, list[Element]]]:
+    head: Element = element
+    children: list[Element] = []
+    for child in element.children:
+        if child.is_scxml("elseif") or child.is_scxml("else"):
+            yield head, children
+            head, children = child, []
+        else:
+            children.append(child)
+    yield head, children
+
+
+def _foreach(chart: Chart, element: Element) -> list[Action]:
+    for attribute in ("array", "item"):
+        if element.get(attribute) is None:
+            chart.refuse(element, f'<foreach> needs "{attribute}"')
+            return []
+    over = chart.code(element, "array")
+    wrong = _wrong_loop(element, over)
+    if wrong is not None:
+        chart.warn(element, f"this fails whenever it runs: {wrong}")
+        return [changes.failing(wrong)]
+    loop: Action = {"in": over.text}
+    for attribute, kinds in (("item", ANY), ("index", NUMBER)):
+        name = element.get(attribute)
+        if name is not None:
+            chart.fields.receive(name, kinds)
+            loop[attribute] = chart.field(element, attribute)
+    return [{"foreach": loop | {"do": read(chart, element.children)}}]
+
+
+def _wrong_loop(element: Element, over: Code) -> str | None:
+    if over.kinds and not over.kinds & ARRAY:
+        return f"{' '.join((element.get('array') or '').split())[:60]} is no array"
+    for attribute in ("item", "index"):
+        name = element.get(attribute)
+        if name is not None and (not is_variable(name) or name.startswith("_event")):
+            return f"{name[:60]} is no variable"
+    return None
+
+
+def _log(chart: Chart, element: Element) -> list[Action]:
+    label = element.get("label")
+    if element.get("expr") is None:
+        return [{"log": repr(label or "")}]
+    value, effects = chart.code_and_effects(element, "expr")
+    return [{"log": value.text if label is None else {"label": repr(label), "value": value.text}}, *effects]
+
+
+def _assign(chart: Chart, element: Element) -> list[Action]:
+    if element.get("location") is None:
+        chart.refuse(element, '<assign> needs a "location"')
+        return []
+    if element.get("expr") is not None:
+        value, effects = chart.code_and_effects(element, "expr")
+        return [chart.location(element, "location", value), *effects]
+    return [assigned(chart, element, "location", chart.inline(element))]
+
+
+def assigned(chart: Chart, element: Element, attribute: str, found: object) -> Action:
+    """An assignment of what an element holds."""
+    value = found if isinstance(found, Code) else code.ABSENT if found is EMPTY else code.literal(found)
+    action = chart.location(element, attribute, value)
+    if "set" in action and isinstance(found, dict | list):
+        ((field, text),) = action["set"].items()
+        return {"set": {field: value_of(found)}} if text == value.text else action
+    return action
+
+
+def _script(chart: Chart, element: Element) -> list[Action]:
+    return chart.program(element)
+
+
+_READERS: dict[str, Callable[[Chart, Element], list[Action]]] = {
+    "raise": _raise,
+    "if": _if,
+    "foreach": _foreach,
+    "log": _log,
+    "assign": _assign,
+    "script": _script,
+    "send": sends.read_send,
+    "cancel": sends.read_cancel,
+}

@@ -1,0 +1,117 @@
+"""The whole document. It is read until the kinds of its variables rest: see ``ecmascript.kinds``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from machines.engine import limits
+from machines.engine.definitions.findings import Finding
+
+from ..ecmascript.fields import Fields
+from ..ecmascript.kinds import ANY, Kinds
+from ..ecmascript.scope import Scope
+from ..elements import Element, parse
+from ..report import Report
+from . import data, states
+from .chart import Chart
+from .library import Library
+from .survey import Survey, survey
+
+MODELS = ("ecmascript", "javascript", "null", "")
+MAX_PASSES = 8  # kinds only grow, and there are six of them
+_ROOM = 12  # characters of a machine's name that embedded machines may need
+
+
+def read(text: str, base: Path | str | None = None) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """The definition, and what it says differently. ``base``: the document's file or folder, for files it names."""
+    folder = Path(base) if base is not None else None
+    stem = ""
+    if folder is not None and folder.is_file():
+        stem, folder = folder.stem, folder.parent
+    root = parse(text)
+    if isinstance(root, Finding):
+        return None, [root]
+    report = Report()
+    if not root.is_scxml("scxml"):
+        report.add("SB144", root.where(), f"not an SCXML document: its root is <{root.name[:60]}>", "write <scxml>")
+        return None, report.findings
+    library = Library(folder, lambda inner, below, name: _read(inner, below, name, report, inner_=True))
+    definition, _ = _read(root, library, _machine_id(root.get("name") or stem), report)
+    return definition, report.findings
+
+
+def _machine_id(name: str) -> str:
+    id = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[: limits.MAX_NAME - _ROOM].lstrip("0123456789.-")
+    return id or "machine"
+
+
+def _read(
+    root: Element, library: Library, id: str, report: Report, *, inner_: bool = False
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """A definition, and the variables a parent may set with the fields they became."""
+    model = root.get("datamodel") or ""
+    if model not in MODELS:
+        report.add("SB141", root.where("datamodel"), f"the data model {model[:40]!r} cannot be read", "use ecmascript")
+    start: dict[str, Kinds] = {}
+    found = _survey(root, library, report)
+    for _ in range(MAX_PASSES):
+        chart = _chart(root, library, id, found, report, start)
+        data.declare(chart, open_=inner_)
+        definition = _definition(chart)
+        if chart.fields.kinds == start:
+            break
+        start = dict(chart.fields.kinds)
+    else:
+        start = dict.fromkeys(start, ANY)
+        chart = _chart(root, library, id, found, report, start)
+        data.declare(chart, open_=inner_)
+        definition = _definition(chart)
+    return definition, {name: chart.fields.names[name] for name in data.at_the_top(chart)}
+
+
+def _survey(root: Element, library: Library, report: Report) -> Survey:
+    """With the scripts that stand in files of their own."""
+    blank = Chart(root, "", Survey(root), Scope(report, Fields(), {}, frozenset(), ""), library)
+    texts: dict[Element, str] = {}
+    for element in _scripts(root):
+        source = element.get("src")
+        if source is not None:
+            path = library.path(blank, element, "src", source)
+            texts[element] = (library.text(blank, element, "src", path) if path is not None else None) or ""
+    return survey(root, report, texts)
+
+
+def _scripts(element: Element) -> list[Element]:
+    found = [element] if element.is_scxml("script") else []
+    return found + [inner for child in element.children if not child.is_scxml("scxml") for inner in _scripts(child)]
+
+
+def _chart(root: Element, library: Library, id: str, found: Survey, report: Report, start: dict[str, Kinds]) -> Chart:
+    scope = Scope(report, Fields(start), found.functions, found.names, root.get("name") or id)
+    return Chart(root, id, found, scope, library, late=root.get("binding") == "late")
+
+
+def _definition(chart: Chart) -> dict[str, Any]:
+    first = data.first_values(chart)
+    for script in chart.root.all("script"):
+        actions = chart.program(script)
+        if actions:
+            first.append({"block": actions})
+    initial = states.read_initial(chart, chart.root, first)
+    doing = states.behaviour(chart, chart.root)
+    inside = states.read_states(chart, chart.root)
+    if not inside:
+        chart.report.add("SB144", chart.root.where(), "the document has no states")
+    definition: dict[str, Any] = {"id": chart.id}
+    if initial is not None:
+        definition["initial"] = initial
+    definition["errors"] = "raise"
+    if chart.fields.names:
+        definition["context"] = chart.fields.context()
+    definition |= doing
+    definition["states"] = inside
+    if chart.library.machines:
+        definition["machines"] = chart.library.machines
+    return definition

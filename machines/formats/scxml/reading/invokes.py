@@ -1,0 +1,171 @@
+"""<invoke>: another document, run as an instance of its own while the state is active."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from machines.engine import limits
+
+from ..ecmascript import code
+from ..ecmascript.code import Code
+from ..ecmascript.kinds import STRING
+from ..ecmascript.scope import Action
+from ..elements import OURS, Element, parse
+from . import content, sends
+from .chart import Chart
+
+TYPES = ("scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml")
+_FILE = re.compile(r"""["']((?:file:)?[^"'<>\s]{1,200}\.scxml)["']""")
+
+
+def read_invokes(chart: Chart, state: Element) -> list[Any]:
+    found = []
+    for number, element in enumerate(state.all("invoke"), start=1):
+        if element.get("type") == OURS:
+            found.append(_handler(chart, element))
+            continue
+        invoke = _read(chart, state, element, number)
+        if invoke is not None:
+            found.append(invoke)
+    return found
+
+
+def _handler(chart: Chart, element: Element) -> Action:
+    """Work for a handler, which is ours alone: as JSON."""
+    try:
+        written = json.loads(element.text)
+    except ValueError:
+        written = None
+    if not isinstance(written, dict):
+        chart.refuse(element, "an invoke of ours holds one JSON object")
+        return {"src": "unknown"}
+    return ({"id": id} if (id := element.get("id")) else {}) | written
+
+
+def _read(chart: Chart, state: Element, element: Element, number: int) -> Action | None:
+    sends.both(chart, element, "type", "src", "id")
+    type = element.get("type")
+    if type is not None and type not in TYPES:
+        chart.refuse(element, f"{type[:60]!r} cannot be invoked", "type", "leave it out", code="SB141")
+        return None
+    source, names = _source(chart, element, element.get("id") or chart.survey.ids[state])
+    if source is None:
+        return None
+    if element.get("typeexpr") is not None:
+        source = _checked(chart, element, source)
+    invoke: Action = {"src": source, "id": _id(chart, state, element, number)}
+    given = _input(chart, element, names)
+    if given:
+        invoke["input"] = given
+    if element.get("autoforward") == "true":
+        invoke["autoforward"] = True
+    finalize = element.first("finalize")
+    if finalize is not None:
+        actions = content.read(chart, finalize.children) or _taken_back(chart, element)
+        if actions:
+            invoke["finalize"] = actions
+    if element.get("idlocation") is not None:
+        _id_location(chart, element, invoke)
+    return invoke
+
+
+def _id(chart: Chart, state: Element, element: Element, number: int) -> str:
+    """An id that is not written is ``state.number`` (6.4.1 of the recommendation)."""
+    id = element.get("id") or f"{chart.survey.ids[state]}.{number}"
+    if (why := limits.check_invoke_id(id)) is not None:
+        chart.refuse(element, f"the id {id[:60]!r} {why}", "id")
+    return id
+
+
+def _id_location(chart: Chart, element: Element, invoke: Action) -> None:
+    try:
+        invoke["idlocation"] = sends.id_location(chart, element)
+    except sends.Wrong as why:
+        chart.refuse(element, str(why), "idlocation")
+
+
+def _checked(chart: Chart, element: Element, source: Any) -> Any:
+    """A type that is calculated has to be one of ours when the time comes."""
+    asked = chart.code(element, "typeexpr")
+    name = Code(source["expr"], code.CHOICE) if isinstance(source, dict) else _full_name(source)
+    known = Code(f"{asked.at(code.SUM)} in {list(TYPES)!r}", code.COMPARISON)
+    return {"expr": code.choose(known, name, code.fails("this cannot be invoked")).text}
+
+
+def _full_name(source: str) -> Code:
+    return Code(f"instance.machine + '.{source.removeprefix('machine:')}'", code.SUM, STRING)
+
+
+def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str]]:
+    """``src`` of the invoke, and the names of the machines it may be."""
+    inner = element.first("content")
+    if inner is not None and (element.get("src") is not None or element.get("srcexpr") is not None):
+        chart.refuse(inner, '<content> and "src" exclude each other')
+    if inner is not None:
+        return _from_content(chart, inner, stem)
+    if element.get("src") is not None:
+        return _embedded(chart.library.embed_file(chart, element, "src", element.get("src") or ""))
+    if element.get("srcexpr") is not None:
+        return _calculated(chart, element)
+    chart.refuse(element, "nothing to invoke: write <content>, or src")
+    return None, []
+
+
+def _embedded(name: str | None) -> tuple[Any, list[str]]:
+    return (None, []) if name is None else (f"machine:{name}", [name])
+
+
+def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[str]]:
+    if inner.get("expr") is not None:
+        # What can stand there is the name of a document that was assigned to a variable.
+        return {"expr": chart.code(inner, "expr").text}, list(chart.library.machines)
+    document = inner.first("scxml")
+    if document is None and inner.text.lstrip().startswith("<"):
+        found = parse(inner.text.strip())
+        document = found if isinstance(found, Element) and found.is_scxml("scxml") else None
+    if document is None:
+        chart.refuse(inner, "only an SCXML document can be invoked")
+        return None, []
+    return _embedded(chart.library.embed(chart, document, stem))
+
+
+def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str]]:
+    """The files that texts of the document name are brought along; which of them it is, shows when it runs."""
+    asked = chart.code(element, "srcexpr")
+    names: dict[str, str] = {}
+    for written in dict.fromkeys(_FILE.findall(chart.root.source.text)):
+        name = chart.library.embed_file(chart, element, "srcexpr", written)
+        if name is not None:
+            names[written] = name
+    if not names:
+        chart.refuse(element, "no file is named that could be invoked", "srcexpr", 'write "src"')
+        return None, []
+    source = code.fails("no such document was brought along")
+    for written, name in names.items():
+        source = code.choose(code.compare(asked, "==", code.text(written)), _full_name(name), source)
+    return {"expr": source.text}, list(names.values())
+
+
+def _input(chart: Chart, element: Element, names: list[str]) -> dict[str, str]:
+    """Parameters whose names the child declares; the others are dropped, as the recommendation has it."""
+    known: dict[str, str] = {}
+    for name in names:
+        known |= chart.library.inputs(name)
+    return {known[name]: value.text for name, value in sends.parameters(chart, element).items() if name in known}
+
+
+def _taken_back(chart: Chart, element: Element) -> list[Action]:
+    """An empty <finalize> puts what comes back under the same names where it came from."""
+    places = {name: name for name in (element.get("namelist") or "").split()}
+    for param in element.all("param"):
+        if param.get("location") is not None:
+            places[param.get("name") or ""] = param.get("location") or ""
+    found = []
+    for name, location in places.items():
+        target = Element(element.source, element.space, "assign", element.start, {("", "location"): location})
+        value = code.member(Code("event"), name)
+        action = chart.location(target, "location", value)
+        found.append({"if": [{"guard": f"has(event, {name!r})", "do": [action]}]})
+    return found

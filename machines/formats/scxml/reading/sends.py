@@ -1,0 +1,173 @@
+"""<send> and <cancel>, and the data that events, children and final states are given."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from machines.engine import limits
+
+from ..ecmascript import changes, literals
+from ..ecmascript.code import Code
+from ..ecmascript.kinds import NONE, STRING
+from ..ecmascript.parsing import SyntaxProblem
+from ..ecmascript.platform import PROCESSORS
+from ..ecmascript.scope import Action
+from ..elements import Element
+from .chart import EMPTY, Chart, value_of
+
+_HTTP = re.compile(r"basichttp|http://www\.w3\.org/TR/scxml/#BasicHTTPEventProcessor", re.IGNORECASE)
+_DURATION = re.compile(r"\s*(\d*\.?\d+)\s*(ms|s|m|h|d)?\s*")
+_UNITS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class Wrong(Exception):
+    """What is said fails whenever it runs; why."""
+
+
+def read_send(chart: Chart, element: Element) -> list[Action]:
+    try:
+        parts = _parts(chart, element)
+    except Wrong as why:
+        chart.warn(element, f"this fails whenever it runs: {why}")
+        return [changes.failing(str(why))]
+    if parts is None:
+        return []
+    return [{"send": parts["event"] if list(parts) == ["event"] and isinstance(parts["event"], str) else parts}]
+
+
+def _parts(chart: Chart, element: Element) -> Action | None:
+    both(chart, element, "event", "target", "type", "delay", "id")
+    parts: Action = {"event": _event(chart, element)}
+    if not _processor(chart, element, parts):
+        return None
+    if element.get("targetexpr") is not None:
+        parts["to"] = chart.code(element, "targetexpr").text
+    elif target := element.get("target"):
+        parts["to"] = repr(target)
+    data = _data(chart, element)
+    if data is not EMPTY:
+        parts["data"] = value_of(data)
+    if element.get("delayexpr") is not None:
+        parts["delay"] = {"expr": chart.code(element, "delayexpr").text}
+    elif (delay := element.get("delay")) is not None and (length := _milliseconds(delay)):
+        parts["delay"] = length
+    _id(chart, element, parts)
+    return parts
+
+
+def both(chart: Chart, element: Element, *names: str) -> None:
+    """Attributes that are written out or calculated, never both."""
+    for name in names:
+        calculated = "idlocation" if name == "id" else f"{name}expr"
+        if element.get(name) is not None and element.get(calculated) is not None:
+            chart.refuse(element, f'"{name}" and "{calculated}" exclude each other', calculated)
+
+
+def _event(chart: Chart, element: Element) -> Any:
+    event = element.get("event")
+    if element.get("eventexpr") is not None:
+        asked = chart.parsed(element, "eventexpr")
+        event = None if isinstance(asked, SyntaxProblem) else literals.plain(*asked)
+        if not isinstance(event, str):
+            return {"expr": chart.code(element, "eventexpr").text}
+    if event is None:
+        raise Wrong("an event without a name cannot be sent")
+    if (why := limits.check_event_name(event)) is not None:
+        raise Wrong(f"the event {event[:60]!r} {why}")
+    return event
+
+
+def _processor(chart: Chart, element: Element, parts: Action) -> bool:
+    if element.get("typeexpr") is not None:
+        parts["type"] = chart.code(element, "typeexpr").text
+        return True
+    type = element.get("type")
+    if type is None or type in PROCESSORS:
+        return True
+    if _HTTP.fullmatch(type):
+        chart.refuse(element, "events are not sent over HTTP", "type", code="SB142")
+        return False
+    parts["type"] = repr(type)
+    return True
+
+
+def _id(chart: Chart, element: Element, parts: Action) -> None:
+    if (id := element.get("id")) is not None:
+        if (why := limits.check_send_id(id)) is not None:
+            raise Wrong(f"the id {id[:60]!r} {why}")
+        parts["id"] = id
+    if element.get("idlocation") is not None:
+        parts["idlocation"] = id_location(chart, element)
+
+
+def id_location(chart: Chart, element: Element) -> str:
+    """The field an id is to be put into."""
+    field = chart.field(element, "idlocation")
+    if field is None:
+        raise Wrong(f"idlocation: {(element.get('idlocation') or '')[:60]} is no variable")
+    chart.fields.receive((element.get("idlocation") or "").strip(), STRING)
+    return field
+
+
+def _milliseconds(text: str) -> int:
+    match = _DURATION.fullmatch(text)
+    length = round(float(match[1]) * _UNITS[match[2]]) if match else -1
+    if not 0 <= length <= limits.MAX_DELAY:
+        raise Wrong(f"{text[:40]!r} is no delay")
+    return length
+
+
+def read_cancel(chart: Chart, element: Element) -> list[Action]:
+    if element.get("sendidexpr") is not None:
+        return [{"cancel": {"expr": chart.code(element, "sendidexpr").text}}]
+    id = element.get("sendid")
+    if id is None:
+        chart.refuse(element, '<cancel> needs "sendid" or "sendidexpr"')
+        return []
+    if limits.check_send_id(id) is not None:
+        return []  # nothing was ever sent under such an id
+    return [{"cancel": id}]
+
+
+# -- data ---------------------------------------------------------------------------------------------
+
+
+def _data(chart: Chart, element: Element) -> Any:
+    content = element.first("content")
+    named = parameters(chart, element)
+    if content is None:
+        return named or EMPTY
+    if named:
+        chart.refuse(content, "<content> and parameters exclude each other")
+    return content_of(chart, content)
+
+
+def content_of(chart: Chart, content: Element) -> Any:
+    """What a <content> holds: EMPTY, a Code or a JSON value."""
+    if content.get("expr") is not None:
+        return chart.code(content, "expr")
+    return chart.inline(content)
+
+
+def parameters(chart: Chart, element: Element) -> dict[str, Code]:
+    """What ``namelist`` and <param> give, by name. The later of two with one name holds."""
+    found: dict[str, Code] = {}
+    for name in (element.get("namelist") or "").split():
+        found[name] = _located(chart, element, "namelist", name)
+    for param in element.all("param"):
+        name = param.get("name") or ""
+        if not name:
+            chart.refuse(param, '<param> needs a "name"')
+        elif param.get("expr") is not None:
+            found[name] = chart.code(param, "expr")
+        elif param.get("location") is not None:
+            found[name] = _located(chart, param, "location", param.get("location") or "")
+        else:
+            found[name] = Code("None", kinds=NONE)
+    return found
+
+
+def _located(chart: Chart, element: Element, attribute: str, location: str) -> Code:
+    reader = Element(element.source, element.space, element.name, element.start, {("", attribute): location})
+    return chart.code(reader, attribute)

@@ -1,0 +1,127 @@
+"""<state>, <parallel>, <final> and <history>."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ecmascript.scope import Action
+from ..elements import OURS, SCXML, Element
+from . import content, data, sends, transitions
+from .chart import EMPTY, Chart, value_of
+from .invokes import read_invokes
+from .survey import STATES
+
+_BEHAVIOUR = ("onentry", "onexit", "transition", "invoke", "datamodel")
+_ALLOWED = {
+    "scxml": ("state", "parallel", "final", "initial", "script", *_BEHAVIOUR),
+    "state": ("state", "parallel", "final", "history", "initial", *_BEHAVIOUR),
+    "parallel": ("state", "parallel", "history", *_BEHAVIOUR),
+    "final": ("onentry", "onexit", "donedata"),
+    "history": ("transition",),
+}
+
+
+def read_states(chart: Chart, parent: Element) -> dict[str, Any]:
+    check_children(chart, parent)
+    return {chart.survey.ids[child]: _read(chart, child) for child in parent.all(*STATES)}
+
+
+def check_children(chart: Chart, parent: Element) -> None:
+    for child in parent.children:
+        if child.space == OURS or (child.space in (SCXML, "") and child.name in _ALLOWED[parent.name]):
+            continue
+        if child.space in (SCXML, ""):
+            chart.refuse(child, f"<{child.name[:60]}> has no meaning inside <{parent.name}>")
+        else:
+            chart.report.add("SB221", child.where(), f"<{child.name[:60]}> of another namespace was left out")
+
+
+def _read(chart: Chart, element: Element) -> dict[str, Any]:
+    if element.name == "history":
+        return _history(chart, element)
+    body: dict[str, Any] = {}
+    if element.name in ("parallel", "final"):
+        body["type"] = element.name
+    initial = read_initial(chart, element, [])
+    if initial is not None:
+        body["initial"] = initial
+    body |= behaviour(chart, element)
+    inside = read_states(chart, element)
+    return body | {"states": inside} if inside else body
+
+
+def behaviour(chart: Chart, element: Element) -> dict[str, Any]:
+    """What a state does, and on what; of the document as a whole, this is more than the recommendation has."""
+    entry = _entry(chart, element)
+    exit = content.read_blocks(chart, element.all("onexit"))
+    on, always = transitions.read_transitions(chart, element)
+    parts = {
+        "entry": transitions.unlisted(entry) if entry else None,
+        "exit": transitions.unlisted(exit) if exit else None,
+        "invoke": _one(read_invokes(chart, element)),
+        "on": on,
+        "always": _one(always),
+        "output": _output(chart, element),
+    }
+    return {key: part for key, part in parts.items() if part not in (None, [], {}, EMPTY)}
+
+
+def _one(found: list[Any]) -> Any:
+    return found[0] if len(found) == 1 and found[0] else found
+
+
+def _entry(chart: Chart, element: Element) -> list[Action]:
+    late = data.late_values(chart, element)
+    own = content.read_blocks(chart, element.all("onentry"))
+    return [*late, {"block": own}] if late and own and "block" not in own[0] else [*late, *own]
+
+
+def read_initial(chart: Chart, element: Element, before: list[Action]) -> Any:
+    """Where a compound state or the document begins. ``before``: what is done on the way, ahead of anything else."""
+    inner = list(element.all("state", "parallel", "final"))
+    if element.name not in ("scxml", "state") or not inner:
+        return None
+    actions = list(before)
+    pseudo = element.first("initial")
+    named: Any = chart.survey.ids[inner[0]]
+    if pseudo is not None:
+        transition = pseudo.first("transition")
+        if transition is None or not transition.get("target"):
+            chart.refuse(pseudo, "<initial> needs a <transition> with a target")
+        else:
+            named = transitions.named(chart, transition, "target", transition.get("target") or "")
+            own = content.read(chart, transition.children)
+            actions += [{"block": own}] if own and before else own
+        if element.get("initial") is not None:
+            chart.refuse(pseudo, '<initial> and the attribute "initial" exclude each other')
+    elif element.get("initial"):
+        named = transitions.named(chart, element, "initial", element.get("initial") or "")
+    elif "." in named:
+        named = f"#{named}"
+    if actions:
+        return {"target": named, "actions": transitions.unlisted(actions)}
+    return named if isinstance(named, str) else {"target": named}
+
+
+def _history(chart: Chart, element: Element) -> dict[str, Any]:
+    check_children(chart, element)
+    body: dict[str, Any] = {"type": "history"}
+    if element.get("type") == "deep":
+        body["history"] = "deep"
+    transition = element.first("transition")
+    if transition is None or not transition.get("target"):
+        return body
+    target = transitions.named(chart, transition, "target", transition.get("target") or "")
+    actions = content.read(chart, transition.children)
+    body["target"] = {"target": target, "actions": transitions.unlisted(actions)} if actions else target
+    return body
+
+
+def _output(chart: Chart, element: Element) -> Any:
+    donedata = element.first("donedata") if element.name == "final" else None
+    if donedata is None:
+        return None
+    inner = donedata.first("content")
+    if inner is not None:
+        return value_of(sends.content_of(chart, inner))
+    return value_of(dict(sends.parameters(chart, donedata)))

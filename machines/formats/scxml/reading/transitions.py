@@ -1,0 +1,152 @@
+"""<transition>: descriptors, targets, guards, and the order in which transitions are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from machines.engine import limits
+
+from ..ecmascript.scope import Action
+from ..elements import Element
+from . import content
+from .chart import Chart
+
+Transition = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """``events`` are descriptors without a closing ``.*``: here as there, a name stands for all that begin with it."""
+
+    events: tuple[str, ...]
+    body: Transition | str
+
+
+def read_transitions(chart: Chart, state: Element) -> tuple[dict[str, Any], list[Any]]:
+    """What becomes ``on``, and what becomes ``always``."""
+    found = [_read(chart, state, element) for element in state.all("transition")]
+    waiting = [transition for transition in found if transition.events]
+    return by_event(waiting), [transition.body for transition in found if not transition.events]
+
+
+def _read(chart: Chart, state: Element, element: Element) -> Read:
+    body: Transition = {}
+    targets = _targets(chart, element)
+    if targets:
+        body["target"] = targets[0] if len(targets) == 1 else targets
+        if is_inside(chart, state, element) and not _is_internal(chart, state, element):
+            body["reenter"] = True
+    guard, effects = chart.guard_and_effects(element)
+    if effects:
+        chart.warn(element, "what this changes is changed only when the transition is taken", "cond")
+    if guard is not None:
+        body["guard"] = guard
+    actions = [*effects, *content.read(chart, element.children)]
+    if actions:
+        body["actions"] = unlisted(actions)
+    short = list(body) == ["target"] and isinstance(body["target"], str)
+    return Read(_descriptors(chart, element), body["target"] if short else body)
+
+
+def unlisted(actions: list[Action]) -> Any:
+    """One action stands for itself."""
+    return actions[0] if len(actions) == 1 else actions
+
+
+def _descriptors(chart: Chart, element: Element) -> tuple[str, ...]:
+    found: list[str] = []
+    for written in (element.get("event") or "").split():
+        name = "*" if written in ("*", ".*") else written.removesuffix("*").removesuffix(".") or written
+        if name != "*" and (why := limits.check_event_name(name)) is not None:
+            chart.refuse(element, f"the event {written[:60]!r} {why}", "event")
+        elif name not in found:
+            found.append(name)
+    return tuple(found)
+
+
+def _targets(chart: Chart, element: Element) -> list[str]:
+    return [
+        name_of(chart, element, "target", id)
+        for id in (element.get("target") or "").split()
+        if _exists(chart, element, "target", id)
+    ]
+
+
+def _exists(chart: Chart, element: Element, attribute: str, id: str) -> bool:
+    if id in chart.survey.ids.values():
+        return True
+    chart.report.add("SB101", element.where(attribute), f'no state "{id[:80]}"')
+    return False
+
+
+def name_of(chart: Chart, element: Element, attribute: str, id: str) -> str:
+    """A state's id as a target: with # where it would be read as a path."""
+    return f"#{id}" if "." in id or id.startswith("#") else id
+
+
+def named(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
+    """One target, or several."""
+    found = [name_of(chart, element, attribute, id) for id in ids.split() if _exists(chart, element, attribute, id)]
+    return found[0] if len(found) == 1 else found
+
+
+def is_inside(chart: Chart, state: Element, element: Element) -> bool:
+    """Whether every target is the state itself or below it: only then does it matter whether it is left."""
+    if state is chart.root:
+        return False
+    below = {chart.survey.ids[state]} | {chart.survey.ids[inner] for inner in states_below(chart, state)}
+    return set((element.get("target") or "").split()) <= below
+
+
+def states_below(chart: Chart, state: Element) -> list[Element]:
+    found = []
+    for child in state.children:
+        if child in chart.survey.ids:
+            found += [child, *states_below(chart, child)]
+    return found
+
+
+def _is_internal(chart: Chart, state: Element, element: Element) -> bool:
+    """``type="internal"`` counts for a compound state and targets properly inside it (3.5 of the recommendation)."""
+    if element.get("type") != "internal" or state.name == "parallel":
+        return False
+    inner = {chart.survey.ids[one] for one in states_below(chart, state)}
+    return set((element.get("target") or "").split()) <= inner
+
+
+# -- order --------------------------------------------------------------------------------------------
+
+
+def by_event(transitions: list[Read]) -> dict[str, Any]:
+    """``on``: each descriptor with its transitions. The first that matches and is open is taken, in document order.
+
+    Two descriptors can match one event. Where listing each transition under its own would ask them in another
+    order, the narrower descriptor gets those of the wider ones as well.
+    """
+    events = list(dict.fromkeys(event for transition in transitions for event in transition.events))
+    plain = {event: [t for t in transitions if event in t.events] for event in events}
+    if not _in_order(plain, transitions):
+        narrow_first = sorted(events, key=lambda event: (event == "*", -event.count("."), events.index(event)))
+        plain = {
+            event: [t for t in transitions if any(covers(wide, event) for wide in t.events)] for event in narrow_first
+        }
+    return {event: _one_or_many([t.body for t in found]) for event, found in plain.items()}
+
+
+def _in_order(plain: dict[str, list[Read]], transitions: list[Read]) -> bool:
+    """Whether the transitions for each event come in document order. An event no name is equal to matches fewer."""
+    place = {id(transition): index for index, transition in enumerate(transitions)}
+    for event in plain:
+        asked = [place[id(t)] for wide, found in plain.items() if covers(wide, event) for t in found]
+        if list(dict.fromkeys(asked)) != sorted(set(asked)):
+            return False
+    return True
+
+
+def covers(wide: str, event: str) -> bool:
+    return wide in ("*", event) or event.startswith(f"{wide}.")
+
+
+def _one_or_many(bodies: list[Any]) -> Any:
+    return bodies[0] if len(bodies) == 1 else bodies

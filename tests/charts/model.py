@@ -1,0 +1,98 @@
+"""A chart as plain Python objects: what the strategies draw, the reference interprets and a definition is written from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.charts.language import Action, Guard
+
+LEAVES = ("atomic", "final")
+HISTORIES = ("shallow", "deep")
+
+
+@dataclass(eq=False)
+class Transition:
+    """``descriptor`` is empty for an eventless one. ``delay``: ms of the timer it waits for, which is then its event."""
+
+    descriptor: str = ""
+    targets: tuple[str, ...] = ()
+    guard: Guard | None = None
+    actions: tuple[Action, ...] = ()
+    reenter: bool = False
+    delay: int | None = None
+    source: State | None = field(default=None, repr=False)
+
+
+@dataclass(eq=False)
+class State:
+    """``transitions`` stand in document order: events, the state's own done event, timers; then the eventless ones.
+
+    ``initial`` of a history is where it leads when it remembers nothing.
+    """
+
+    name: str
+    kind: str = "atomic"
+    children: list[State] = field(default_factory=list)
+    initial: tuple[str, ...] = ()
+    initial_actions: tuple[Action, ...] = ()
+    on: list[Transition] = field(default_factory=list)
+    done: list[Transition] = field(default_factory=list)
+    after: list[Transition] = field(default_factory=list)
+    always: list[Transition] = field(default_factory=list)
+    entry: tuple[Action, ...] = ()
+    exit: tuple[Action, ...] = ()
+    output: str = ""
+    parent: State | None = field(default=None, repr=False)
+    order: int = 0
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.kind in LEAVES
+
+    @property
+    def is_history(self) -> bool:
+        return self.kind in HISTORIES
+
+    @property
+    def real_children(self) -> list[State]:
+        """Those that can be active."""
+        return [child for child in self.children if not child.is_history]
+
+    @property
+    def transitions(self) -> list[Transition]:
+        return [*self.on, *self.done, *self.after, *self.always]
+
+    def below(self) -> Iterator[State]:
+        """All states inside, in document order."""
+        for child in self.children:
+            yield child
+            yield from child.below()
+
+    def ancestors(self) -> list[State]:
+        """Those around it, from the inside out."""
+        return [] if self.parent is None else [self.parent, *self.parent.ancestors()]
+
+    def is_inside(self, other: State) -> bool:
+        return other in self.ancestors()
+
+
+@dataclass
+class Chart:
+    """``top`` is the machine itself. ``errors``: "refuse" or "raise"."""
+
+    top: State
+    errors: str = "refuse"
+    data: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.states = {state.name: state for state in [self.top, *self.top.below()]}
+        for order, state in enumerate(self.states.values()):
+            state.order = order
+            for child in state.children:
+                child.parent = state
+            for transition in state.transitions:
+                transition.source = state
+
+    def named(self, names: tuple[str, ...]) -> list[State]:
+        return [self.states[name] for name in names]

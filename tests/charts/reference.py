@@ -1,0 +1,457 @@
+"""A second opinion on charts: SCXML's appendix D, procedure by procedure, in Python. An oracle for tests, and no more.
+
+It reads a ``Chart``, not what the engine compiles. Where the engine goes past the recommendation, so does this:
+
+- a transition whose targets are its source or lie inside it does not leave its source unless it says ``reenter``, whatever
+  kind of state that is (the recommendation has that for compound sources and targets properly inside);
+- one external event is all or nothing: where errors refuse, what fails takes the whole step back;
+- the configuration stays when the machine has come to its end;
+- a chain of more than MICROSTEPS microsteps is given up.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tests.charts.language import TRACE, Action, Failed, Guard
+from tests.charts.model import Chart, State, Transition
+
+MICROSTEPS = 1000
+POSTPONED = 60_000  # ms until a timer whose step failed is tried again
+ROOM = 60_000  # bytes of trace; the engine takes a little more than 64 KB
+
+
+class Endless(Exception):
+    """The machine does not come to rest within its limits."""
+
+
+class TooMuch(Exception):
+    """What was written down does not fit the data of an instance: no case for this oracle."""
+
+
+@dataclass(frozen=True)
+class Event:
+    name: str
+    data: dict[str, Any] = field(default_factory=dict)
+    type: str = "external"
+
+
+@dataclass
+class Timer:
+    """``at``: ms when it is tried; ``state``: whose ``after`` it is, else None."""
+
+    at: int
+    event: Event
+    state: str | None = None
+    sendid: str = ""
+
+
+def matches(descriptor: str, name: str) -> bool:
+    """SCXML 3.12.1."""
+    if descriptor == "*":
+        return True
+    prefix = descriptor.removesuffix(".*")
+    return name == prefix or name.startswith(f"{prefix}.")
+
+
+@dataclass
+class _Picture:
+    """What one step changes."""
+
+    data: dict[str, Any]
+    configuration: list[str]
+    history: dict[str, list[str]]
+    timers: list[Timer]
+    entered: dict[str, int]
+    running: bool
+
+
+class Machine:
+    """One instance. ``version`` counts its steps, ``taken`` holds the transitions of the last one."""
+
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+        self.data: dict[str, Any] = copy.deepcopy(chart.data)
+        self.configuration: set[State] = set()
+        self.history: dict[State, list[State]] = {}
+        self.timers: list[Timer] = []
+        self.entered: dict[str, int] = {}  # leaf -> ms
+        self.running = True
+        self.version = 0
+        self.now = 0
+        self.event = Event("")
+        self.taken: list[Transition] = []
+        self._internal: deque[Event] = deque()
+        self._external: deque[Event] = deque()
+
+    # What a test calls
+
+    def start(self, now: int) -> bool:
+        """``interpret``. False when the first step fails."""
+        self.now = now
+        return self._step(self._begin)
+
+    def fire(self, name: str, payload: dict[str, Any], now: int) -> bool:
+        """False when nothing happened."""
+        self.now = now
+        if not self.running:
+            return False
+        return self._step(lambda: self._receive(Event(name, payload)))
+
+    def tick(self, now: int) -> None:
+        """Fires what is due, oldest first; what is armed meanwhile waits for the next call."""
+        self.now = now
+        for timer in sorted((timer for timer in self.timers if timer.at <= now), key=lambda timer: timer.at):
+            if timer not in self.timers:
+                continue  # disarmed by one before it
+            without = [other for other in self.timers if other is not timer]
+
+            def fire(timer: Timer = timer, without: list[Timer] = without) -> None:
+                self.timers = without
+                self._receive(timer.event)
+
+            failed = not self._step(fire) and self._failed
+            if failed:
+                timer.at = now + POSTPONED
+            else:
+                self.timers = [other for other in self.timers if other is not timer]
+
+    @property
+    def leaves(self) -> list[str]:
+        return [state.name for state in _in_order(self.configuration) if state.is_leaf]
+
+    # What guards and actions use
+
+    def is_in(self, name: str) -> bool:
+        return self.chart.states[name] in self.configuration
+
+    def tell(self, what: Any) -> None:
+        self.data[TRACE].append(what)
+        if len(json.dumps(self.data[TRACE])) > ROOM:
+            raise TooMuch
+
+    def raise_event(self, name: str, data: dict[str, Any]) -> None:
+        self._internal.append(Event(name, data, "internal"))
+
+    def send(self, name: str, data: dict[str, Any], delay: int, id: str) -> None:
+        if delay:
+            self.timers.append(Timer(self.now + delay, Event(name, data), None, id))
+        else:
+            self._external.append(Event(name, data))
+
+    def cancel(self, id: str) -> None:
+        self.timers = [timer for timer in self.timers if timer.sendid != id]
+
+    def carry_out(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            action.do(self)
+
+    def run_block(self, actions: Iterable[Action]) -> None:
+        """A block of executable content: what fails raises error.execution and ends it (3.12.2, 4.1)."""
+        try:
+            self.carry_out(actions)
+        except Failed:
+            self._error()
+
+    def condition(self, guard: Guard) -> bool:
+        """In an action (4.3)."""
+        try:
+            return guard.holds(self)
+        except Failed:
+            self._error()
+            return False
+
+    def _error(self) -> None:
+        if self.chart.errors == "refuse":
+            raise Failed
+        self._internal.append(Event("error.execution", {}, "platform"))
+
+    # One step
+
+    def _step(self, work: Callable[[], None]) -> bool:
+        """All of it, or nothing."""
+        before = self._picture()
+        self.taken, self._microsteps, self._failed = [], 0, False
+        self._internal.clear()
+        self._external.clear()
+        try:
+            work()
+            self._settle()
+        except (Failed, Endless) as error:
+            self._restore(before)
+            self._failed, self.endless = True, isinstance(error, Endless)
+            return False
+        if not self.taken and self.version:
+            return False
+        self.version += 1
+        return True
+
+    def _picture(self) -> _Picture:
+        names = {state.name: [one.name for one in kept] for state, kept in self.history.items()}
+        configuration = [state.name for state in self.configuration]
+        timers, entered = list(self.timers), dict(self.entered)
+        return _Picture(copy.deepcopy(self.data), configuration, names, timers, entered, self.running)
+
+    def _restore(self, picture: _Picture) -> None:
+        named = self.chart.named
+        self.data, self.timers, self.entered = picture.data, picture.timers, picture.entered
+        self.running = picture.running
+        self.configuration = set(named(tuple(picture.configuration)))
+        self.history = {self.chart.states[name]: named(tuple(kept)) for name, kept in picture.history.items()}
+
+    def _begin(self) -> None:
+        self._enter_states([self._first])
+
+    @cached_property
+    def _first(self) -> Transition:
+        """What enters the machine itself."""
+        return Transition(targets=(self.chart.top.name,))
+
+    def _receive(self, event: Event) -> None:
+        self._microstep(self._select(event))
+
+    def _settle(self) -> None:
+        """``mainEventLoop``, up to where it would wait for the next external event."""
+        while self.running:
+            enabled = self._select(None)
+            if not enabled and self._internal:
+                enabled = self._select(self._internal.popleft())
+            elif not enabled and self._external:
+                enabled = self._select(self._external.popleft())
+            elif not enabled:
+                return
+            self._microstep(enabled)
+        self._exit_interpreter()
+
+    def _exit_interpreter(self) -> None:
+        self.timers = []
+        everything = set(self.configuration)
+        for state in reversed(_in_order(everything)):
+            self.run_block(state.exit)
+            self.configuration.discard(state)
+        self.configuration = everything
+
+    # Selecting
+
+    def _select(self, event: Event | None) -> list[Transition]:
+        """``selectTransitions``; ``selectEventlessTransitions`` without an event."""
+        if event is not None:
+            self.event = event
+        enabled: list[Transition] = []
+        asked: dict[Transition, bool] = {}
+        for leaf in [state for state in _in_order(self.configuration) if state.is_leaf]:
+            found = self._first_open(leaf, event, asked)
+            if found is not None and found not in enabled:
+                enabled.append(found)
+        return self._without_conflicts(enabled)
+
+    def _first_open(self, leaf: State, event: Event | None, asked: dict[Transition, bool]) -> Transition | None:
+        for state in [leaf, *leaf.ancestors()]:
+            for transition in state.transitions:
+                if not self._listens(transition, event):
+                    continue
+                if transition not in asked:
+                    asked[transition] = self._holds(transition)
+                if asked[transition]:
+                    return transition
+        return None
+
+    def _listens(self, transition: Transition, event: Event | None) -> bool:
+        if event is None:
+            return not transition.descriptor
+        return bool(transition.descriptor) and matches(transition.descriptor, event.name)
+
+    def _holds(self, transition: Transition) -> bool:
+        """A guard that fails does not hold; where errors are raised, it says so (5.9.1)."""
+        try:
+            return transition.guard is None or transition.guard.holds(self)
+        except Failed:
+            if self.chart.errors == "raise":
+                self._error()
+            return False
+
+    def _without_conflicts(self, enabled: list[Transition]) -> list[Transition]:
+        """``removeConflictingTransitions``."""
+        kept: list[Transition] = []
+        for one in enabled:
+            beaten, beats = False, []
+            for other in kept:
+                if self._exit_set([one]) & self._exit_set([other]):
+                    if one.source.is_inside(other.source):
+                        beats.append(other)
+                    else:
+                        beaten = True
+                        break
+            if not beaten:
+                kept = [other for other in kept if other not in beats] + [one]
+        return kept
+
+    # Taking
+
+    def _microstep(self, enabled: list[Transition]) -> None:
+        if not enabled:
+            return
+        self._microsteps += 1
+        if self._microsteps > MICROSTEPS:
+            raise Endless
+        self.taken += enabled
+        self._exit_states(enabled)
+        for transition in enabled:
+            self.run_block(transition.actions)
+        self._enter_states(enabled)
+
+    def _exit_set(self, transitions: list[Transition]) -> set[State]:
+        """``computeExitSet``."""
+        found: set[State] = set()
+        for transition in transitions:
+            if transition.targets:
+                domain = self._domain(transition)
+                found |= {state for state in self.configuration if domain is None or state.is_inside(domain)}
+        return found
+
+    def _exit_states(self, enabled: list[Transition]) -> None:
+        leaving = list(reversed(_in_order(self._exit_set(enabled))))
+        for state in leaving:
+            for history in (child for child in state.children if child.is_history):
+                self.history[history] = [one for one in _in_order(self.configuration) if _remembers(history, one)]
+        for state in leaving:
+            self.run_block(state.exit)
+            self.timers = [timer for timer in self.timers if timer.state != state.name]
+            self.configuration.discard(state)
+            self.entered.pop(state.name, None)
+
+    def _domain(self, transition: Transition) -> State | None:
+        """``getTransitionDomain``, with the wider meaning of transitions that stay inside. None: outside of everything."""
+        targets, source = self._effective(transition.targets), transition.source
+        if source is None:
+            return None
+        if not transition.reenter and all(target is source or target.is_inside(source) for target in targets):
+            return source
+        compound = (state for state in source.ancestors() if state.kind == "compound")
+        return next((state for state in compound if all(target.is_inside(state) for target in targets)), None)
+
+    def _effective(self, names: tuple[str, ...]) -> list[State]:
+        """``getEffectiveTargetStates``."""
+        found: list[State] = []
+        for state in self.chart.named(names):
+            if state.is_history:
+                found += self.history[state] if state in self.history else self._effective(state.initial)
+            else:
+                found.append(state)
+        return found
+
+    def _enter_states(self, enabled: list[Transition]) -> None:
+        entering = _Entering(self)
+        for transition in enabled:
+            if transition.targets:
+                entering.add(transition)
+        for state in _in_order(entering.states - self.configuration):
+            self.configuration.add(state)
+            if state.is_leaf:
+                self.entered[state.name] = self.now
+            self.run_block(state.entry)
+            if state in entering.by_default:
+                self.run_block(state.initial_actions)
+            if state in entering.history_actions:
+                self.run_block(entering.history_actions[state])
+            self._arm(state)
+            if state.kind == "final":
+                self._entered_final(state)
+
+    def _arm(self, state: State) -> None:
+        for transition in state.after:
+            event = Event(transition.descriptor, {}, "platform")
+            self.timers.append(Timer(self.now + (transition.delay or 0), event, state.name))
+
+    def _entered_final(self, state: State) -> None:
+        parent = state.parent
+        if parent is self.chart.top:
+            self.running = False
+            return
+        data = {"x": self.data[state.output]} if state.output else {}
+        self._internal.append(Event(f"done.state.{parent.name}", data, "platform"))
+        around = parent.parent
+        if around.kind == "parallel" and all(self._is_final(region) for region in around.real_children):
+            if around is self.chart.top:
+                self.running = False
+            else:
+                self._internal.append(Event(f"done.state.{around.name}", {}, "platform"))
+
+    def _is_final(self, state: State) -> bool:
+        """``isInFinalState``."""
+        if state.kind == "compound":
+            return any(child.kind == "final" and child in self.configuration for child in state.children)
+        return state.kind == "parallel" and all(self._is_final(child) for child in state.real_children)
+
+
+def _in_order(states: Iterable[State]) -> list[State]:
+    return sorted(states, key=lambda state: state.order)
+
+
+def _remembers(history: State, state: State) -> bool:
+    if history.kind == "deep":
+        return state.is_leaf and state.is_inside(history.parent)
+    return state.parent is history.parent
+
+
+class _Entering:
+    """``computeEntrySet`` and what it calls."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.states: set[State] = set()
+        self.by_default: set[State] = set()
+        self.history_actions: dict[State, tuple[Action, ...]] = {}
+
+    def add(self, transition: Transition) -> None:
+        machine = self._machine
+        domain = machine._domain(transition)
+        for state in machine.chart.named(transition.targets):
+            self._add_descendants(state)
+        for state in machine._effective(transition.targets):
+            self._add_ancestors(state, domain)
+        if domain is not None and domain.kind == "parallel":
+            self._add_regions(domain)  # only where a parallel state stays while what is inside is entered anew
+
+    def _add_descendants(self, state: State) -> None:
+        if state.is_history:
+            self._add_history(state)
+            return
+        self.states.add(state)
+        if state.kind == "compound":
+            self.by_default.add(state)
+            self._add_each(self._machine.chart.named(state.initial), state)
+        elif state.kind == "parallel":
+            self._add_regions(state)
+
+    def _add_history(self, state: State) -> None:
+        remembered = self._machine.history.get(state)
+        if remembered is None:
+            self.history_actions[state.parent] = state.initial_actions
+            remembered = self._machine.chart.named(state.initial)
+        self._add_each(remembered, state.parent)
+
+    def _add_each(self, states: list[State], around: State) -> None:
+        for state in states:
+            self._add_descendants(state)
+        for state in states:
+            self._add_ancestors(state, around)
+
+    def _add_ancestors(self, state: State, domain: State | None) -> None:
+        for ancestor in state.ancestors():
+            if ancestor is domain:
+                break
+            self.states.add(ancestor)
+            if ancestor.kind == "parallel":
+                self._add_regions(ancestor)
+
+    def _add_regions(self, parallel: State) -> None:
+        for child in parallel.real_children:
+            if not any(state is child or state.is_inside(child) for state in self.states):
+                self._add_descendants(child)
