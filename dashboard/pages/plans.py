@@ -11,7 +11,7 @@ from typing import Any
 
 from dashboard.pages.stamps import Stamps
 from machines import diagrams, publishing
-from machines.engine.definitions import FieldOutline, Outline, outline
+from machines.engine.definitions import FieldOutline, Outline, TransitionOutline, outline
 from machines.engine.errors import UnknownMachine
 from machines.forms import TypedForm
 from machines.models import Machine, MachineVersion
@@ -31,15 +31,33 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """An active leaf state. ``around``: the states it stands in, from the outside in."""
+
+    name: str
+    around: tuple[str, ...] = ()
+    region: str = ""
+
+    @property
+    def path(self) -> str:
+        return " › ".join([*self.around, self.name])
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """``index`` maps states, transitions and queues to the ids of their parts in ``svg``."""
+    """``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
+
+    ``folded``: the drawing shows the top level alone; ``can_fold``: that there is such a drawing.
+    """
 
     machine: str
     version: int
     outline: Outline
     svg: str
-    index: dict[str, dict[str, str]]
+    index: dict[str, dict[str, Any]]
     fingerprint: str
+    folded: bool = False
+    can_fold: bool = False
 
     @property
     def is_vast(self) -> bool:
@@ -62,17 +80,31 @@ class Plan:
 
         A state that listens to a pattern (``*``, ``door.*``) takes events nobody can list: they are "" here.
         """
-        here = [name for state in configuration for name in self._listened(state)]
-        known = [*self.outline.events, *(name for state in self.outline.states for name in self._listened(state.name))]
+        here = self._listened(list(configuration))
+        known = [*self.outline.events, *self._listened([state.name for state in self.outline.states])]
         return list(dict.fromkeys([*here, *(name for name in known if name)]))
 
     def event_description(self, name: str) -> str:
         event = self.outline.events.get(name)
         return event.description if event else ""
 
-    def transition_description(self, id: str) -> str:
-        found = (t for state in self.outline.states for t in state.transitions if t.id == id)
-        return next((transition.description for transition in found), "")
+    def transition(self, id: str) -> TransitionOutline | None:
+        return next((t for state in self.outline.states for t in state.transitions if t.id == id), None)
+
+    def places(self, configuration: Iterable[str]) -> list[Place]:
+        """Where an instance stands; a state of another version stands in nothing."""
+        return [self._place(name) for name in configuration]
+
+    def _place(self, name: str) -> Place:
+        lineage = [state for state in self.outline.lineage(name)[1:] if state.name != self.outline.root]
+        parallel = {state.name for state in self.outline.states if state.type == "parallel"}
+        region = next((state.name for state in self.outline.lineage(name) if state.parent in parallel), "")
+        return Place(name, tuple(state.name for state in reversed(lineage)), "" if region == name else region)
+
+    def delay_of(self, event: str) -> str:
+        """How long a state waits before this event of its own; empty for any other event."""
+        found = (t.delay for state in self.outline.states for t in state.transitions if event in t.events)
+        return next((delay for delay in found if delay), "")
 
     def payload_form(
         self, event: str, configuration: Iterable[str] | None, *, id_prefix: str, data: Mapping[str, Any] | None = None
@@ -83,23 +115,35 @@ class Plan:
         if declared is not None and declared.fields is not None:
             return TypedForm(declared.fields, id_prefix=id_prefix, data=data)
         states = [state.name for state in self.outline.states] if configuration is None else configuration
-        inferred = {field.name: field for state in states for field in self._listened(state).get(event, ())}
-        return TypedForm(inferred.values(), is_open=True, id_prefix=id_prefix, data=data)
+        inferred = self._listened(list(states)).get(event, ())
+        return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data)
 
-    def _listened(self, state: str) -> dict[str, Sequence[FieldOutline]]:
-        """Event -> its fields, for one state; nothing for a state of another version."""
-        found = self.outline.state(state)
-        listened = {event.name: event.fields or () for event in self.outline.events_of(state)}
-        patterns = (event for transition in found.transitions for event in transition.events) if found else ()
-        return listened | ({"": ()} if any(event.endswith("*") for event in patterns) else {})
+    def _listened(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
+        """Event -> its fields, for these states and those around them; nothing for a state of another version."""
+        active = {above.name: above for state in states for above in self.outline.lineage(state)}
+        listened = {event.name: event.fields or () for event in self.outline.events_of(states)}
+        patterns = (event for state in active.values() for t in state.transitions if t.cause == "on" for event in t.events)
+        return listened | ({"": ()} if any(_is_open(event) for event in patterns) else {})
 
 
-def plan(machine: str, version: int) -> Plan:
-    """Raises UnknownMachine. A version that a script published straight into Redis is taken in first."""
+def _is_open(descriptor: str) -> bool:
+    """Whether it takes events from outside that nobody can list."""
+    return descriptor.endswith("*") and not descriptor.startswith(("done.", "error."))
+
+
+def plan(machine: str, version: int, *, folded: bool = False) -> Plan:
+    """Raises UnknownMachine. A version that a script published straight into Redis is taken in first.
+
+    ``folded`` asks for the drawing of the top level, where there is one.
+    """
     found = _stored(machine, version)
     text = json.dumps(found.definition)
-    fingerprint = f"{found.digest}-{diagrams.DRAWING}"
-    return Plan(machine, version, _outline(text), found.svg, _index(text), fingerprint)
+    outline, fingerprint = _outline(text), f"{found.digest}-{diagrams.DRAWING}"
+    can_fold = diagrams.can_fold(outline)
+    if folded and can_fold:
+        svg, index = _top(text, diagrams.DRAWING)
+        return Plan(machine, version, outline, svg, index, f"{fingerprint}-top", folded=True, can_fold=True)
+    return Plan(machine, version, outline, found.svg, _index(text), fingerprint, can_fold=can_fold)
 
 
 def lost(known: Iterable[Any]) -> list[str]:
@@ -125,5 +169,12 @@ def _outline(text: str) -> Outline:
 
 
 @lru_cache(maxsize=KEPT)
-def _index(text: str) -> dict[str, dict[str, str]]:
+def _index(text: str) -> dict[str, dict[str, Any]]:
     return diagrams.index(_outline(text))
+
+
+@lru_cache(maxsize=KEPT)
+def _top(text: str, way: int) -> tuple[str, dict[str, dict[str, Any]]]:
+    """The top level is small: it is laid out in milliseconds, once in each process. ``way``: how diagrams are drawn."""
+    outline = _outline(text)
+    return diagrams.draw(outline, top=True).svg, diagrams.index(outline, top=True)

@@ -123,7 +123,9 @@ class _Levels:
             return Cell(2 * sizes.HISTORY, 2 * sizes.HISTORY)
         group = f"main{state.parent or ''}" if state.name in self._main else ""
         if not self._tree.is_cluster(state):
-            return Cell(*sizes.state_size(state_name(state), self._tree.details(state)), group=group)
+            width, height = sizes.state_size(state_name(state), self._tree.details(state))
+            stack = sizes.STACK if self._tree.is_folded(state) else 0
+            return Cell(width + stack, height + stack, group=group)
         block = self._blocks[state.name]
         return Cell(block.width, block.height, block.gates, group=group)
 

@@ -42,6 +42,7 @@ def draw_state(parent: Element, state: StateOutline, box: Box, tree: Tree) -> No
     """A state that is drawn around no other: a leaf, or one whose inside is folded away."""
     group = state_group(parent, state, tree, "node")
     if tree.is_folded(state):
+        box = Box(box.x - sizes.STACK / 2, box.y - sizes.STACK / 2, box.width - sizes.STACK, box.height - sizes.STACK)
         _plate(group, box, "under", 0.0, shift=sizes.STACK)
     _plate(group, box, "plate", 0.0)
     inside = box.top + sizes.PAD - 1

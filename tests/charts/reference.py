@@ -44,8 +44,9 @@ class Event:
 
 @dataclass
 class Timer:
-    """``at``: ms when it is tried; ``state``: whose ``after`` it is, else None."""
+    """``due`` and ``at``: ms when it is meant to fire, and when it is tried. ``state``: whose ``after`` it is, else None."""
 
+    due: int
     at: int
     event: Event
     state: str | None = None
@@ -84,6 +85,7 @@ class Machine:
         self.entered: dict[str, int] = {}  # leaf -> ms
         self.running = True
         self.version = 0
+        self.endless = False
         self.now = 0
         self.event = Event("")
         self.taken: list[Transition] = []
@@ -141,7 +143,7 @@ class Machine:
 
     def send(self, name: str, data: dict[str, Any], delay: int, id: str) -> None:
         if delay:
-            self.timers.append(Timer(self.now + delay, Event(name, data), None, id))
+            self.timers.append(Timer(self.now + delay, self.now + delay, Event(name, data), None, id))
         else:
             self._external.append(Event(name, data))
 
@@ -177,7 +179,7 @@ class Machine:
     def _step(self, work: Callable[[], None]) -> bool:
         """All of it, or nothing."""
         before = self._picture()
-        self.taken, self._microsteps, self._failed = [], 0, False
+        self.taken, self._microsteps, self._failed, self.endless = [], 0, False, False
         self._internal.clear()
         self._external.clear()
         try:
@@ -366,8 +368,8 @@ class Machine:
 
     def _arm(self, state: State) -> None:
         for transition in state.after:
-            event = Event(transition.descriptor, {}, "platform")
-            self.timers.append(Timer(self.now + (transition.delay or 0), event, state.name))
+            due = self.now + (transition.delay or 0)
+            self.timers.append(Timer(due, due, Event(transition.descriptor, {}, "platform"), state.name))
 
     def _entered_final(self, state: State) -> None:
         parent = state.parent

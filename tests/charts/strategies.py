@@ -158,9 +158,9 @@ class _Draft:
         return Transition(descriptor, *self.content(descriptor in EVENTS, descriptor not in ("", "*")))
 
     def content(self, loud: bool, named: bool) -> tuple[Any, ...]:
-        """Targets, guard, actions and reenter. ``loud``: it may raise and send; ``named``: its event has a name."""
+        """Targets, guard, actions and reenter. ``loud``: it may raise and send; ``named``: its event may be looked at."""
         targets = self.targets() if not self.odds(4) else ()
-        guard = self.guard() if self.odds(3) else None
+        guard = self.guard(named) if self.odds(3) else None
         told = (language.told_event(),) if named and self.odds(3) else ()
         return targets, guard, (self.label(), *told, *self.some_actions(2, loud)), self.odds(3)
 
@@ -183,11 +183,11 @@ class _Draft:
         targets = self.targets() if self.odds(2) else ()
         return Transition("", targets, guard, (self.label(), language.added(1)), self.odds(4))
 
-    def guard(self) -> Guard:
+    def guard(self, named: bool) -> Guard:
         if self.kind.failures and self.odds(4):
             return BROKEN_GUARD
         active = [state.name for state in self.states if not state.is_history]
-        return self.pick([*GUARDS, *EVENT_GUARDS, language.inside(self.pick(active))])
+        return self.pick([*GUARDS, *(EVENT_GUARDS if named else []), language.inside(self.pick(active))])
 
     # Actions
 

@@ -11,7 +11,7 @@ import pytest
 from machines.engine import limits
 from machines.engine.definitions import CODES, actions, check, document, invokes, messages, states, transitions
 from machines.engine.expressions import FUNCTIONS
-from machines.formats import FORMATS
+from machines.formats import FORMATS, READERS, WRITERS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "definition-reference.md").read_text(encoding="utf-8")
@@ -80,9 +80,10 @@ def test_limits_are_those_of_the_engine():
     assert f"{limits.MAX_DEFINITION // 1024 // 1024} MiB" in text
 
 
-def test_every_format_is_named():
-    for format in FORMATS:
-        assert f"`{format}`" in section("Files")
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_is_in_its_table(format):
+    can = ["yes" if format in known else "no" for known in (READERS, WRITERS)]
+    assert f"| `{format}` | {FORMATS[format]} | {' | '.join(can)} |" in section("Files")
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=[definition["id"] for definition in DEFINITIONS])

@@ -12,7 +12,7 @@ from machines.engine.definitions import outline
 
 from .samples import example, parsed, texts
 
-DRAWN = "".join(diagrams.draw(outline(example(name))).svg for name in ("activation", "new_device"))
+DRAWN = "".join(diagrams.draw(outline(example(name))).svg for name in ("activation", "new_device", "delivery"))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,21 @@ def test_every_class_that_is_drawn_has_a_look() -> None:
     states = ["occupied", "current", *(f"heat-{step}" for step in range(1, 6)), "changed"]
     promised = [*states, "busy", "taken", "possible", "dead", "stale"]
     drawn = {name for classes in re.findall(r'class="([^"]*)"', DRAWN) for name in classes.split()}
-    unstyled = {"edges", "nodes", "label", "node", "edge", "transition", "initial", "final"}
+    unstyled = {
+        "edges",
+        "clusters",
+        "nodes",
+        "label",
+        "branch",
+        "parallel",
+        "compound",
+        "folded",
+        "node",
+        "edge",
+        "transition",
+        "initial",
+        "final",
+    }
     assert [name for name in {*promised, *drawn} - unstyled if not re.search(rf"\.{name}\b", css)] == []
     assert all(name in (diagrams.__doc__ or "") for name in promised if not name.startswith("heat-"))
 

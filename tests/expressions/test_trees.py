@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.engine.expressions import FUNCTIONS, parse, references
+from machines.engine.expressions import FUNCTIONS, parse, read, references
 
 N, ONE, TWO = ["data", "n"], ["num", 1], ["num", 2]
 
@@ -22,6 +22,8 @@ N, ONE, TWO = ["data", "n"], ["num", 1], ["num", 2]
         ("n", N),
         ("event", ["event"]),
         ("now", ["now"]),
+        ("trigger", ["trigger"]),
+        ("trigger.name", ["get", ["trigger"], ["str", "name"]]),
         ("instance.id", ["get", ["instance"], ["str", "id"]]),
         ("event.token", ["get", ["event"], ["str", "token"]]),
         ("n['a b'][-1]", ["get", ["get", N, ["str", "a b"]], ["num", -1]]),
@@ -85,6 +87,11 @@ def test_the_text_of_a_leaf_counts_characters_not_bytes():
 def test_references_are_the_names_a_tree_reads():
     tree = parse("token == event.token and now > min(expires, 3) and {'x': a}['x'] == 'str'", guard=True)
     assert references(tree) == {"token", "event", "now", "expires", "a"}
+
+
+def test_the_facts_of_an_event_are_a_name_of_their_own():
+    assert references(parse("trigger.type == 'external' and instance.id")) == {"trigger", "instance"}
+    assert [(use.kind, use.name) for use in read("trigger.name").uses] == [("trigger", "name")]
 
 
 def test_keys_and_texts_are_no_references():

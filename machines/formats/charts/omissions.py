@@ -28,9 +28,6 @@ _INVOKE = {
 }
 
 
-_TRANSITIONS = ("on", "always", "after", "onDone")
-
-
 def omissions(definition: dict[str, Any], format: str) -> list[Finding]:
     """One finding for each part of the machine, and one for each kind of thing its states say."""
     found = [((key,), what) for key, what in _MACHINE.items() if definition.get(key) not in (None, {}, [])]
@@ -54,19 +51,17 @@ def _of_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
         for key, what in _INVOKE.items():
             if isinstance(invoke, dict) and invoke.get(key):
                 yield (*path, "invoke"), f"{what} of an invoke"
-    if any("description" in one for key in _TRANSITIONS for one in _objects(state.get(key))):
+    if _described(state):
         yield path, "descriptions of transitions"
     for name, below in (state.get("states") or {}).items():
         if isinstance(below, dict):
             yield from _of_states(below, (*path, "states", name))
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """The transitions below a key: one, a list, or either for each event or delay."""
-    if isinstance(value, dict) and not {"target", "actions", "guard"} & set(value):
-        for below in value.values():
-            yield from _objects(below)
-    elif isinstance(value, list):
-        yield from (one for one in value if isinstance(one, dict))
-    elif isinstance(value, dict):
-        yield value
+def _described(state: dict[str, Any]) -> bool:
+    """Whether one of the state's transitions says something to people."""
+    homes = [state.get("always"), state.get("onDone")]
+    for key in ("on", "after"):
+        homes += (state.get(key) or {}).values()
+    transitions = [one for home in homes for one in (home if isinstance(home, list) else [home])]
+    return any(isinstance(one, dict) and one.get("description") for one in transitions)

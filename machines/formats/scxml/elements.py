@@ -68,15 +68,15 @@ class Element:
             at = tag.end() if tag else start
             while found := _ATTRIBUTE.match(self.source.text, at):
                 if found[1].rpartition(":")[2] == attribute:
-                    return place(self.source.text, found.start(1))
+                    return self.source.place(found.start(1))
                 at = found.end()
-        return place(self.source.text, start)
+        return self.source.place(start)
 
     def where_in_text(self, offset: int) -> str:
         """The place of one character of ``text``."""
         for run in self.runs:
             if offset < len(run.characters):
-                return place(self.source.text, self.source.offset(run.start) + offset)
+                return self.source.place(self.source.offset(run.start) + offset)
             offset -= len(run.characters)
         return self.where()
 
@@ -84,13 +84,18 @@ class Element:
 class Source:
     """The text of one document, and what it is as bytes: that is how the parser counts."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, file: str = "") -> None:
         self.text = text
+        self._file = f"{file} " if file else ""
         self.raw = text.encode()
         self._same = len(self.raw) == len(text)
 
     def offset(self, byte: int) -> int:
         return byte if self._same else len(self.raw[:byte].decode(errors="ignore"))
+
+    def place(self, offset: int) -> str:
+        """``line 3, column 7``, after the name of the file where it is not the one that is read."""
+        return self._file + place(self.text, offset)
 
 
 class _Refusal(Exception):
@@ -99,17 +104,17 @@ class _Refusal(Exception):
         self.found = found
 
 
-def parse(text: str) -> Element | Finding:
-    """The root element, or what is wrong with the text."""
+def parse(text: str, file: str = "") -> Element | Finding:
+    """The root element, or what is wrong with the text. ``file``: its name, if it is not the document itself."""
     if not text.strip():
         return finding("SB131", "", "the text is empty")
-    builder = _Builder(Source(text))
+    builder = _Builder(Source(text, file))
     try:
         return builder.run()
     except _Refusal as refusal:
         return refusal.found
     except ExpatError as error:
-        where = place(text, builder.source.offset(builder.error_byte()))
+        where = builder.source.place(builder.source.offset(builder.error_byte()))
         return finding("SB131", where, f"not XML: {ErrorString(error.code)}")
 
 
@@ -139,7 +144,7 @@ class _Builder:
         return max(0, self._parser.ErrorByteIndex)
 
     def _refuse(self, code: str, message: str, hint: str = "") -> None:
-        where = place(self.source.text, self.source.offset(max(0, self._parser.CurrentByteIndex)))
+        where = self.source.place(self.source.offset(max(0, self._parser.CurrentByteIndex)))
         raise _Refusal(finding(code, where, message, hint))
 
     def _doctype(self, *_: object) -> int:

@@ -78,6 +78,11 @@ def _method(translator: Translator, node: Node, callee: Node, arguments: list[No
     if name in _METHODS:
         values = translator.values(arguments)
         return _build(translator, node, f"the method {name}()", _METHODS[name], [translator.value(owner), *values])
+    if name in _OF_XML:
+        translator.scope.report.add(
+            "SB143", translator.script.where(node), f"{name}() belongs to XML: there is none here"
+        )
+        return code.ABSENT
     return translator.refuse(node, f"the method {name[:40]}()")
 
 
@@ -211,6 +216,7 @@ def _whole(value: Code) -> Code:
 
 
 _MANY = 100
+_OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
 
 _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "parseInt": (1, 2, _gives("parse_int", NUMBER | frozenset(["none"]))),

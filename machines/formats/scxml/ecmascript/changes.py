@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .expressions import Translator
 
 _LOGICAL = {"&&=": "&&", "||=": "||", "??=": "??"}
+MAX_KEYS = 20  # of a place inside a value
 _ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "**=")
 
 
@@ -42,7 +43,19 @@ def failing(message: str | Code) -> Action:
 
 def spot(translator: Translator, node: Node) -> Spot:
     """Raises NoSpot."""
+    keys: list[Code] = []
     node = bare(node)
+    while node.type in ("member_expression", "subscript_expression") and len(keys) <= MAX_KEYS:
+        keys.append(
+            code.text(translator.of(part(node, "property")))
+            if node.type == "member_expression"
+            else translator.value(part(node, "index"))
+        )
+        node = bare(part(node, "object"))
+    return Spot(_variable(translator, node), tuple(reversed(keys)))
+
+
+def _variable(translator: Translator, node: Node) -> str:
     if node.type == "identifier":
         name = translator.of(node)
         if name in platform.SYSTEM and name not in translator.locals:
@@ -51,13 +64,7 @@ def spot(translator: Translator, node: Node) -> Spot:
             raise NoSpot(f"{name} cannot be assigned to here")
         if translator.scope.variable(name) is None:
             raise NoSpot(f"{name} is not declared")
-        return Spot(name)
-    if node.type == "member_expression":
-        owner = spot(translator, part(node, "object"))
-        return Spot(owner.name, (*owner.keys, code.text(translator.of(part(node, "property")))))
-    if node.type == "subscript_expression":
-        owner = spot(translator, part(node, "object"))
-        return Spot(owner.name, (*owner.keys, translator.value(part(node, "index"))))
+        return name
     raise NoSpot(f"{' '.join(translator.of(node).split())[:60]} is no place to assign to")
 
 

@@ -50,9 +50,20 @@ class Translator:
     def condition(self, node: Node) -> Code:
         """An expression that is true in our sense exactly where ECMAScript holds the worth for true."""
         node = bare(node)
+        self.depth += 1
+        try:
+            return self.refuse(node, f"more than {MAX_DEPTH} levels") if self.depth > MAX_DEPTH else self._asked(node)
+        finally:
+            self.depth -= 1
+
+    def _asked(self, node: Node) -> Code:
         if node.type == "binary_expression" and self.operator(node) in ("&&", "||"):
-            left, right = self.condition(part(node, "left")), self.condition(part(node, "right"))
-            return code.both(left, right) if self.operator(node) == "&&" else code.either(left, right)
+            join = code.both if self.operator(node) == "&&" else code.either
+            first, *others = operators.operands(self, self.operator(node), node)
+            whole = self.condition(first)
+            for other in others:
+                whole = join(whole, self.condition(other))
+            return whole
         if node.type == "unary_expression" and self.operator(node) == "!":
             return code.opposite(self.condition(part(node, "argument")))
         if node.type == "ternary_expression":

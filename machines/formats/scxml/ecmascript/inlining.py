@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .expressions import Translator
 
 MAX_NESTED = 8  # functions inside one another; one that calls itself comes to this
+MAX_STATEMENTS = 100  # of one function
 
 
 def call(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Code:
@@ -70,6 +71,8 @@ def _returned(inside: Translator, statements: list[Node]) -> Code:
     """What a body returns that consists of ``var``, ``if`` and ``return``."""
     if not statements:
         return ABSENT
+    if len(statements) > MAX_STATEMENTS:
+        return inside.refuse(statements[0], f"a function of more than {MAX_STATEMENTS} statements")
     first, rest = statements[0], statements[1:]
     if first.type == "return_statement":
         return inside.value(named(first)[0]) if named(first) else ABSENT

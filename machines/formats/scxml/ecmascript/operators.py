@@ -146,26 +146,21 @@ def _data(value: Code) -> Code:
 
 def _logic(translator: Translator, operator: str, left: Node, right: Node) -> Code:
     """``a && b`` and ``a || b`` give an operand back, as ours do; but lists and objects are true in ECMAScript."""
-    left = bare(left)
-    if left.type == "binary_expression" and translator.operator(left) == operator:
-        # (a || b) || c is a || (b || c), in which no operand is written out more than twice
-        return _chain(translator, operator, [*_operands(translator, operator, left), right])
-    return _chain(translator, operator, [left, right])
-
-
-def _operands(translator: Translator, operator: str, node: Node) -> list[Node]:
-    node = bare(node)
-    if node.type == "binary_expression" and translator.operator(node) == operator:
-        return [*_operands(translator, operator, part(node, "left")), part(node, "right")]
-    return [node]
-
-
-def _chain(translator: Translator, operator: str, operands: list[Node]) -> Code:
-    values = [translator.value(operand) for operand in operands]
-    whole = values[-1]
+    values = translator.values([*operands(translator, operator, left), right])
+    whole = values[-1]  # (a || b) || c is a || (b || c), in which no operand is written out more than twice
     for value in reversed(values[:-1]):
         whole = pair(operator, value, whole)
     return whole
+
+
+def operands(translator: Translator, operator: str, node: Node) -> list[Node]:
+    """All operands of one operator in a row."""
+    found: list[Node] = []
+    node = bare(node)
+    while node.type == "binary_expression" and translator.operator(node) == operator:
+        found.append(part(node, "right"))
+        node = bare(part(node, "left"))
+    return [node, *reversed(found)]
 
 
 def pair(operator: str, left: Code, right: Code) -> Code:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PROCESSOR = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
 PROCESSORS = ("scxml", PROCESSOR)
+_HTTP = "basichttp"
 FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
 EVENT_FIELDS = (*FACTS, "data")
 ALWAYS_BOUND = {"_sessionid": "string", "_name": "string", "_ioprocessors": "object", "_x": "object"}
@@ -52,6 +53,8 @@ def member(translator: Translator, owner: Node, name: str) -> Code | None:
     if is_system(translator, owner, "_event"):
         return _of_event(translator, owner, name)
     if is_system(translator, owner, "_ioprocessors"):
+        if _HTTP in name.lower():
+            translator.scope.report.add("SB142", translator.script.where(owner), "there is no processor for HTTP here")
         return Code(f"{{'location': {ADDRESS.text}}}", kinds=OBJECT) if name in PROCESSORS else ABSENT
     if _is_processor(translator, owner):
         return ADDRESS if name == "location" else ABSENT

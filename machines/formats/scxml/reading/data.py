@@ -94,6 +94,8 @@ def _set(chart: Chart, element: Element) -> Action | None:
             chart.fields.receive(name, code.literal(found).kinds)
             return {"set": {chart.fields.names[name]: value_of(found)}}
         value = found
+    if value.is_none:
+        return None
     chart.fields.receive(name, value.kinds)
     return {"set": {chart.fields.names[name]: value.text}}
 

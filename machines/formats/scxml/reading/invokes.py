@@ -17,6 +17,7 @@ from . import content, sends
 from .chart import Chart
 
 TYPES = ("scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml")
+_SIMPLE = re.compile(r"\w+|'[^'\\]*'")  # an expression that cannot fail
 _FILE = re.compile(r"""["']((?:file:)?[^"'<>\s]{1,200}\.scxml)["']""")
 
 
@@ -56,7 +57,7 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
     if element.get("typeexpr") is not None:
         source = _checked(chart, element, source)
     invoke: Action = {"src": source, "id": _id(chart, state, element, number)}
-    given = _input(chart, element, names)
+    given = _input(chart, element, names, invoke)
     if given:
         invoke["input"] = given
     if element.get("autoforward") == "true":
@@ -148,12 +149,18 @@ def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str]]:
     return {"expr": source.text}, list(names.values())
 
 
-def _input(chart: Chart, element: Element, names: list[str]) -> dict[str, str]:
-    """Parameters whose names the child declares; the others are dropped, as the recommendation has it."""
+def _input(chart: Chart, element: Element, names: list[str], invoke: Action) -> dict[str, str]:
+    """Parameters whose names the child declares. The others go nowhere, but what fails in them ends the invoke."""
     known: dict[str, str] = {}
     for name in names:
         known |= chart.library.inputs(name)
-    return {known[name]: value.text for name, value in sends.parameters(chart, element).items() if name in known}
+    found = sends.parameters(chart, element)
+    others = [value for name, value in found.items() if name not in known and not _SIMPLE.fullmatch(value.text)]
+    if others:
+        source = invoke["src"]
+        name = source["expr"] if isinstance(source, dict) else _full_name(source).text
+        invoke["src"] = {"expr": f"item([{', '.join([name, *(value.text for value in others)])}], 0)"}
+    return {known[name]: value.text for name, value in found.items() if name in known}
 
 
 def _taken_back(chart: Chart, element: Element) -> list[Action]:

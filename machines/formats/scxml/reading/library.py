@@ -62,9 +62,12 @@ class Library:
             )
             return None
         text = self.text(chart, element, attribute, path)
-        root = parse(text) if text is not None else None
+        root = parse(text, path.name) if text is not None else None
         if isinstance(root, Finding):
-            chart.refuse(element, f"{path.name}: {root.path}: {root.message}", attribute)
+            chart.report.extend([root])
+            return None
+        if root is not None and not root.is_scxml("scxml"):
+            chart.refuse(element, f"{path.name} is no SCXML document", attribute)
             return None
         return self._add(chart, path, root, path.stem, (*self.above, path)) if root is not None else None
 

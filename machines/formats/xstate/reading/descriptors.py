@@ -16,10 +16,11 @@ from .names import descriptor
 def in_order(place: Place, scope: Scope) -> list[tuple[str, Place]]:
     """What is listened for, in our words: exact names before the patterns that cover them."""
     found = [(descriptor(event, below.path, scope.reading) if event else "", below) for event, below in place.items()]
+    if scope.reading.ours:
+        return found
     if any(_covers(one, other) for index, (one, _) in enumerate(found) for other, _ in found[index + 1 :]):
         found = sorted(found, key=lambda pair: (pair[0] == "*", -len(pair[0].split(".")), pair[0].endswith(".*")))
-    if not scope.reading.ours:
-        _check(found, scope)
+    _check(found, scope)
     return found
 
 
@@ -43,7 +44,7 @@ def _check(found: list[tuple[str, Place]], scope: Scope) -> None:
     for event, place in found:
         if not event or event.endswith("*") or event.startswith((DONE_INVOKE, ERROR_INVOKE)):
             continue
-        longer = sorted(name for name in scope.reading.descriptors if name.startswith(f"{event}."))
+        longer = sorted(name for name in scope.reading.descriptors if name.startswith(f"{event}.") and name[-1] != "*")
         left = [name for name in longer if name not in here or not _always_taken(here[name])]
         if left:
             message = f"here the event {quote(event)} also takes {quote(left[0])}, as in SCXML"

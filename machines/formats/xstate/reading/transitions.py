@@ -43,7 +43,7 @@ def read_on(place: Place | None, scope: Scope) -> tuple[dict[str, Any], list[Any
     for event, below in descriptors.in_order(place, scope):
         found = read_transitions(below, descriptors.scope_of(event, scope))
         if event:
-            on[event] = _joined([*_as_list(on.get(event)), *_as_list(found)])
+            on[event] = [*_as_list(on[event]), *_as_list(found)] if event in on else found
         else:
             always += _as_list(found)
     return on, always
@@ -72,7 +72,8 @@ def read_after(place: Place | None, scope: Scope) -> dict[str, Any]:
         pairs = list(_delays(place)) if place.is_object("an object of delays and transitions") else []
     for delay, below in pairs:
         key = _delay_key(delay or below, scope)
-        after[key] = _joined([*_as_list(after.get(key)), *_as_list(read_transitions(below, scope))])
+        found = read_transitions(below, scope)
+        after[key] = [*_as_list(after[key]), *_as_list(found)] if key in after else found
     return after
 
 
@@ -169,7 +170,3 @@ def _enters_again(place: Place, internal: object, scope: Scope) -> bool:
 
 def _as_list(found: Any) -> list[Any]:
     return [] if found is None else found if isinstance(found, list) else [found]
-
-
-def _joined(found: list[Any]) -> Any:
-    return found[0] if len(found) == 1 else found

@@ -66,7 +66,7 @@ def _write(transition: Any, path: Path, source: Branch, writing: Writing) -> dic
 
 
 def _descriptor(event: str, path: Path, writing: Writing) -> str:
-    """The engine's own events have other names there; a name that begins others stands for them, too."""
+    """The engine's own events have other names there."""
     for prefix, theirs in ((DONE_INVOKE, DONE_ACTOR), (ERROR_INVOKE, ERROR_ACTOR)):
         if event.startswith(prefix):
             return theirs + event.removeprefix(prefix)
@@ -76,8 +76,11 @@ def _descriptor(event: str, path: Path, writing: Writing) -> str:
         return DONE_STATE_5 + (writing.id(found) if found else word)
     if event.split(".")[0] == "error":
         writing.once("SB222", path, f"XState raises no event {quote(event)}: there a failing action stops the machine")
-    begins_others = any(other.startswith(f"{event}.") for other in writing.events)
-    return f"{event}.*" if begins_others and not event.endswith("*") else event
+    longer = next((other for other in sorted(writing.events) if other.startswith(f"{event}.")), None)
+    if longer is not None:
+        message = f"here the event {quote(event)} also takes {quote(longer)}; in XState only {quote(f'{event}.*')} does"
+        writing.once("SB224", path, message)
+    return event
 
 
 def _check_order(names: list[str], path: Path, writing: Writing) -> None:
