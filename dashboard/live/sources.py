@@ -108,6 +108,10 @@ def live_value(live: Live) -> Value:
         "oldest": live.oldest,
         "flow": live.flow,
         "queues": live.queues,
+        "total": live.total,
+        "timers": live.timers,
+        "overdue": live.overdue,
+        "mail": live.mail,
         "now": live.now,
     }
 
@@ -123,7 +127,7 @@ def _short(live: Live) -> Value:
     return {
         "version": live.version,
         "counts": live.counts,
-        "total": sum(live.counts.values()),
+        "total": live.total,
         "queues": live.queues,
     }
 

@@ -20,13 +20,15 @@ FORMS = (
     (
         "overview",
         "overview",
-        "`machines`: by name `version`, `counts` by state, `total`, `queues` by name; `workers`: how many are alive",
+        "`machines`: by name `version`, `counts` by leaf state, `total` (instances: one that stands in several regions"
+        " is counted once), `queues` by name; `workers`: how many are alive",
     ),
     (
         "machine",
         "machine:<name>",
-        "`machine`, `version`, `counts` by state, `oldest` (by state the ms its longest-staying instance came),"
-        " `flow` (how often `<version>:<transition>` was taken), `queues` by name, `now` (Redis time, ms)",
+        "`machine`, `version`, `counts` by leaf state, `oldest` (by leaf state the ms its longest-staying instance"
+        " came), `flow` (how often `<version>:<transition>` was taken), `queues` by name, `total` (instances), `timers`"
+        " and `overdue` (how many deadlines are set, and past), `mail` (messages under way), `now` (Redis time, ms)",
     ),
     ("instance", "instance:<machine>/<id>", "the instance, as the engine gives it; the id may hold slashes and spaces"),
     ("queues", "queues", "`queues`: by `<machine>/<queue>` how many jobs are `ready`, `leased`, `delayed`, `dead`"),

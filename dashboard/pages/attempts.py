@@ -15,12 +15,14 @@ from machines.forms import TypedForm
 
 MEANWHILE = 20  # steps shown of what happened since the operator looked
 
-STATUS = {"refused": 422, "conflict": 409, "mistake": 400, "preview": 200}
+STATUS = {"refused": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """``kind``: refused, conflict, mistake or preview. ``sent``: the fields as posted, to send them again knowingly.
+    """``kind``: refused, held (suspended), conflict, mistake or preview.
+
+    ``sent``: the fields as posted, to send them again knowingly.
 
     ``changes`` are the data fields a preview would change, None where one would be unset.
     """
@@ -48,6 +50,11 @@ class Attempt:
     def tried(self) -> tuple[str, TypedForm] | None:
         """The event whose form stays filled."""
         return (self.event, self.form) if self.event and self.form is not None else None
+
+
+def held(what: str, url: str, error: errors.Suspended, **facts: Any) -> Attempt:
+    message = "It is suspended: it takes no event until someone resumes it."
+    return Attempt("held", what, url, message, error.code, **facts)
 
 
 def mistake(what: str, url: str, error: errors.SignalboxError | None = None, **facts: Any) -> Attempt:

@@ -57,6 +57,8 @@ def _fired(request: HttpRequest, before: Instance, plan: Plan, event: str, paylo
         )  # fmt: skip
     except errors.Refused as error:
         return attempts.refused(plan, url, error, **kept)
+    except errors.Suspended as error:
+        return attempts.held(what, url, error, **kept)
     except errors.Conflict as error:
         return attempts.conflict(engine, what, url, error, request.POST, **kept)
     except errors.BadInput as error:

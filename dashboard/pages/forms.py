@@ -1,13 +1,14 @@
-"""Forms for what pages do besides typed fields: fire once, create, force, delete."""
+"""Forms for what pages do besides typed fields: fire once, create, force, suspend, resume, delete."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 
+from machines.engine.definitions import Outline, StateOutline
 from machines.forms import REASON_LIMIT, JsonText, StepForm
 
 
@@ -23,13 +24,32 @@ class RepairForm(KeyedForm):
     reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": "Say why: it stays in the history."})
 
 
+CHOOSE = {"required": "Choose the state."}
+
+
 class ForceForm(RepairForm):
-    state = forms.ChoiceField(error_messages={"required": "Choose the state."})
+    """Of a machine with regions several states may be chosen, one in each; ``cleaned_data["state"]`` has them all."""
+
+    state = forms.ChoiceField(error_messages=CHOOSE)
     data = JsonText(label="data", type_name="JSON object", rows=2)
 
-    def __init__(self, states: Iterable[str], data: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, outline: Outline, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, auto_id="force-%s")
-        self.fields["state"].choices = [("", "choose a state"), *((name, name) for name in states)]
+        self.several = any(state.type == "parallel" for state in outline.states)
+        if self.several:
+            self.fields["state"] = forms.MultipleChoiceField(error_messages=CHOOSE)
+        names = [(state.name, _indented(state)) for state in outline.states if _can_stand(state, outline)]
+        self.fields["state"].choices = names if self.several else [("", "choose a state"), *names]
+
+    @property
+    def chosen(self) -> list[str]:
+        """What stays chosen when the form is shown again."""
+        value = self["state"].value() or []
+        return value if isinstance(value, list) else [value]
+
+    def clean_state(self) -> list[str]:
+        state = self.cleaned_data["state"]
+        return state if isinstance(state, list) else [state]
 
     def clean_data(self) -> dict[str, Any] | None:
         patch = self.cleaned_data["data"]
@@ -45,6 +65,26 @@ class DeleteForm(RepairForm):
         super().__init__(data, auto_id="delete-%s")
 
 
+OVERDUE = [
+    ("fire", "when they were set for, at once if that is past"),
+    ("shift", "later, by as long as it was suspended"),
+]
+
+
+class SuspendForm(RepairForm):
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, auto_id="suspend-%s")
+
+
+class ResumeForm(RepairForm):
+    """``overdue``: when its timers fire."""
+
+    overdue = forms.ChoiceField(choices=OVERDUE)
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, auto_id="resume-%s")
+
+
 class CreateForm(forms.Form):
     id = forms.CharField(max_length=200, required=False, strip=False)
     reason = forms.CharField(max_length=REASON_LIMIT, required=False)
@@ -52,6 +92,16 @@ class CreateForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, auto_id="create-%s")
+
+
+def _can_stand(state: StateOutline, outline: Outline) -> bool:
+    """Nothing stands in a history, and in the whole machine anyway."""
+    return state.type != "history" and state.name != outline.root
+
+
+def _indented(state: StateOutline) -> str:
+    """Browsers strip spaces at the start of an option, and leave these."""
+    return "\N{EM SPACE}" * state.depth + state.name
 
 
 def fresh_key() -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import allows, require
 from dashboard.pages import painting, plans
 from dashboard.pages.attempts import Attempt
+from dashboard.pages.deadlines import deadlines
 from dashboard.pages.errors import bad_request
-from dashboard.pages.forms import DeleteForm, ForceForm, fresh_key
+from dashboard.pages.forms import DeleteForm, ForceForm, RepairForm, ResumeForm, SuspendForm, fresh_key
 from dashboard.pages.levers import Lever, levers
 from dashboard.pages.plans import Plan
 from dashboard.pages.rendering import page
@@ -32,13 +32,15 @@ def instance_page(
     id: str,
     *,
     attempt: Attempt | None = None,
-    force: ForceForm | None = None,
-    delete: DeleteForm | None = None,
+    **repairs: RepairForm,
 ) -> HttpResponse:
-    """The page as it is now; ``attempt`` says on top of it what was tried, and its forms stay filled."""
+    """The page as it is now; ``attempt`` says on top of it what was tried, and its forms stay filled.
+
+    ``repairs``: a form that was not accepted, by its name.
+    """
     engine = get_engine()
     instance = engine.get(machine, id)
-    plan = plans.plan(machine, instance.definition)
+    plan = plans.plan(machine, instance.definition, folded=request.GET.get("view") == "top")
     before = _before(request)
     if before == -1:
         return bad_request(request)
@@ -48,6 +50,8 @@ def instance_page(
         "section": "machines",
         "instance": instance,
         "plan": plan,
+        "places": plan.places(instance.configuration),
+        "deadlines": deadlines(plan, instance),
         "attempt": attempt,
         "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
         "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],
@@ -61,13 +65,17 @@ def instance_page(
         "key": fresh_key(),
     }
     if allows(request.user, "operate"):
-        context |= _repairs(plan, instance, force, delete)
+        context |= _repairs(plan) | repairs
     return page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
 
 
-def _repairs(plan: Plan, instance: Instance, force: ForceForm | None, delete: DeleteForm | None) -> dict[str, Any]:
-    states = [state.name for state in plan.outline.states]
-    return {"force": force or ForceForm(states), "delete": delete or DeleteForm(), "states": states}
+def _repairs(plan: Plan) -> dict[str, RepairForm]:
+    return {
+        "force": ForceForm(plan.outline),
+        "suspend": SuspendForm(),
+        "resume": ResumeForm(),
+        "delete": DeleteForm(),
+    }
 
 
 def _possible(pulls: Iterable[Lever]) -> dict[str, str]:

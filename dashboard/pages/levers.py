@@ -18,7 +18,9 @@ ASKED = 60  # events explained on one page: each costs a round trip
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One transition as an operator reads it. ``kind``: holds, fails, depends, error, or later (only if none above)."""
+    """One transition as an operator reads it. ``kind``: holds, fails, depends, error, later (only if none above), or
+    outdone (one of another region leaves the same states). ``source``: the state it leads out of, where there are
+    several to tell apart."""
 
     id: str
     kind: str
@@ -26,11 +28,13 @@ class Route:
     guard: str | None
     description: str
     why: list[str] = field(default_factory=list)
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """``verdict``: open, depends (on what is entered), refused (whatever is entered), idle (not listened for here).
+    """``verdict``: open, depends (on what is entered), refused (whatever is entered), held (it is suspended), idle (not
+    listened for here).
 
     ``told`` is the refusal in words; ``asked`` when someone just tried it; ``number`` its place on the page.
     """
@@ -65,12 +69,22 @@ def _lever(plan: Plan, instance: Instance, name: str, number: int, tried: tuple[
 def _judged(engine: Engine, plan: Plan, instance: Instance, lever: Lever) -> Lever:
     if not lever.event:
         return lever
+    if instance.suspended:
+        return _while_suspended(plan, instance, lever)
     try:
         explanation = engine.explain(instance.machine, instance.id, lever.event)
     except errors.BadPayload:  # a required field: the empty payload does not get as far as the guards
         return lever
+    except errors.Suspended:  # since we looked
+        return _while_suspended(plan, instance, lever)
     routes = list(routes_of(plan, explanation))
     return replace(lever, verdict=_verdict(explanation, routes), routes=routes, told=_told(explanation))
+
+
+def _while_suspended(plan: Plan, instance: Instance, lever: Lever) -> Lever:
+    """The engine explains nothing then; what the states listen for can still be told."""
+    here = lever.event in plan.listened(instance.configuration)
+    return replace(lever, verdict="held" if here else "idle", told="It is suspended: resume it first.")
 
 
 def routes_of(plan: Plan, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:
@@ -80,13 +94,15 @@ def routes_of(plan: Plan, explanation: Explanation, *, payload_known: bool = Fal
         why = [str(because) for because in candidate.because] if kind in ("fails", "error") or payload_known else []
         if kind == "holds" and candidate.guard and not payload_known:
             why = [str(because) for because in candidate.because if not _reads_event(because)]
-        described = plan.transition_description(candidate.id)
-        yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why)
+        transition = plan.transition(candidate.id)
+        source = transition.source if transition and plan.is_nested and transition.source != plan.outline.root else ""
+        described = transition.description if transition else ""
+        yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why, source)
 
 
 def _kind(candidate: Candidate, payload_known: bool) -> str:
-    if candidate.verdict == "not reached":
-        return "later"
+    if candidate.verdict in ("not reached", "pre-empted"):
+        return "later" if candidate.verdict == "not reached" else "outdone"
     if not payload_known and _depends(candidate):
         return "depends"
     return {"taken": "holds", "guard": "fails"}.get(candidate.verdict, "error")
@@ -118,7 +134,7 @@ def _verdict(explanation: Explanation, routes: list[Route]) -> str:
     kinds = {route.kind for route in routes}
     if "holds" in kinds:
         return "open"
-    return "depends" if kinds & {"depends", "later"} else "refused"
+    return "depends" if kinds & {"depends", "later", "outdone"} else "refused"
 
 
 def _told(explanation: Explanation) -> str:

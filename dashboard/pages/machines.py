@@ -33,7 +33,7 @@ def machine_page(
     """The page; ``creation`` is a filled form that was not accepted."""
     engine = get_engine()
     live = engine.live(machine)
-    plan = plans.plan(machine, live.version)
+    plan = plans.plan(machine, live.version, folded=wants_top(request))
     track = track_of(plan, live)
     listing = Listing.asked(request, track)
     creation = creation or (Creation.blank(plan) if allows(request.user, "fire") else None)
@@ -42,6 +42,9 @@ def machine_page(
         "plan": plan,
         "track": track,
         "listing": listing,
+        "live": live,
+        "has_timers": live.timers > 0 or any(t.delay for state in plan.outline.states for t in state.transitions),
+        "tabs": track.tabs(listing.state),
         "instances": listing.read(engine),
         "creation": creation,
         "now_ms": live.now,
@@ -55,15 +58,21 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """The list alone: what the script puts in place of the old one when counts change."""
     engine = get_engine()
     live = engine.live(machine)
-    listing = Listing.asked(request, track_of(plans.plan(machine, live.version), live))
+    plan = plans.plan(machine, live.version, folded=wants_top(request))
+    listing = Listing.asked(request, track_of(plan, live))
     context = {"listing": listing, "instances": listing.read(engine), "now_ms": live.now}
     return page(request, "parts/instances.html", context)
 
 
+def wants_top(request: HttpRequest) -> bool:
+    """``?view=top``: the diagram is to show the top level alone."""
+    return request.GET.get("view") == "top"
+
+
 @require("view")
 def diagram(request: HttpRequest, machine: str) -> HttpResponse:
-    """The bare drawing of one version, to download or to embed. ``?version=N``, else the current one."""
-    plan = plans.plan(machine, _version(request, machine))
+    """The bare drawing of one version, to download or to embed. ``?version=N``, else the current one; ``&view=top``."""
+    plan = plans.plan(machine, _version(request, machine), folded=wants_top(request))
     return _drawing(request, plan)
 
 

@@ -7,7 +7,8 @@ else. Its tags are found by their fixed form; user-written text cannot hold one,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.pages.plans import Plan
+from machines.diagrams import active, state_id
 from machines.engine import Instance, Live
 
 TAG = re.compile(
@@ -73,34 +75,49 @@ class _Painter:
 
 
 def of_machine(plan: Plan, live: Live, chosen: str | None) -> SafeString:
-    """Counts on states and queues, flow on edges; each state a link that filters the list by it."""
+    """Counts on states and queues, flow on edges; each state a link that filters the list by it.
+
+    A state with states in it has their sum. Of a folded drawing, a line has the flow of all it stands for.
+    """
     paint = Paint()
-    for state, part in plan.index["states"].items():
-        count = live.counts.get(state, 0)
-        paint.counts[part] = short(count)
-        paint.links[part] = _filter(plan.machine, None if state == chosen else state)
-        if count:
+    counts = plan.outline.counted(live.counts)
+    for state, part in _drawn(plan):
+        paint.counts[part] = short(counts[state])
+        paint.links[part] = _filter(plan, None if state == chosen else state)
+        if counts[state]:
             paint.mark(part, "occupied")
-        if state == chosen:
-            paint.mark(part, "chosen")
+    if chosen in plan.index["states"]:
+        paint.mark(plan.index["states"][chosen], "chosen")
+    flows: Counter[str] = Counter()
     for transition, part in plan.index["transitions"].items():
-        taken = live.flow.get(f"{plan.version}:{transition}", 0)
-        paint.flows[part] = short(taken) if taken else ""
+        flows[part] += live.flow.get(f"{plan.version}:{transition}", 0)
+    paint.flows = {part: short(taken) if taken else "" for part, taken in flows.items()}
     _queues(plan, paint, live.queues)
     return paint.on(plan.svg)
 
 
+def _drawn(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The states that have a part of their own: in a folded drawing, not those that are folded away."""
+    for state in plan.outline.states:
+        if plan.index["states"].get(state.name) == state_id(state.index):
+            yield state.name, state_id(state.index)
+
+
 def of_instance(plan: Plan, instance: Instance, possible: Mapping[str, str]) -> SafeString:
-    """The current state lit, and the transitions that could be taken now. ``possible``: transition -> route kind."""
+    """Every active state lit, in each region and around it, and the transitions that could be taken now.
+
+    ``possible``: transition -> route kind.
+    """
     paint = Paint()
-    for state, part in plan.index["states"].items():
-        if state in instance.configuration:
-            paint.mark(part, "current")
-    for transition, part in plan.index["transitions"].items():
-        if possible.get(transition) in ("holds", "depends"):
-            paint.mark(part, "possible")
-        if instance.outcome and transition in instance.outcome.transitions:
-            paint.mark(part, "taken")
+    states = plan.index["states"]
+    for part in dict.fromkeys(states[state] for state in active(plan.outline, instance.configuration)):
+        paint.mark(part, "current")
+    ways = plan.index["transitions"]
+    for part in dict.fromkeys(part for id, part in ways.items() if possible.get(id) in ("holds", "depends")):
+        paint.mark(part, "possible")
+    took = instance.outcome.transitions if instance.outcome else ()
+    for part in dict.fromkeys(ways[id] for id in took if id in ways):
+        paint.mark(part, "taken")
     return paint.on(plan.svg)
 
 
@@ -115,9 +132,10 @@ def _queues(plan: Plan, paint: Paint, queues: Mapping[str, Mapping[str, int]]) -
             paint.mark(part, "dead")
 
 
-def _filter(machine: str, state: str | None) -> str:
-    address = reverse("machine", args=[machine])
-    return f"{address}?{urlencode({'state': state})}#instances" if state else f"{address}#instances"
+def _filter(plan: Plan, state: str | None) -> str:
+    terms = {"view": "top" if plan.folded else None, "state": state}
+    query = urlencode({name: term for name, term in terms.items() if term})
+    return f"{reverse('machine', args=[plan.machine])}{f'?{query}' if query else ''}#instances"
 
 
 def short(number: int) -> str:

@@ -88,6 +88,14 @@ class Plan:
         event = self.outline.events.get(name)
         return event.description if event else ""
 
+    def listened(self, configuration: Iterable[str]) -> frozenset[str]:
+        """The events that some active state listens for."""
+        return frozenset(self._listened(list(configuration)))
+
+    @property
+    def is_nested(self) -> bool:
+        return any(state.parent for state in self.outline.states)
+
     def transition(self, id: str) -> TransitionOutline | None:
         return next((t for state in self.outline.states for t in state.transitions if t.id == id), None)
 
@@ -122,8 +130,8 @@ class Plan:
         """Event -> its fields, for these states and those around them; nothing for a state of another version."""
         active = {above.name: above for state in states for above in self.outline.lineage(state)}
         listened = {event.name: event.fields or () for event in self.outline.events_of(states)}
-        patterns = (event for state in active.values() for t in state.transitions if t.cause == "on" for event in t.events)
-        return listened | ({"": ()} if any(_is_open(event) for event in patterns) else {})
+        heard = (t for state in active.values() for t in state.transitions if t.cause == "on")
+        return listened | ({"": ()} if any(_is_open(event) for t in heard for event in t.events) else {})
 
 
 def _is_open(descriptor: str) -> bool:
@@ -138,12 +146,12 @@ def plan(machine: str, version: int, *, folded: bool = False) -> Plan:
     """
     found = _stored(machine, version)
     text = json.dumps(found.definition)
-    outline, fingerprint = _outline(text), f"{found.digest}-{diagrams.DRAWING}"
-    can_fold = diagrams.can_fold(outline)
+    whole, fingerprint = _outline(text), f"{found.digest}-{diagrams.DRAWING}"
+    can_fold = diagrams.can_fold(whole)
     if folded and can_fold:
         svg, index = _top(text, diagrams.DRAWING)
-        return Plan(machine, version, outline, svg, index, f"{fingerprint}-top", folded=True, can_fold=True)
-    return Plan(machine, version, outline, found.svg, _index(text), fingerprint, can_fold=can_fold)
+        return Plan(machine, version, whole, svg, index, f"{fingerprint}-top", folded=True, can_fold=True)
+    return Plan(machine, version, whole, found.svg, _index(text), fingerprint, can_fold=can_fold)
 
 
 def lost(known: Iterable[Any]) -> list[str]:
@@ -176,5 +184,5 @@ def _index(text: str) -> dict[str, dict[str, Any]]:
 @lru_cache(maxsize=KEPT)
 def _top(text: str, way: int) -> tuple[str, dict[str, dict[str, Any]]]:
     """The top level is small: it is laid out in milliseconds, once in each process. ``way``: how diagrams are drawn."""
-    outline = _outline(text)
-    return diagrams.draw(outline, top=True).svg, diagrams.index(outline, top=True)
+    whole = _outline(text)
+    return diagrams.draw(whole, top=True).svg, diagrams.index(whole, top=True)

@@ -1,4 +1,7 @@
-"""Repairs: force an instance into a state, or delete it. Both need ``operate``, a reason, and the version seen."""
+"""Repairs: force an instance into a state, suspend it and resume it, or delete it.
+
+All need ``operate``, a reason, and the version seen.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from django.urls import reverse
 
 from dashboard.access import require
 from dashboard.pages import attempts, plans
-from dashboard.pages.forms import DeleteForm, ForceForm
+from dashboard.pages.forms import DeleteForm, ForceForm, RepairForm, ResumeForm, SuspendForm
 from dashboard.pages.instances import instance_page
 from machines.connections import get_engine
-from machines.engine import errors
+from machines.engine import Instance, errors
 
 
 @require("operate")
@@ -21,12 +24,12 @@ def force(request: HttpRequest, machine: str, id: str) -> HttpResponse:
         return redirect("instance", machine, id)
     engine, url = get_engine(), reverse("force", args=[machine, id])
     before = engine.get(machine, id)
-    form = ForceForm([state.name for state in plans.plan(machine, before.definition).outline.states], request.POST)
+    form = ForceForm(plans.plan(machine, before.definition).outline, request.POST)
     what = "force"
     if not form.is_valid():
         return instance_page(request, machine, id, attempt=attempts.mistake(what, url), force=form)
     given = form.cleaned_data
-    what = f"force into {given['state']}"
+    what = f"force into {', '.join(given['state'])}"
     try:
         after = engine.force(
             machine, id, given["state"], data=given["data"], expect=given["expect"],
@@ -40,6 +43,45 @@ def force(request: HttpRequest, machine: str, id: str) -> HttpResponse:
         return instance_page(request, machine, id, attempt=attempts.mistake(what, url, error), force=form)
     messages.success(request, f"Forced: {before.state} → {after.state}, version {after.version}")
     return redirect("instance", machine, id)
+
+
+@require("operate")
+def suspend(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    return _held(request, machine, id, "suspend", SuspendForm)
+
+
+@require("operate")
+def resume(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    return _held(request, machine, id, "resume", ResumeForm)
+
+
+def _held(request: HttpRequest, machine: str, id: str, what: str, kind: type[RepairForm]) -> HttpResponse:
+    """Suspends or resumes, as ``what`` says."""
+    if request.method != "POST":
+        return redirect("instance", machine, id)
+    engine, url = get_engine(), reverse(what, args=[machine, id])
+    form = kind(request.POST)
+    if not form.is_valid():
+        return instance_page(request, machine, id, attempt=attempts.mistake(what, url), **{what: form})
+    given = form.cleaned_data
+    policy = {"overdue": given["overdue"]} if "overdue" in given else {}
+    try:
+        after = getattr(engine, what)(
+            machine, id, expect=given["expect"], actor=request.user.get_username(), reason=given["reason"], **policy
+        )
+    except errors.Conflict as error:
+        tried = attempts.conflict(engine, what, url, error, request.POST)
+        return instance_page(request, machine, id, attempt=tried, **{what: form})
+    except errors.BadInput as error:
+        return instance_page(request, machine, id, attempt=attempts.mistake(what, url, error), **{what: form})
+    messages.success(request, _told(what, after))
+    return redirect("instance", machine, id)
+
+
+def _told(what: str, after: Instance) -> str:
+    if what == "suspend":
+        return f"{after.id} is suspended: nothing moves it until it is resumed"
+    return f"{after.id} goes on, in {after.state}, version {after.version}"
 
 
 @require("operate")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dashboard.pages.depths import Depth, depths_of
 from dashboard.pages.plans import Plan
 from machines.engine import Live
+from machines.engine.definitions import Outline, StateOutline
 
 TABS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One state. ``oldest``: ms at which the one longest in it came. ``past``: only older versions have the state."""
+    """One state. ``oldest``: ms at which the one longest in it came; of a state with states in it nobody knows.
+
+    ``past``: only older versions have the state. ``leaves``: those whose counts add up to its own, where it is none
+    itself. ``depth``: how many states it stands in.
+    """
 
     state: str
     count: int
@@ -22,14 +28,27 @@ class Block:
     final: bool = False
     description: str = ""
     past: bool = False
+    leaves: tuple[str, ...] = ()
+    depth: int = 0
+
+    @property
+    def steps_in(self) -> range:
+        return range(self.depth)
+
+    @property
+    def sum(self) -> str:
+        """``leaves`` as the page's script takes them."""
+        return json.dumps(self.leaves, ensure_ascii=False) if self.leaves else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """``blocks``: as many as were asked for, the fullest when there are more; ``left_out`` counts the others."""
+    """``blocks``: every state. ``shown``: those of the top level, as many as were asked for, the fullest when there are
+    more; ``left_out`` counts the others."""
 
     plan: Plan
     blocks: list[Block]
+    shown: list[Block]
     depths: list[Depth]
     total: int
     left_out: int = 0
@@ -38,10 +57,12 @@ class Track:
     def name(self) -> str:
         return self.plan.machine
 
-    @property
-    def tabs(self) -> list[Block]:
-        """What one can choose from at a glance: every state, or of very many those that hold instances."""
-        return self.blocks if len(self.blocks) <= TABS else [block for block in self.blocks if block.count][:TABS]
+    def tabs(self, chosen: str | None = None) -> list[Block]:
+        """What one can choose from at a glance: every state of the top level, or of very many those that hold
+        instances; and the chosen one, wherever it stands."""
+        found = self.shown if len(self.shown) <= TABS else [block for block in self.shown if block.count][:TABS]
+        block = self.block(chosen) if chosen else None
+        return found if block is None or block in found else [*found, block]
 
     def block(self, state: str) -> Block | None:
         return next((block for block in self.blocks if block.state == state), None)
@@ -49,20 +70,34 @@ class Track:
 
 def track_of(plan: Plan, live: Live, *, shown: int | None = None) -> Track:
     blocks = list(_blocks(plan, live))
-    total = sum(block.count for block in blocks)
-    kept = _fullest(blocks, shown) if shown else blocks
-    return Track(plan, kept, depths_of(plan.machine, live.queues), total, len(blocks) - len(kept))
+    names = {state.name for state in _level(plan.outline)}
+    top = [block for block in blocks if block.past or block.state in names]
+    kept = _fullest(top, shown) if shown else top
+    return Track(plan, blocks, kept, depths_of(plan.machine, live.queues), live.total, len(top) - len(kept))
+
+
+def _level(outline: Outline) -> list[StateOutline]:
+    """The states at the top, whose counts add up to the total; of a machine that is parallel itself, its leaves."""
+    root = outline.state(outline.root) if outline.root else None
+    if root is not None and root.type == "parallel":
+        return [state for state in outline.states if state.is_leaf]
+    return [state for state in outline.states if state.parent == outline.root and state is not root]
 
 
 def _blocks(plan: Plan, live: Live) -> Iterator[Block]:
     """The states in the order of the definition, then those that only instances of older versions still stand in."""
-    known = set()
-    for state in plan.outline.states:
-        known.add(state.name)
-        count, oldest = live.counts.get(state.name, 0), live.oldest.get(state.name)
-        yield Block(state.name, count, oldest, state.type == "final", state.description)
+    outline, sums = plan.outline, plan.index["sums"]
+    counts = outline.counted(live.counts)
+    lift = 1 if outline.root else 0
+    for state in outline.states:
+        if state.name in sums and state.name != outline.root:
+            leaves = () if state.is_leaf else tuple(sums[state.name])
+            yield Block(
+                state.name, counts[state.name], live.oldest.get(state.name), state.type == "final", state.description,
+                leaves=leaves, depth=state.depth - lift,
+            )  # fmt: skip
     for name, count in live.counts.items():
-        if name not in known:
+        if name not in counts or name not in outline.leaves:
             yield Block(name, count, live.oldest.get(name), past=True)
 
 

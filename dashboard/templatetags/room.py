@@ -17,6 +17,7 @@ from dashboard.pages import times
 if TYPE_CHECKING:
     from dashboard.pages.listing import Listing
     from dashboard.pages.stamps import Stamps
+    from machines.engine import Step
 
 register = template.Library()
 
@@ -90,6 +91,18 @@ def clock(ms: float) -> str:
     """``02:22:03``: the time of day of a moment, in UTC."""
     at = times.moment(ms)
     return f"{at:%H:%M:%S}" if at else "–"
+
+
+@register.filter
+def left(step: Step) -> list[str]:
+    """The leaf states that a step left; in the other regions nothing happened."""
+    return [name for name in step.source or () if name not in step.configuration]
+
+
+@register.filter
+def entered(step: Step) -> list[str]:
+    """The leaf states that a step led to; all of them where it left none."""
+    return [name for name in step.configuration if name not in (step.source or ())] or step.configuration
 
 
 @register.simple_tag

@@ -313,9 +313,10 @@ class Engine:
     ) -> Page:
         """Instances by the time they entered their state, longest-staying first (``newest`` turns it round).
 
-        ``state`` may be compound: then everything below it. ``older_than`` is in seconds. ``where`` holds data fields and the values they must have; it is checked
-        instance by instance, so a page may come back short with a cursor that goes on. Raises BadInput for a state
-        or field that no published version has: a slip of the pen must not look like "none".
+        ``state`` may be compound: then everything below it. ``older_than`` is in seconds. ``where`` holds data fields
+        and the values they must have; it is checked instance by instance, so a page may come back short with a cursor
+        that goes on. Raises BadInput for a state or field that no published version has: a slip of the pen must not
+        look like "none".
         """
         states = [arguments.state(state)] if state is not None else self._states(machine)
         before = None

@@ -65,6 +65,11 @@ class Partition:
         return f"{self.root}:timers"
 
     @property
+    def late(self) -> str:
+        """zset: timers that were due and could not be carried out, by the ms of the next try."""
+        return f"{self.root}:late"
+
+    @property
     def outbox(self) -> str:
         """stream: messages to other instances that are not yet delivered."""
         return f"{self.root}:out"

@@ -69,8 +69,8 @@ class _Scan:
             kind = match.lastgroup or ""
             if kind == "open":
                 self._open.append(set() if match[0] == "{" else None)
-                if len(self._open) > limits.MAX_JSON_DEPTH:
-                    self._add("SB111", match.start(), f"nested more than {limits.MAX_JSON_DEPTH} levels deep")
+                if len(self._open) > limits.MAX_DEFINITION_DEPTH:
+                    self._add("SB111", match.start(), f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
                     return
             elif kind == "close" and self._open:
                 self._open.pop()

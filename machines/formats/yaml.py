@@ -63,8 +63,8 @@ def _depth_finding(text: str) -> Finding | None:
     for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > limits.MAX_JSON_DEPTH:
-                message = f"nested more than {limits.MAX_JSON_DEPTH} levels deep"
+            if depth > limits.MAX_DEFINITION_DEPTH:
+                message = f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep"
                 return finding("SB111", _mark(event.start_mark), message)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
@@ -100,9 +100,9 @@ class _Builder:
         return self._sizes[id(node)]
 
     def build(self, node: yaml.Node, depth: int = 0) -> Any:
-        if depth > limits.MAX_JSON_DEPTH:  # an alias deep inside may stand for something deep itself
+        if depth > limits.MAX_DEFINITION_DEPTH:  # an alias deep inside may stand for something deep itself
             if not any(found.code == "SB111" for found in self.findings):
-                self._add("SB111", node, f"nested more than {limits.MAX_JSON_DEPTH} levels deep")
+                self._add("SB111", node, f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
             return None
         if isinstance(node, yaml.MappingNode):
             self._check_tag(node, COLLECTION, _MAP)

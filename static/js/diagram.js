@@ -1,8 +1,16 @@
-// A drawing that is wider or taller than its frame starts where it matters: at the lit state, or at the start.
+// Drawings in their frames: they zoom and pan, fold to their top level and back, and start where it matters.
 
+import { refresh } from "./regions.js";
+import { zoomable } from "./zoom.js";
+
+const views = new Map([...document.querySelectorAll("[data-diagram]")].map((frame) => [frame, zoomable(frame)]));
+
+/** A drawing that is larger than its frame is moved to the lit state, or to the start; not one that somebody moved. */
 export function center() {
-  for (const frame of document.querySelectorAll("[data-diagram]")) {
-    const mark = frame.querySelector(".current, .chosen") ?? frame.querySelector(".initial");
+  for (const [frame, view] of views) {
+    view.apply();
+    if (view.touched) continue;
+    const mark = frame.querySelector(".node.current, .chosen") ?? frame.querySelector(".initial");
     if (!mark) continue;
     const part = mark.getBoundingClientRect();
     const whole = frame.getBoundingClientRect();
@@ -10,3 +18,19 @@ export function center() {
     frame.scrollTop += part.top + part.height / 2 - whole.top - whole.height / 2;
   }
 }
+
+/** Follows a link to the other view of the drawing without leaving the page. */
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-view]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const { href } = link;
+  link.blur();
+  if (!(await refresh(["view", "drawing"], href))) return location.assign(href);
+  history.replaceState(null, "", href);
+  for (const view of views.values()) view.forget();
+  center();
+  document.querySelector("a[data-view]")?.focus();
+});
+
+new ResizeObserver(() => views.forEach((view) => view.tell())).observe(document.documentElement);

@@ -3,7 +3,7 @@ import { center } from "./diagram.js";
 import { refresh, throttled } from "./regions.js";
 
 const { machine, instance, page } = document.body.dataset;
-const REGIONS = ["head", "diagram", "levers", "jobs", "data", "history"];
+const REGIONS = ["head", "drawing", "held", "levers", "waiting", "jobs", "data", "history"];
 const again = throttled(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;

@@ -2,7 +2,7 @@ import { live } from "./lamp.js";
 import { timeSince } from "./ages.js";
 import { center } from "./diagram.js";
 import { figure } from "./format.js";
-import { changesIn, put, putCount, putDepths, putDrawing } from "./paint.js";
+import { changesIn, countOf, put, putCount, putDepths, putDrawing } from "./paint.js";
 import { refill, throttled } from "./regions.js";
 
 const { machine, version } = document.body.dataset;
@@ -20,10 +20,11 @@ live().subscribe(`machine:${machine}`, (value) => {
 
 function paint(value) {
   const { counts, oldest, flow, queues } = value;
-  put(document.querySelector(".facts [data-total]"), figure(total(counts)));
-  put(document.querySelector(".tabs [data-total]"), figure(total(counts)));
+  put(document.querySelector(".facts [data-total]"), figure(value.total));
+  put(document.querySelector(".tabs [data-total]"), figure(value.total));
+  put(document.querySelector(".facts [data-timers]"), figure(value.timers));
   for (const place of document.querySelectorAll(".tabs [data-state], tr[data-state]")) {
-    putCount(place.querySelector("[data-count]"), counts[place.dataset.state] ?? 0);
+    putCount(place.querySelector("[data-count]"), countOf(place, counts));
     putOldest(place.querySelector("[data-oldest]"), oldest[place.dataset.state]);
   }
   const own = Object.entries(queues ?? {}).map(([queue, held]) => [`${machine}/${queue}`, held]);
@@ -32,10 +33,6 @@ function paint(value) {
     putDrawing(drawing, { counts, flow: flowOf(flow ?? {}), queues: queues ?? {} });
   }
   document.querySelector("[data-outdated]").hidden = String(value.version) === version;
-}
-
-function total(counts) {
-  return Object.values(counts).reduce((all, number) => all + number, 0);
 }
 
 // The engine counts per version: "3:t2". The drawing is of one.

@@ -1,6 +1,6 @@
 import { live } from "./lamp.js";
 import { figure } from "./format.js";
-import { changesIn, put, putCount, putDepths } from "./paint.js";
+import { changesIn, countOf, put, putCount, putDepths } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
 
 const REGIONS = ["alarms", "tracks", "depths", "workers"];
@@ -33,7 +33,7 @@ function paintMachine(name, { counts, total }) {
   if (!panel) return;
   put(panel.querySelector("[data-total]"), figure(total));
   for (const block of panel.querySelectorAll("[data-state]")) {
-    putCount(block.querySelector("[data-count]"), counts[block.dataset.state] ?? 0);
+    putCount(block.querySelector("[data-count]"), countOf(block, counts));
   }
 }
 

@@ -47,15 +47,21 @@ export function putDepths(queues, root = document) {
   }
 }
 
+/** How many instances are in a state; of one with states in it, the sum of the leaves that its element names. */
+export function countOf({ dataset }, counts) {
+  const leaves = dataset.sum ? JSON.parse(dataset.sum) : [dataset.state];
+  return leaves.reduce((all, leaf) => all + (counts[leaf] ?? 0), 0);
+}
+
 /** Counts on states, flow on edges, depths on queues of a drawing. `flow` holds this version's figures by transition. */
 export function putDrawing(drawing, { counts, flow, queues }) {
   for (const state of drawing.querySelectorAll(".state[data-state]")) {
-    const number = counts[state.dataset.state] ?? 0;
+    const number = countOf(state, counts);
     putMark(state, ".count", short(number));
     state.classList.toggle("occupied", number > 0);
   }
   for (const edge of drawing.querySelectorAll("[data-transition]")) {
-    const taken = flow[edge.dataset.transition] ?? 0;
+    const taken = edge.dataset.transition.split(" ").reduce((all, id) => all + (flow[id] ?? 0), 0);
     const moved = putMark(edge, ".flow", taken ? short(taken) : "");
     if (moved) busy(edge);
   }

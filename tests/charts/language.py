@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tests.charts.reference import Machine
 
-TRACE = "trace"  # the data field everything that happens is appended to
-DATA = {TRACE: [], "n": 0, "zero": 0, "item": None, "list": [3, 1, 2]}
+TRACE = "trace"  # the data field that everything that happens is written into, a word each
+DATA = {TRACE: "", "n": 0, "zero": 0, "item": None, "list": [3, 1, 2]}
 CONTEXT = {
     "type": "object",
     "properties": {
-        TRACE: {"type": "array", "default": []},
+        TRACE: {"type": "string", "default": ""},
         "n": {"type": "integer", "default": 0},
         "zero": {"type": "integer", "default": 0},
         "item": {},
@@ -72,22 +72,30 @@ BROKEN_ACTION = Action({"set": {"item": "n / zero"}}, _fail)
 
 def told(label: str) -> Action:
     """Writes down that it was carried out."""
-    return Action({"append": {TRACE: f"'{label}'"}}, lambda machine: machine.tell(label))
+    return _tell(f"'{label}'", lambda machine: label)
 
 
 def told_event() -> Action:
-    """Writes down the event at hand, its data and what kind it is."""
+    """Writes down the event at hand, what kind it is, and its data."""
 
-    def do(machine: Machine) -> None:
+    def what(machine: Machine) -> str:
         event = machine.event
-        machine.tell([event.name, event.type, machine.event.data.get("x")])
+        return f"{event.name}:{event.type}:{event.data.get('x')}"
 
-    return Action({"append": {TRACE: ["trigger.name", "trigger.type", "event.x"]}}, do)
+    return _tell("trigger.name + ':' + trigger.type + ':' + str(event.x)", what)
 
 
 def told_of(guard: Guard) -> Action:
     """Writes down whether a condition holds."""
-    return Action({"append": {TRACE: guard.text}}, lambda machine: machine.tell(guard.holds(machine)))
+    return _tell(f"str({guard.text})", lambda machine: str(guard.holds(machine)))
+
+
+def told_item() -> Action:
+    return _tell("str(item)", lambda machine: str(machine.data["item"]))
+
+
+def _tell(expression: str, what: Callable[[Machine], str]) -> Action:
+    return Action({"set": {TRACE: f"{TRACE} + ' ' + {expression}"}}, lambda machine: machine.tell(what(machine)))
 
 
 def added(number: int) -> Action:
@@ -140,10 +148,6 @@ def repeated(actions: tuple[Action, ...]) -> Action:
             machine.carry_out(actions)
 
     return Action({"foreach": {"in": "list", "item": "item", "do": [action.json for action in actions]}}, do)
-
-
-def told_item() -> Action:
-    return Action({"append": {TRACE: "item"}}, lambda machine: machine.tell(machine.data["item"]))
 
 
 def blocks(*parts: tuple[Action, ...]) -> Action:

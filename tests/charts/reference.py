@@ -12,7 +12,6 @@ It reads a ``Chart``, not what the engine compiles. Where the engine goes past t
 from __future__ import annotations
 
 import copy
-import json
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -133,9 +132,9 @@ class Machine:
     def is_in(self, name: str) -> bool:
         return self.chart.states[name] in self.configuration
 
-    def tell(self, what: Any) -> None:
-        self.data[TRACE].append(what)
-        if len(json.dumps(self.data[TRACE])) > ROOM:
+    def tell(self, word: str) -> None:
+        self.data[TRACE] += f" {word}"
+        if len(self.data[TRACE]) > ROOM:
             raise TooMuch
 
     def raise_event(self, name: str, data: dict[str, Any]) -> None:
@@ -367,7 +366,8 @@ class Machine:
                 self._entered_final(state)
 
     def _arm(self, state: State) -> None:
-        for transition in state.after:
+        timers = {transition.descriptor: transition for transition in reversed(state.after)}
+        for transition in reversed(timers.values()):
             due = self.now + (transition.delay or 0)
             self.timers.append(Timer(due, due, Event(transition.descriptor, {}, "platform"), state.name))
 

@@ -49,10 +49,25 @@ def test_other_event_names_are_refused(name):
     assert limits.check_event_name(name)
 
 
-@pytest.mark.parametrize("name", ["done.invoke.x", "error.x", "done.", "error."])
+@pytest.mark.parametrize("name", ["done.invoke.x", "error.x", "done.", "error.", "after.t1"])
 def test_events_of_the_engine_are_not_fired_from_outside(name):
     assert limits.check_event_name(name) is None
     assert "the engine's own" in str(limits.check_external_event_name(name))
+
+
+@pytest.mark.parametrize("name", ["after", "after.lunch", "after.t", "after.t1.x", "doner"])
+def test_events_that_only_look_like_those_of_the_engine_may_be_fired(name):
+    assert limits.check_external_event_name(name) is None
+
+
+@pytest.mark.parametrize("id", ["late", "a b", "x" * 100, "*"])
+def test_a_send_may_be_called_nearly_anything(id):
+    assert limits.check_send_id(id) is None
+
+
+@pytest.mark.parametrize("id", ["", "x" * 101, "a\nb", None])
+def test_other_names_of_sends_are_refused(id):
+    assert limits.check_send_id(id)
 
 
 @pytest.mark.parametrize("name", ["a", "snake_case9", "len"])
@@ -60,6 +75,8 @@ def test_fields_are_bare_names_in_expressions(name):
     assert limits.check_field_name(name) is None
 
 
-@pytest.mark.parametrize("name", ["", "_a", "9a", "a-b", "é", "class", "event", "now", "In", "null", "x" * 65, None])
+@pytest.mark.parametrize(
+    "name", ["", "_a", "9a", "a-b", "é", "class", "event", "trigger", "now", "In", "null", "x" * 65, None]
+)
 def test_other_field_names_are_refused(name):
     assert limits.check_field_name(name)

@@ -97,11 +97,6 @@ def test_a_guard_that_is_literally_false():
     assert only_warnings(with_guard(True)) == []
 
 
-def test_exit_actions_of_a_final_state():
-    states = {"A": {"on": {"x": "B"}}, "B": {"type": "final", "exit": {"log": "now"}}}
-    assert only_warnings(machine(states)) == ["SB211 states.B.exit"]
-
-
 def test_events_of_a_state_that_is_left_at_once():
     states = {"A": {"always": "B", "on": {"x": "B"}}, "B": {"type": "final"}}
     assert only_warnings(machine(states)) == ["SB211 states.A.on.x"]

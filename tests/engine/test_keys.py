@@ -18,6 +18,7 @@ LITERALS = {
     ("log",): ":log",
     ("pulse",): ":pulse",
     ("timers",): ":timers",
+    ("late",): ":late",
     ("outbox",): ":out",
     ("floors",): ":floors",
     ("seen", "sb:{order:3}"): ":seen:sb:{order:3}",

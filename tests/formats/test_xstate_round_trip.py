@@ -25,7 +25,7 @@ def test_samples_come_back_as_they_were(definition):
     assert check(back) == check(definition)
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(charts() | charts(HOSTILE))
 def test_any_chart_comes_back_as_the_same_program(definition):
     if any(finding.is_error for finding in check(definition)):

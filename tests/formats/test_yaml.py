@@ -91,8 +91,8 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("", "SB131 definition: the text is empty"),
         ("# nothing", "SB131 definition: the text is empty"),
         ("- a", "SB104 definition: the text holds no object"),
-        ("[" * 5000, "SB111 line 1, column 33: nested more than 32 levels"),
-        ("- " * 5000 + "x", "SB111 line 1, column 65: nested more than 32 levels"),
+        ("[" * 5000, "SB111 line 1, column 129: nested more than 128 levels"),
+        ("- " * 5000 + "x", "SB111 line 1, column 257: nested more than 128 levels"),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -101,5 +101,5 @@ def test_a_mistake_has_its_place(text, line):
 
 
 def test_depth_that_aliases_add_up_is_found():
-    chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 40))
-    assert "nested more than 32 levels" in refusal(chain, "yaml")[0]
+    chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 140))
+    assert "nested more than 128 levels" in refusal(chain, "yaml")[0]

@@ -53,8 +53,6 @@ def _check_final(state: State, machine: Machine, report: Report) -> None:
         if part:
             message = f'the final state {quote(state.name)} is never left and does no work, but has "{key}"'
             report.add("SB117", (*state.path, key), message)
-    if state.exit and state.parent in (None, machine.root):
-        report.add("SB211", (*state.path, "exit"), "a final state is never left: these actions never run")
 
 
 def _check_history(state: State, machine: Machine, report: Report) -> None:

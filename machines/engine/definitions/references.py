@@ -93,7 +93,7 @@ class Payloads:
         descriptor = transition.events[0]
         if transition.cause == "after":
             return {}
-        if descriptor.startswith((DONE, ERROR)) and descriptor.partition("invoke.")[2] in self._children:
+        if _invoke_of(descriptor) in self._children:
             return None  # the data a child ends with is its own affair
         if descriptor.startswith(DONE):
             return DONE_FIELDS
@@ -103,6 +103,13 @@ class Payloads:
         if declared is None or declared.fields is None or descriptor in self._prefixes:
             return None
         return {name: field.types for name, field in declared.fields.items()}
+
+
+def _invoke_of(descriptor: str) -> str:
+    """The id in ``done.invoke.<id>`` or ``error.invoke.<id>``, as a pattern, too; empty for other events."""
+    if not descriptor.startswith((DONE, ERROR)):
+        return ""
+    return descriptor.partition("invoke.")[2].removesuffix(".*")
 
 
 def _check_use(use: Use, spot: Spot, machine: Machine, report: Report) -> None:

@@ -1,4 +1,4 @@
--- needs: chart, durations, expressions, fields, json, lists, sends, timers, values
+-- needs: chart, durations, expressions, fields, json, lists, patience, sends, timers, values
 -- Actions become closures that change the step's own picture of the instance; nothing is written here.
 -- What leaves the instance (jobs, outbox messages, log lines) is collected as effects for the commit.
 local actions = {}
@@ -139,6 +139,7 @@ forms.foreach = function(action, program)
         if values.kind(items) ~= 'array' then values.fail('foreach goes over a list, not ' .. values.kind(items)) end
         for i = 1, #items do
             ctx.turns = (ctx.turns or 0) + 1
+            patience.ask(ctx)
             if ctx.turns > MAX_TURNS then
                 error({ sb = 'more than ' .. MAX_TURNS .. ' turns of foreach in one step', hard = true })
             end

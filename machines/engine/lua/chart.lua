@@ -1,4 +1,4 @@
--- needs: configurations, durations, fields, lists, sends, timers, values
+-- needs: configurations, durations, fields, lists, patience, sends, timers, values
 -- The interpreter of whole statecharts: SCXML, appendix D. Pure: it changes the step's own picture of the instance and
 -- collects what is to happen outside; no key is touched. Machines without nesting, timers and messages never come
 -- here: `core` has a shorter way for them.
@@ -244,6 +244,7 @@ end
 
 local function microstep(ctx, transitions)
     ctx.microsteps = ctx.microsteps + 1
+    patience.ask(ctx)
     if ctx.microsteps > MAX_MICROSTEPS then
         give_up('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
     end
@@ -312,6 +313,7 @@ end
 
 local function consider(ctx, event)
     ctx.events = ctx.events + 1
+    patience.ask(ctx)
     if ctx.events > MAX_EVENTS then give_up('more than ' .. MAX_EVENTS .. ' events in one step') end
     ctx.event, ctx.payload = event, event[2]
     return select(ctx, event[1])
@@ -375,6 +377,7 @@ exit_all = function(ctx)
     local parent = sends.parent(ctx)
     if parent then
         sends.mail(ctx, 'done', parent, { invoke = parent.invoke, data = values.encoded('the done data', data) })
+        for _, mail in ipairs(ctx.mail) do mail.body.last = mail.body.invoke == parent.invoke or nil end
     end
 end
 

@@ -109,11 +109,12 @@ Plan.__index = Plan
 
 -- What a history state stands for now: the states it recorded, or nothing.
 function Plan:recorded(state)
-    local text = self.memory['_h:' .. state.name]
+    local name = '_h:' .. state.name
+    local text = self.recent[name] or self.memory[name]
     if not text then return nil end
     local found = {}
-    for name in string.gmatch(text, '[^' .. SEPARATOR .. ']+') do
-        local index = self.program.index[name]
+    for leaf in string.gmatch(text, '[^' .. SEPARATOR .. ']+') do
+        local index = self.program.index[leaf]
         if not index or not below(self.program, index, state.parent) then return nil end
         found[#found + 1] = index
     end
@@ -203,6 +204,13 @@ function Plan:add_descendants(index)
     end
 end
 
+-- Marks what a transition enters, inside its domain.
+function Plan:arrive(transition, domain)
+    for _, target in ipairs(transition.targets) do self:add_descendants(target) end
+    for _, target in ipairs(self:effective(transition.targets)) do self:add_ancestors(target, domain) end
+    if domain > 0 and self.program.states[domain].kind == 'parallel' then self:add_regions(domain) end
+end
+
 -- Marks what a transition leaves.
 function Plan:leave(config, domain)
     for _, index in ipairs(config.all) do
@@ -257,8 +265,9 @@ function Plan:finish(config)
 end
 
 local function planner(program, memory)
-    return setmetatable({ program = program, memory = memory, entering = {}, leaving = {}, by_default = {}, after_entry = {} },
-        Plan)
+    local made = { program = program, memory = memory, entering = {}, leaving = {}, by_default = {}, after_entry = {},
+        recent = {} }
+    return setmetatable(made, Plan)
 end
 
 -- Everything that history states remember now, as one text.
@@ -283,18 +292,15 @@ function configurations.plan(program, config, transitions, memory)
     local key = key_of(program, transitions, memory)
     local known = config.plans[key]
     if known then return known end
-    local plan = planner(program, memory)
-    for _, transition in ipairs(transitions) do
-        local domain = plan:domain(transition)
-        if domain then plan:leave(config, domain) end
+    local plan, domains = planner(program, memory), {}
+    for i, transition in ipairs(transitions) do
+        domains[i] = plan:domain(transition) or false
+        if domains[i] then plan:leave(config, domains[i]) end
     end
-    for _, transition in ipairs(transitions) do
-        local domain = plan:domain(transition)
-        if domain then
-            for _, target in ipairs(transition.targets) do plan:add_descendants(target) end
-            for _, target in ipairs(plan:effective(transition.targets)) do plan:add_ancestors(target, domain) end
-            if domain > 0 and program.states[domain].kind == 'parallel' then plan:add_regions(domain) end
-        end
+    -- What is left is remembered before anything is entered, so that a history may lead straight back.
+    for _, record in ipairs(plan:records(config)) do plan.recent[record[1]] = record[2] end
+    for i, transition in ipairs(transitions) do
+        if domains[i] then plan:arrive(transition, domains[i]) end
     end
     local made = plan:finish(config)
     program.plans = program.plans + 1

@@ -1,4 +1,4 @@
--- needs: chart, configurations, fields, lists, values
+-- needs: chart, configurations, fields, lists, patience, values
 -- The pure core: one external event in, the next picture of the instance and a list of effects out. It touches
 -- no key. SCXML, appendix D: select, exit, transition, enter; then eventless transitions and internal events
 -- until the machine is stable. All or nothing: an action that fails throws and the picture is dropped.
@@ -93,6 +93,7 @@ local function settle(ctx)
     local transition = next_transition(ctx)
     while transition do
         microsteps = microsteps + 1
+        patience.ask(ctx)
         if microsteps > MAX_MICROSTEPS then
             values.fail('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
         end

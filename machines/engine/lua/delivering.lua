@@ -1,10 +1,12 @@
--- needs: births, chart, core, instances, json, keys, payloads, removal, replies, sends, steps, values
+-- needs: births, chart, commit, core, instances, json, keys, payloads, removal, replies, sends, steps, values
 -- What happens to a message at the instance it is for. The verdict says how it ended: 'applied', 'ignored' (nobody
 -- listened, or it came too late), 'held' for a suspended instance, 'failed' and why; 'fault' when nothing could be
 -- written and it has to come again.
 local delivering = {}
 
 local MAX_HELD = 1000
+local MAX_DEPTH = 16 -- machines that invoke each other
+local KEEP_LOG = 10000
 
 local function sender(from)
     return from.machine .. '/' .. from.id
@@ -20,24 +22,12 @@ function delivering.hold(ctx, kind, body)
     return 'held'
 end
 
--- The name an event has for the one it reaches, and what it ends there.
-local function event_of(kind, body)
-    if kind == 'done' then return 'done.invoke.' .. body.invoke, body.invoke end
-    if kind == 'lost' then return 'error.invoke.' .. body.invoke, body.invoke end
-    return body.event, nil
-end
-
 -- Events of a child count as long as the invocation that made it does (SCXML 6.4.3).
 local function stale(ctx, body)
     if not body.invoke then return false end
     local child = ctx.chart and sends.children(ctx)[body.invoke]
-    return not child or child.id ~= body.from.id or child.machine ~= body.from.machine
-end
-
-local function misfit(ctx, event, payload)
-    if not ctx.program.events[event] then return nil end
-    if values.kind(payload) ~= 'object' then return "event '" .. event .. "' takes an object, not " .. values.kind(payload) end
-    return (payloads.misfit(ctx.program, event, payload))
+    local from = body.child or body.from
+    return not child or child.id ~= from.id or child.machine ~= from.machine
 end
 
 -- The verdict a step's reply amounts to.
@@ -49,44 +39,111 @@ local function verdict(reply)
     return 'ignored'
 end
 
--- Sends an event with facts of its own to an instance that is open and may be stepped.
-function delivering.tell(ctx, event, payload, actor, facts)
+-- `facts`: what the event is beside its name and payload.
+local function tell(ctx, event, payload, from, facts)
     local noted = values.kind(payload) == 'object' and payloads.note(payload) or '0'
-    return verdict(steps.fire(ctx, event, payload, actor, '', noted, nil, facts))
+    return verdict(steps.fire(ctx, event, payload, sender(from), '', noted, nil, facts))
 end
 
-local function event(root, kind, id, body, now)
+local function misfit(ctx, event, payload)
+    if not ctx.program.events[event] then return nil end
+    if values.kind(payload) ~= 'object' then return "event '" .. event .. "' takes an object, not " .. values.kind(payload) end
+    return (payloads.misfit(ctx.program, event, payload))
+end
+
+-- The invocation is over, however its end was taken.
+local function forget(ctx, invoke)
+    local children = ctx.chart and sends.children(ctx) or {}
+    if not children[invoke] then return end
+    children[invoke], ctx.children_changed = nil, true
+    commit.keep(ctx)
+end
+
+-- `error.invoke.<id>`, for whatever reason there will be no done data.
+local function lost(ctx, body, message)
+    local facts = { type = 'platform', invokeid = body.invoke, ended = body.invoke }
+    local ended, why = tell(ctx, 'error.invoke.' .. body.invoke, { message = message }, body.from, facts)
+    if ended ~= 'failed' then return ended, why end
+    local again = instances.open(ctx.program.root, ctx.id, ctx.now)
+    if again then forget(again, body.invoke) end
+    return ended, why
+end
+
+local function payload_of(body)
+    local payload = values.plain(json.decode(body.data or 'null'))
+    return payload == nil and {} or payload
+end
+
+local function facts_of(body)
+    return {
+        type = 'external', sendid = body.sendid, invokeid = body.invoke,
+        origin = '#_scxml_' .. sender(body.from), origintype = sends.PROCESSOR,
+    }
+end
+
+-- A child's done data. Where the actions that take it fail, the invocation has failed.
+local function done(ctx, body)
+    local facts = facts_of(body)
+    facts.ended = body.invoke
+    local ended, why = tell(ctx, 'done.invoke.' .. body.invoke, payload_of(body), body.from, facts)
+    if ended ~= 'failed' then return ended, why end
+    return lost(instances.open(ctx.program.root, ctx.id, ctx.now), body, why)
+end
+
+-- What an instance sent of its own accord; or, of the instance itself, the end of a job that came while it was suspended.
+local function event(ctx, body)
+    local payload = payload_of(body)
+    local own = body.from.id == ctx.id and body.from.machine == ctx.program.machine
+    local why = misfit(ctx, body.event, payload)
+    if why then return 'failed', why end
+    local ended
+    ended, why = tell(ctx, body.event, payload, body.from, own and { type = 'external' } or facts_of(body))
+    local invoke = own and ended == 'failed' and string.match(body.event, '^done%.invoke%.(.+)$')
+    if not invoke then return ended, why end
+    return lost(instances.open(ctx.program.root, ctx.id, ctx.now), { invoke = invoke, from = body.from }, why)
+end
+
+-- A message of this instance could not be delivered: error.invoke.<id> for a child that could not be started, where that is
+-- listened for, else error.communication.
+local function bounce(ctx, body)
+    local facts = { type = 'platform', sendid = body.sendid, invokeid = body.invoke, ended = body.invoke }
+    local name = body.invoke and core.listens(ctx, 'error.invoke.' .. body.invoke) and 'error.invoke.' .. body.invoke
+        or 'error.communication'
+    local ended, why = tell(ctx, name, { message = body.message }, body.from, facts)
+    if ended == 'failed' and body.invoke then
+        forget(instances.open(ctx.program.root, ctx.id, ctx.now), body.invoke)
+    end
+    return ended, why
+end
+
+local EVENTS = {
+    event = event,
+    done = done,
+    lost = function(ctx, body) return lost(ctx, body, 'the instance was deleted') end,
+    bounce = bounce,
+}
+
+local function take(root, kind, id, body, now)
     local ctx, missing = instances.open(root, id, now)
     if not ctx then
         if missing[1] == replies.FAULT then return 'fault', missing[2] end
+        if kind ~= 'event' then return 'ignored' end
         return 'failed', 'there is no instance ' .. id
     end
     if ctx.raw._done or stale(ctx, body) then return 'ignored' end
     if ctx.raw._suspended then return delivering.hold(ctx, kind, body) end
-    local name, ended = event_of(kind, body)
-    local payload = values.plain(json.decode(body.data or 'null'))
-    if payload == nil then payload = {} end
-    local why = misfit(ctx, name, payload)
-    if why then return 'failed', why end
-    local from = body.from
-    return delivering.tell(ctx, name, payload, sender(from), {
-        type = 'external', sendid = body.sendid, invokeid = body.invoke, ended = ended,
-        origin = '#_scxml_' .. sender(from), origintype = sends.PROCESSOR,
-    })
+    return EVENTS[kind](ctx, body)
 end
 
 local function start(root, id, body, now)
-    local raw = instances.read(root, id)
-    local from = body.from
-    if raw then
-        local parent = raw._parent and cjson.decode(raw._parent)
-        if parent and parent.id == from.id and parent.invoke == body.invoke then return 'applied' end
-        return 'failed', 'the id ' .. id .. ' is taken'
-    end
+    if body.depth > MAX_DEPTH then return 'failed', 'machines invoke each other at most ' .. MAX_DEPTH .. ' deep' end
+    local bad = births.bad_id(id)
+    if bad then return 'failed', bad end
+    if instances.read(root, id) then return 'failed', 'the id ' .. id .. ' is taken' end
     local compiled, missing = instances.current(root, '')
     if not compiled then return 'failed', missing[2] or 'the machine is not published' end
-    local given = json.decode(body.data or 'null')
-    local parent = cjson.encode({ machine = from.machine, id = from.id, invoke = body.invoke })
+    local given, from = json.decode(body.data or 'null'), body.from
+    local parent = cjson.encode({ machine = from.machine, id = from.id, invoke = body.invoke, depth = body.depth })
     local reply = births.create(compiled, id, values.kind(given) == 'object' and given or {}, now, sender(from), '', parent)
     if reply[1] == replies.OK then return 'applied' end
     if reply[1] == replies.FAULT then return 'fault', reply[2] end
@@ -94,35 +151,62 @@ local function start(root, id, body, now)
 end
 
 local function stop(root, id, body, now)
-    local ctx = instances.open(root, id, now)
+    local ctx, missing = instances.open(root, id, now)
+    if not ctx and missing[1] == replies.FAULT then return 'fault', missing[2] end
     if not ctx or not ctx.chart or ctx.raw._done then return 'ignored' end
-    local parent = sends.parent(ctx)
-    if not parent or parent.id ~= body.from.id or parent.invoke ~= body.invoke then return 'ignored' end
+    local parent, from = sends.parent(ctx), body.from
+    local whose = parent and parent.id == from.id and parent.machine == from.machine and parent.invoke == body.invoke
+    if not whose then return 'ignored' end
     chart.stop(ctx)
-    removal.remove(ctx, sender(body.from), 'the state that invoked it was left', true)
+    removal.remove(ctx, sender(from), 'the state that invoked it was left', true)
     return 'applied'
 end
 
+-- `kind`: event (what an instance sent), start and stop (of a child), done and lost (to its parent), bounce (back to the
+-- sender of an event or start that failed). Throws what makes a message none.
 function delivering.apply(root, kind, id, body, now)
     if kind == 'start' then return start(root, id, body, now) end
     if kind == 'stop' then return stop(root, id, body, now) end
-    return event(root, kind, id, body, now)
+    return take(root, kind, id, body, now)
 end
 
--- Tells the sender that its message could not be delivered: error.invoke.<id> for a child that could not be started, where
--- that is listened for, else error.communication. False when that has to be tried again.
-function delivering.bounce(root, kind, body, why, now)
-    local ctx = instances.open(root, body.from.id, now)
-    if not ctx or ctx.raw._done or kind == 'stop' then return true end
-    local name = kind == 'start' and core.listens(ctx, 'error.invoke.' .. body.invoke) and 'error.invoke.' .. body.invoke
-        or 'error.communication'
-    if ctx.raw._suspended then
-        local held = { event = name, data = json.encode({ message = why }), from = body.from, sendid = body.sendid }
-        return delivering.hold(ctx, 'event', held) == 'held'
-    end
-    local facts = { type = 'platform', sendid = body.sendid, invokeid = kind == 'start' and body.invoke or nil,
-        ended = kind == 'start' and body.invoke or nil }
-    return delivering.tell(ctx, name, { message = why }, 'outbox', facts) ~= 'fault'
+-- The same, for sure: what could not be written is 'fault'.
+function delivering.attempt(root, kind, id, body, now)
+    local ok, ended, why = pcall(delivering.apply, root, kind, id, body, now)
+    if ok then return ended, why end
+    return 'fault', type(ended) == 'table' and ended.err or values.message(ended)
+end
+
+local function log(root, message, why)
+    redis.pcall('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'message', 'name', 'undelivered',
+        'data', json.encode({ kind = message.kind, event = message.body.event, machine = message.machine,
+            instance = message.id, why = why }),
+        'machine', message.body.from.machine, 'instance', message.body.from.id)
+end
+
+-- What its sender is told of a message {kind, machine, id, body} that failed; nil where nobody waits to hear of it.
+local function answer(message, why)
+    local kind, body = message.kind, message.body
+    if kind ~= 'event' and kind ~= 'start' then return nil end
+    local whom = { machine = message.machine, id = message.id }
+    if whom.machine == body.from.machine and whom.id == body.from.id then return nil end
+    local told = { message = why, sendid = body.sendid, from = whom }
+    if kind == 'start' then told.invoke, told.child = body.invoke, whom end
+    return told
+end
+
+function delivering.post(root, kind, machine, id, body)
+    redis.call('XADD', keys.outbox(root), '*', 'kind', kind, 'machine', machine, 'id', id, 'body', cjson.encode(body))
+end
+
+-- Tells the sender of a message that failed, at once where that is an instance of this partition and can be written now.
+function delivering.refuse(root, message, why, now)
+    log(root, message, why)
+    local told, from = answer(message, why), message.body.from
+    if not told then return end
+    local here = not message.body.forwarded
+    if here and delivering.attempt(root, 'bounce', from.id, told, now) ~= 'fault' then return end
+    delivering.post(root, 'bounce', from.machine, from.id, told)
 end
 
 return delivering

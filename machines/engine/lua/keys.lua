@@ -7,6 +7,7 @@ function keys.queues(root) return root .. ':queues' end
 function keys.flow(root) return root .. ':flow' end
 function keys.log(root) return root .. ':log' end
 function keys.timers(root) return root .. ':timers' end
+function keys.late(root) return root .. ':late' end
 function keys.outbox(root) return root .. ':out' end
 function keys.floors(root) return root .. ':floors' end
 function keys.seen(root, source) return root .. ':seen:' .. source end

@@ -51,21 +51,20 @@ end
 
 -- The due times in the partition's own list, as the instance's list now has them; those of a suspended one wait.
 function ledger.schedule(ctx, back)
-    local key, before, now = keys.timers(ctx.program.root), ctx.timers_before, {}
+    local root, before, now = ctx.program.root, ctx.timers_before, {}
+    local key = keys.timers(root)
     for _, timer in ipairs(ctx.timers) do
         local id, due = timer[1], timer[2]
         now[id] = true
         if before[id] ~= due and not ctx.raw._suspended then
-            local member = id .. ':' .. ctx.id
-            call('ZADD', key, due, member)
-            note(back, 'ZREM', key, member, false)
+            timers.schedule(root, ctx.id, id, due)
+            note(back, 'ZREM', key, timers.member(id, ctx.id), false)
         end
     end
     for id, due in pairs(before) do
         if not now[id] then
-            local member = id .. ':' .. ctx.id
-            call('ZREM', key, member)
-            note(back, 'ZADD', key, due, member)
+            timers.unschedule(root, ctx.id, id)
+            note(back, 'ZADD', key, due, timers.member(id, ctx.id))
         end
     end
 end

@@ -9,9 +9,12 @@ local MAX_EVENTS = 512
 
 local cache, cached = {}, 0
 
--- SCXML 3.12.1: a descriptor matches an event that is equal to it or begins with it and a dot.
+-- SCXML 3.12.1: a descriptor matches an event that is equal to it or begins with it and a dot. A timer is no event that
+-- anyone sends: it is heard where it was set, and by no pattern.
 local function matches(descriptor, event)
-    if descriptor == '*' or descriptor == event then return true end
+    if descriptor == event then return true end
+    if string.find(event, '^after%.t%d+$') then return false end
+    if descriptor == '*' then return true end
     local prefix = string.match(descriptor, '^(.-)%.?%*$') or descriptor
     return string.sub(event, 1, #prefix + 1) == prefix .. '.' or event == prefix
 end

@@ -11,7 +11,8 @@ local function unindex(ctx)
         redis.pcall('ZREM', states[leaf].index_key, ctx.id)
     end
     if ctx.raw._timers then
-        for _, timer in ipairs(timers.list(ctx)) do redis.pcall('ZREM', keys.timers(root), timer[1] .. ':' .. ctx.id) end
+        timers.list(ctx)
+        for id in pairs(ctx.timers_before) do pcall(timers.unschedule, root, ctx.id, id) end
     end
     for job in string.gmatch(ctx.raw._jobs or '', '%S+') do jobs.remove(root, job) end
 end
@@ -21,7 +22,7 @@ local function farewell(ctx, told)
     if not ctx.chart then return end
     local parent = sends.parent(ctx)
     if parent and not told and not ctx.raw._done then
-        sends.mail(ctx, 'lost', parent, { invoke = parent.invoke, data = '{"message":"the instance was deleted"}' })
+        sends.mail(ctx, 'lost', parent, { invoke = parent.invoke })
     end
     chart.dismiss(ctx)
     if ctx.mail[1] then ledger.post(ctx, {}) end
@@ -30,6 +31,7 @@ end
 -- `told`: whoever invoked it knows already. Throws, with nothing changed, where the first write cannot be made.
 function removal.remove(ctx, actor, reason, told)
     local root = ctx.program.root
+    if ctx.chart then call('XLEN', keys.outbox(root)) end
     call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version, 'actor', actor, 'reason', reason)
     farewell(ctx, told)

@@ -1,10 +1,13 @@
--- needs: durations, json, lists, timers, values
+-- needs: durations, json, keys, lists, texts, timers, values
 -- Events an instance sends: to itself, to its parent, to what it invoked, to any other instance; now or later. What goes
 -- to others is only collected here: the commit puts it into the outbox, from where it is delivered once.
 local sends = {}
 
 local MAX_WAITING = 1000 -- events of one step that wait for their turn
 local MAX_MAIL = 1000 -- messages of one step
+local MAX_BYTES = 1048576 -- of their data together
+local MAX_OUTBOX = 100000 -- messages of a partition that wait; past it nothing more is sent
+local MAX_EVENT, MAX_ID, MAX_MACHINE = 400, 200, 64 -- bytes of names
 local PROCESSOR = 'http://www.w3.org/TR/scxml/#SCXMLEventProcessor'
 local TYPES = { [''] = true, scxml = true, [PROCESSOR] = true }
 local NOBODY = {}
@@ -26,11 +29,38 @@ function sends.external(ctx, name, payload, facts)
     lists.add(ctx, 'external', { name, payload, facts })
 end
 
--- A message for the outbox. `kind`: event, start, stop or done.
-function sends.mail(ctx, kind, to, body)
+-- How many machines deep the instance was invoked; 0 for one that no other invoked.
+function sends.depth(ctx)
+    local parent = sends.parent(ctx)
+    return parent and parent.depth or 0
+end
+
+-- What an instance says of its own accord is bounded; that it ended, or ends others, has to go out.
+local function restrict(ctx, body)
     if #ctx.mail >= MAX_MAIL then values.fail('more than ' .. MAX_MAIL .. ' messages in one step') end
+    ctx.mail_bytes = (ctx.mail_bytes or 0) + #(body.data or '')
+    if ctx.mail_bytes > MAX_BYTES then values.fail('the messages of one step have at most ' .. MAX_BYTES .. ' bytes') end
+    if ctx.mail[1] then return end
+    local waiting = redis.pcall('XLEN', keys.outbox(ctx.program.root))
+    if type(waiting) == 'number' and waiting >= MAX_OUTBOX then
+        values.fail(waiting .. ' messages wait to be delivered: no more are taken')
+    end
+end
+
+-- A message for the outbox. `kind`: event, start, stop, done, or lost.
+function sends.mail(ctx, kind, to, body)
+    if kind == 'event' or kind == 'start' then restrict(ctx, body) end
+    if kind == 'start' then body.depth = sends.depth(ctx) + 1 end
     body.from = { machine = ctx.program.machine, id = ctx.id }
     lists.add(ctx, 'mail', { kind = kind, machine = to.machine, id = to.id, body = body })
+end
+
+-- Throws where a name that was computed is none an event may have.
+function sends.check_event(name)
+    if name == '' or #name > MAX_EVENT or string.find(name, '[%c ]') or not texts.valid(name) then
+        values.fail('an event has a name of 1 to ' .. MAX_EVENT .. ' bytes without spaces, not ' .. values.show(name))
+    end
+    if string.find(name, '^after%.t%d+$') then values.fail(name .. " is a timer's own event: nobody else may send it") end
 end
 
 function sends.address(ctx)
@@ -46,6 +76,18 @@ function sends.parent(ctx)
     return ctx.raw._parent and cjson.decode(ctx.raw._parent) or nil
 end
 
+-- Another instance, or nil for this one. Whether it is there shows when the message is delivered.
+local function instance(ctx, machine, id)
+    if machine == ctx.program.machine and id == ctx.id then return nil end
+    if #machine > MAX_MACHINE or not string.find(machine, '^[%a_][%w_.-]*$') then
+        values.fail('no machine can be called ' .. values.show(machine))
+    end
+    if #id > MAX_ID or not string.find(id, '%S') or string.find(id, '%c') or not texts.valid(id) then
+        values.fail('no instance can have the id ' .. values.show(id))
+    end
+    return { machine = machine, id = id }
+end
+
 -- Whom a text names: nil for the instance itself, 'internal', or {machine, id, invoke}; NOBODY when it is not there.
 local function addressee(ctx, to)
     if to == nil or to == '' then return nil end
@@ -53,8 +95,7 @@ local function addressee(ctx, to)
         if type(to.machine) ~= 'string' or type(to.id) ~= 'string' then
             values.fail('a target has a machine and an id, both text, not ' .. values.show(to))
         end
-        if to.machine == ctx.program.machine and to.id == ctx.id then return nil end
-        return { machine = to.machine, id = to.id }
+        return instance(ctx, to.machine, to.id)
     end
     values.text(to)
     if to == '#_internal' then return 'internal' end
@@ -63,10 +104,7 @@ local function addressee(ctx, to)
         return parent and { machine = parent.machine, id = parent.id, invoke = parent.invoke } or NOBODY
     end
     local machine, id = string.match(to, '^#_scxml_([^/]+)/(.+)$')
-    if machine then
-        if machine == ctx.program.machine and id == ctx.id then return nil end
-        return { machine = machine, id = id }
-    end
+    if machine then return instance(ctx, machine, id) end
     if string.sub(to, 1, 8) == '#_scxml_' then return NOBODY end
     if string.sub(to, 1, 2) == '#_' then
         local child = sends.children(ctx)[string.sub(to, 3)]
@@ -93,6 +131,7 @@ end
 
 -- `spec`: event, to, payload, delay ms, id given by the definition or nil, target's type; all evaluated.
 function sends.send(ctx, spec)
+    sends.check_event(spec.event)
     if not TYPES[spec.type or ''] then values.fail('there is no way to send of the type ' .. values.show(spec.type)) end
     local facts = { sendid = spec.id, origin = sends.address(ctx), origintype = PROCESSOR }
     if not spec.delay or spec.delay == 0 then return sends.route(ctx, spec.to, spec.event, spec.payload, facts) end

@@ -17,6 +17,7 @@ from ..text import place
 
 SCXML = "http://www.w3.org/2005/07/scxml"
 OURS = "urn:signalbox:machines"  # what SCXML has no words for, written and read back by ourselves
+MACHINE = "urn:signalbox:machine:"  # before the name of a machine of its own, as what an <invoke> names
 MAX_DEPTH = 100  # elements inside one another
 MAX_ELEMENTS = 50_000  # in one document
 _ATTRIBUTE = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")

@@ -1,4 +1,4 @@
--- needs: arguments, instances, keys, removal, replies
+-- needs: arguments, instances, removal, replies
 -- sb_delete: removes an instance, its history, places, timers and jobs; what it invoked ends with it.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason
@@ -13,8 +13,6 @@ return function(KEYS, ARGV)
     local ctx, missing = instances.open(root, id, arguments.now(''))
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
-    -- Asked before anything is written: what could fail in the middle.
-    if ctx.chart and (ctx.raw._children or ctx.raw._parent) then redis.call('XLEN', keys.outbox(root)) end
     removal.remove(ctx, ARGV[3] or '', ARGV[4] or '', false)
     return replies.instance(ctx)
 end

@@ -1,53 +1,67 @@
--- needs: arguments, delivering, keys, replies, values
--- sb_deliver: hands one message of another partition's outbox to the instance it is for, once however often it comes.
--- KEYS:    1 root of the partition the instance lives in
--- ARGV:    1 root of the partition whose outbox it comes from · 2 message id (of the stream) · 3 floor: the id of that
---          outbox's oldest message · 4 kind (event, start, stop, done, lost) · 5 instance · 6 body (JSON) · 7 now (ms, or '')
--- Returns: {OK, 'applied' | 'ignored' | 'held' | 'again'} · {FAILED, why} nothing changed, tell the sender
---          · {FAULT, why} nothing changed, try again · {BADARG, why}
+-- needs: arguments, delivering, inbox, keys, replies, stopwatch
+-- sb_deliver: hands messages of a partition's outbox to the instances of another one (or the same), each once however often
+--             it comes.
+-- KEYS:    1 root of the partition the instances live in
+-- ARGV:    1 root of the partition whose outbox they come from · 2 floor: the id of the oldest message that outbox holds
+--          for this partition · 3 now (ms, or '') · 4 ms: of messages older than this, a fault is final ('' = of none)
+--          · 5 message id (of the stream) · 6 kind (event, start, stop, done, lost, bounce) · 7 instance · 8 body (JSON)
+--          · and so on, four for each message, oldest first
+-- Returns: {OK, messages that wait in this partition's own outbox, verdict, why, verdict, why, ...}; a verdict is applied,
+--          ignored, held, again (it came before), failed (nothing changed; tell the sender), fault (nothing changed; try
+--          again), or waits (behind a fault, to the same instance). A call that took long answers for fewer than it was given
+--          · {NOMACHINE} · {BADARG, why}
 -- Notifies: <root>:pulse when something moved
--- Cost:    as sb_fire
-local KINDS = { event = true, start = true, stop = true, done = true, lost = true }
+-- Cost:    as sb_fire for each message
+local BUDGET_MS = 20
+local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
+local FIRST = 5
 
-local function parts(id)
-    local ms, number = string.match(id or '', '^(%d+)-(%d+)$')
-    return tonumber(ms), tonumber(number)
+local function body_of(text)
+    local ok, body = pcall(cjson.decode, text)
+    return ok and type(body) == 'table' and type(body.from) == 'table' and body or nil
 end
 
--- Everything below a source's floor is settled; of the rest, the ids that came are remembered.
-local function came_before(root, source, id)
-    local ms, number = parts(id)
-    local floor_ms, floor_number = parts(redis.call('HGET', keys.floors(root), source) or '0-0')
-    if ms < floor_ms or ms == floor_ms and number < floor_number then return true end
-    return redis.call('ZSCORE', keys.seen(root, source), id) and true or false
-end
-
-local function remember(root, source, id, floor)
-    local ms = parts(id)
-    redis.call('ZADD', keys.seen(root, source), ms, id)
-    local floor_ms, floor_number = parts(floor)
-    local known_ms, known_number = parts(redis.call('HGET', keys.floors(root), source) or '0-0')
-    if floor_ms > known_ms or floor_ms == known_ms and floor_number > known_number then
-        redis.call('HSET', keys.floors(root), source, floor)
-        redis.call('ZREMRANGEBYSCORE', keys.seen(root, source), '-inf', '(' .. floor_ms)
+local function misfit(ARGV)
+    if not ARGV[1] or not inbox.parts(ARGV[2]) then return 'messages have a source and a floor' end
+    if (ARGV[4] or '') ~= '' and not arguments.now(ARGV[4]) then return 'a time is in ms since the epoch' end
+    if not ARGV[FIRST] or (#ARGV - FIRST + 1) % 4 ~= 0 then return 'each message has an id, a kind, an instance and a body' end
+    for i = FIRST, #ARGV, 4 do
+        if not inbox.parts(ARGV[i]) then return 'a message has an id of the stream' end
     end
+    return arguments.misfit('', '', '', '', ARGV[3] or '')
+end
+
+local function attempt(root, message, now)
+    local body = body_of(message.body)
+    if not body then return 'failed', 'the body is no message' end
+    if not KINDS[message.kind] then return 'fault', 'messages of the kind ' .. message.kind .. ' are not known here' end
+    return delivering.attempt(root, message.kind, message.instance, body, now)
+end
+
+local function deliver(root, sender, message, now, patient_since)
+    local before = inbox.verdict(sender, message.id)
+    if before then return before, before == 'failed' and 'it could not be applied when it came first' or '' end
+    local verdict, why = attempt(root, message, now)
+    if verdict == 'fault' and (inbox.parts(message.id) < patient_since or inbox.full(sender)) then verdict = 'failed' end
+    if verdict ~= 'fault' then inbox.remember(sender, message.id, verdict == 'failed') end
+    return verdict, why or ''
 end
 
 return function(KEYS, ARGV)
-    local root, source, id, floor, kind = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-    local bad = arguments.misfit('', '', '', '', ARGV[7] or '')
-    if not source or not parts(id) or not parts(floor) then bad = 'a message has a source, an id and a floor' end
-    if not KINDS[kind] or not ARGV[5] then bad = bad or 'a message has a kind and an instance' end
-    local ok, body = pcall(cjson.decode, ARGV[6] or '')
-    if not ok or type(body) ~= 'table' or type(body.from) ~= 'table' then bad = bad or 'the body is no message' end
+    local root, bad = KEYS[1], misfit(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    if came_before(root, source, id) then return { replies.OK, 'again' } end
-    -- Asked before anything is written: what is remembered of the message stands and falls with its effect.
-    redis.call('ZCARD', keys.seen(root, source))
-    local fine, verdict, why = pcall(delivering.apply, root, kind, ARGV[5], body, arguments.now(ARGV[7]))
-    if not fine then return { replies.FAULT, values.message(verdict) } end
-    if verdict == 'failed' then return { replies.FAILED, why or '' } end
-    if verdict == 'fault' then return { replies.FAULT, why or '' } end
-    remember(root, source, id, floor)
-    return { replies.OK, verdict }
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    local late = stopwatch.start(BUDGET_MS)
+    local sender, now = inbox.open(root, ARGV[1], ARGV[2]), arguments.now(ARGV[3])
+    local patient_since, stuck, reply = tonumber(ARGV[4] or '') or 0, {}, { replies.OK, 0 }
+    for i = FIRST, #ARGV, 4 do
+        if i > FIRST and late() then break end
+        local message = { id = ARGV[i], kind = ARGV[i + 1], instance = ARGV[i + 2], body = ARGV[i + 3] }
+        local verdict, why = 'waits', ''
+        if not stuck[message.instance] then verdict, why = deliver(root, sender, message, now, patient_since) end
+        if verdict == 'fault' then stuck[message.instance] = true end
+        reply[#reply + 1], reply[#reply + 2] = verdict, why
+    end
+    reply[2] = redis.call('XLEN', keys.outbox(root))
+    return reply
 end

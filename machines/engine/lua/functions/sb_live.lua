@@ -44,7 +44,7 @@ return function(KEYS)
     local current = redis.call('HGET', keys.meta(root), 'current')
     if not current then return { replies.NO_MACHINE } end
     local compiled, now = program.load(root, current), arguments.now('')
-    local leaves = {}
+    local leaves, late = {}, redis.call('ZCARD', keys.late(root))
     for _, state in ipairs(compiled and compiled.states or {}) do leaves[state.name] = state.leaf end
     local counts, oldest = population(root, leaves)
     return { replies.OK, json.encode({
@@ -54,8 +54,8 @@ return function(KEYS)
         flow = flow(root),
         queues = depths(root),
         total = tonumber(redis.call('HGET', keys.meta(root), 'instances') or 0),
-        timers = redis.call('ZCARD', keys.timers(root)),
-        overdue = redis.call('ZCOUNT', keys.timers(root), '-inf', now),
+        timers = redis.call('ZCARD', keys.timers(root)) + late,
+        overdue = redis.call('ZCOUNT', keys.timers(root), '-inf', now) + late,
         mail = redis.call('XLEN', keys.outbox(root)),
         now = now,
     }) }

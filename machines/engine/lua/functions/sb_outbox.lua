@@ -3,24 +3,37 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 limit (1..1000) · 2 after this message id ('' = from the oldest)
--- Returns: {OK, floor, id, kind, machine, instance, body, id, ...}: floor is the id of the oldest of all, '' when none waits
---          · {BADARG, why}
+-- Returns: {OK, now in ms, '1' when there are more behind them, id, kind, machine, instance, body, id, ...}; a reply holds
+--          about a megabyte at most · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(limit)
+local MAX_BYTES = 1000000
+local CHUNK = 20
+
+local function add(reply, message)
+    local row = {}
+    for i = 1, #message[2], 2 do row[message[2][i]] = message[2][i + 1] end
+    for _, item in ipairs({ message[1], row.kind or '', row.machine or '', row.id or '', row.body or '' }) do
+        reply[#reply + 1] = item
+    end
+    return #(row.body or '')
+end
+
 return function(KEYS, ARGV)
     local limit = arguments.count(ARGV[1], 1, 1000)
     if not limit then return { replies.BAD_ARGUMENT, 'limit is 1 to 1000' } end
     local after = ARGV[2] or ''
     if after ~= '' and not string.match(after, '^%d+%-%d+$') then return { replies.BAD_ARGUMENT, 'after is a message id' } end
-    local key = keys.outbox(KEYS[1])
-    local oldest = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)
-    local reply = { replies.OK, oldest[1] and oldest[1][1] or '' }
-    for _, message in ipairs(redis.call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', limit)) do
-        local row = {}
-        for i = 1, #message[2], 2 do row[message[2][i]] = message[2][i + 1] end
-        for _, item in ipairs({ message[1], row.kind or '', row.machine or '', row.id or '', row.body or '' }) do
-            reply[#reply + 1] = item
+    local reply, bytes, count, key = { replies.OK, arguments.now(''), '0' }, 0, 0, keys.outbox(KEYS[1])
+    while true do
+        local messages = redis.call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', CHUNK)
+        for _, message in ipairs(messages) do
+            if count >= limit or bytes >= MAX_BYTES then
+                reply[3] = '1'
+                return reply
+            end
+            bytes, count, after = bytes + add(reply, message), count + 1, message[1]
         end
+        if #messages < CHUNK then return reply end
     end
-    return reply
 end

@@ -7,21 +7,19 @@
 -- Returns: {OK, '', '0', instance JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance), and as sb_fire for each message that waited
-local function shift(ctx, by)
-    for _, timer in ipairs(timers.list(ctx)) do timer[2] = timer[2] + by end
-    ctx.timers_changed = ctx.timers[1] ~= nil
-end
 
-local function catch_up(root, id, now)
-    local key = keys.held(root, id)
-    local waiting = redis.call('LRANGE', key, 0, -1)
-    redis.call('DEL', key)
+-- What waited, in order. What cannot be written now becomes a message of this partition, and so does what follows it.
+local function catch_up(ctx, waiting)
+    local root, stuck = ctx.program.root, false
     for _, text in ipairs(waiting) do
-        local message = cjson.decode(text)
-        local ok, verdict, why = pcall(delivering.apply, root, message.kind, id, message.body, now)
-        if not ok or verdict == 'failed' or verdict == 'fault' then
-            redis.pcall('XADD', keys.log(root), 'MAXLEN', '~', 10000, '*', 'kind', 'message', 'name', 'refused', 'data', text,
-                'instance', id, 'reason', tostring(why or verdict))
+        local message, verdict, why = cjson.decode(text), 'fault', nil
+        message.machine, message.id, message.body.forwarded = ctx.program.machine, ctx.id, true
+        if not stuck then verdict, why = delivering.attempt(root, message.kind, ctx.id, message.body, ctx.now) end
+        if verdict == 'fault' then
+            stuck = true
+            delivering.post(root, message.kind, message.machine, message.id, message.body)
+        elseif verdict == 'failed' then
+            delivering.refuse(root, message, why, ctx.now)
         end
     end
 end
@@ -41,15 +39,19 @@ return function(KEYS, ARGV)
     if not since then return replies.instance(ctx) end
     ctx.raw._suspended, ctx.noted = nil, ctx.noted or {}
     ctx.noted._suspended = true
-    if ctx.chart and policy == 'shift' then shift(ctx, math.max(0, now - tonumber(since))) end
+    if ctx.chart then timers.release(ctx, tonumber(since), policy == 'shift') end
     redis.call('ZCARD', keys.timers(root))
+    redis.call('XLEN', keys.outbox(root))
+    redis.call('LLEN', keys.held(root, id))
     local ok, fault = commit.step(ctx, '(resume)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     if ctx.chart then
-        for _, timer in ipairs(timers.list(ctx)) do redis.call('ZADD', keys.timers(root), timer[2], timer[1] .. ':' .. id) end
+        for _, timer in ipairs(timers.list(ctx)) do timers.schedule(root, id, timer[1], timer[2]) end
     end
-    if redis.call('EXISTS', keys.held(root, id)) == 0 then return replies.instance(ctx) end
-    catch_up(root, id, now)
+    local waiting = redis.call('LRANGE', keys.held(root, id), 0, -1)
+    if not waiting[1] then return replies.instance(ctx) end
+    redis.call('DEL', keys.held(root, id))
+    catch_up(ctx, waiting)
     local after = instances.open(root, id, now)
     local reply = replies.instance(after or ctx)
     reply[5] = '1'

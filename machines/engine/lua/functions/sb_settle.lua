@@ -5,18 +5,21 @@
 -- Returns: {OK, how many went, how many still wait} · {BADARG, why}
 -- Notifies: <root>:pulse when something went
 -- Cost:    O(messages); as sb_fire for each that failed
+local function message_of(found)
+    local row = {}
+    for i = 1, #found[2], 2 do row[found[2][i]] = found[2][i + 1] end
+    local ok, body = pcall(cjson.decode, row.body or '')
+    if not ok or type(body) ~= 'table' or type(body.from) ~= 'table' then return nil end
+    row.body = body
+    return row
+end
+
 local function settle(root, id, verdict, why, now)
     local key = keys.outbox(root)
-    local found = redis.call('XRANGE', key, id, id)[1]
-    if not found then return 0 end
     if verdict == 'failed' then
-        local row = {}
-        for i = 1, #found[2], 2 do row[found[2][i]] = found[2][i + 1] end
-        local ok, body = pcall(cjson.decode, row.body or '')
-        if ok and type(body) == 'table' and type(body.from) == 'table' then
-            local fine, told = pcall(delivering.bounce, root, row.kind, body, why, now)
-            if fine and not told then return 0 end
-        end
+        local found = redis.call('XRANGE', key, id, id)[1]
+        local message = found and message_of(found)
+        if message then delivering.refuse(root, message, why, now) end
     end
     return redis.call('XDEL', key, id)
 end
@@ -31,6 +34,7 @@ return function(KEYS, ARGV)
         if not fits then return { replies.BAD_ARGUMENT, 'each message has an id, a verdict and a reason' } end
     end
     local now, gone = arguments.now(ARGV[1]), 0
+    redis.call('XLEN', keys.outbox(root))
     for i = 2, #ARGV, 3 do gone = gone + settle(root, ARGV[i], ARGV[i + 1], ARGV[i + 2], now) end
     if gone > 0 then commit.pulse(root) end
     return { replies.OK, gone, redis.call('XLEN', keys.outbox(root)) }

@@ -21,10 +21,11 @@ return function(KEYS, ARGV)
     ctx.noted = ctx.noted or {}
     ctx.noted._suspended = true
     redis.call('ZCARD', keys.timers(root)) -- throws where it could not be written
+    redis.call('ZCARD', keys.late(root))
     local ok, fault = commit.step(ctx, '(suspend)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     if ctx.chart then
-        for _, timer in ipairs(timers.list(ctx)) do redis.call('ZREM', keys.timers(root), timer[1] .. ':' .. id) end
+        for _, timer in ipairs(timers.list(ctx)) do timers.unschedule(root, id, timer[1]) end
     end
     return replies.instance(ctx)
 end

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from machines.engine.expressions import FUNCTIONS
+
 from . import changes, code, inlining, literals, platform
 from .code import Code
 from .expressions import Translator, as_condition
@@ -67,6 +69,8 @@ def _method(translator: Translator, node: Node, callee: Node, arguments: list[No
         return translator.refuse(node, "a call of a calculated name")
     if owner.type == "identifier" and translator.of(owner) not in translator.locals:
         static = f"{translator.of(owner)}.{name}"
+        if translator.of(owner) == platform.OURS:
+            return _ours(translator, node, name, translator.values(arguments))
         if static in _FUNCTIONS:
             return _build(translator, node, f"{static}()", _FUNCTIONS[static], translator.values(arguments))
         if translator.of(owner) in ("Math", "JSON", "Object", "Array", "Number", "String", "Date", "console"):
@@ -84,6 +88,18 @@ def _method(translator: Translator, node: Node, callee: Node, arguments: list[No
         )
         return code.ABSENT
     return translator.refuse(node, f"the method {name[:40]}()")
+
+
+def _ours(translator: Translator, node: Node, name: str, values: list[Code]) -> Code:
+    """``Signalbox.len(x)``: a function of our own expressions, or an operator ECMAScript does not have."""
+    if name == "get" and len(values) == 2:
+        return Code(f"{values[0].at(code.ATOM)}[{values[1].text}]")
+    if name == "add" and len(values) == 2:
+        return code.calculate(values[0], "+", values[1], ANY)
+    if name not in FUNCTIONS or not FUNCTIONS[name].takes(len(values)):
+        return translator.refuse(node, f"Signalbox.{name[:40]}() with {len(values)} arguments")
+    gives = FUNCTIONS[name].gives
+    return code.call(name, *values, kinds=ANY if gives == "any" else frozenset([_KINDS.get(gives, gives)]))
 
 
 def _method_name(translator: Translator, callee: Node) -> str | None:
@@ -216,6 +232,7 @@ def _whole(value: Code) -> Code:
 
 
 _MANY = 100
+_KINDS = {"integer": "number"}  # kinds are called as in JSON Schema but for this one
 _OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
 
 _FUNCTIONS: dict[str, tuple[int, int, Build]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from . import code, literals, operators, platform
 from .code import ABSENT, Code
@@ -112,8 +113,8 @@ class Translator:
             else:
                 parts.append(code.text(literals.unescaped(self.of(piece))))
         joined = parts[0]
-        for piece in parts[1:]:
-            joined = code.calculate(joined, "+", piece, STRING)
+        for text in parts[1:]:
+            joined = code.calculate(joined, "+", text, STRING)
         return joined
 
     def name(self, node: Node) -> Code:
@@ -184,8 +185,6 @@ class Translator:
             if owner.kinds and owner.kinds <= ARRAY | STRING:
                 return code.call("len", owner, kinds=NUMBER)
             return code.call("length", owner)
-        if owner.kinds <= TABLES or not owner.kinds & (ARRAY | STRING):
-            return code.member(owner, name)
         return code.member(owner, name)
 
     def subscript(self, node: Node) -> Code:
@@ -196,7 +195,7 @@ class Translator:
             return found if found is not None else self.property(node, self.value(owner), key)
         return self.indexed(self.value(owner), self.value(index), key)
 
-    def indexed(self, owner: Code, index: Code, key: object) -> Code:
+    def indexed(self, owner: Code, index: Code, key: Any) -> Code:
         counts = isinstance(key, int) and not isinstance(key, bool) and key >= 0
         if counts and owner.kinds and owner.kinds <= ARRAY | STRING:
             return Code(f"{owner.at(code.ATOM)}[{key}]")

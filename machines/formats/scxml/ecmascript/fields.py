@@ -20,6 +20,7 @@ class Fields:
     def __init__(self, start: dict[str, Kinds] | None = None) -> None:
         self.names: dict[str, str] = {}  # name in the document -> data field
         self.initial: dict[str, Any] = {}  # data field -> JSON value
+        self.schemas: dict[str, dict[str, Any]] = {}  # data field -> what else its declaration says
         self._start = start or {}
         self._found: dict[str, Kinds] = {}
 
@@ -54,7 +55,8 @@ class Fields:
     def context(self) -> dict[str, Any]:
         """The fields as a definition declares them: of any type, with the values they begin with."""
         properties = {
-            field: {"default": self.initial[field]} if field in self.initial else {} for field in self.names.values()
+            field: self.schemas.get(field, {}) | ({"default": self.initial[field]} if field in self.initial else {})
+            for field in self.names.values()
         }
         return {"type": "object", "properties": properties}
 

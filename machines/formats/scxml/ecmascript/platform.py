@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import code, literals
 from .code import ABSENT, Code
-from .kinds import ANY, BOOLEAN, NONE, OBJECT, STRING
+from .kinds import ANY, BOOLEAN, NONE, NUMBER, OBJECT, STRING
 from .parsing import Node, part
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ PROCESSORS = ("scxml", PROCESSOR)
 _HTTP = "basichttp"
 FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
 EVENT_FIELDS = (*FACTS, "data")
+OURS = "Signalbox"  # the object that stands for what only our expressions have
+_OURS = {"event": ANY, "instance": OBJECT, "now": NUMBER}
 ALWAYS_BOUND = {"_sessionid": "string", "_name": "string", "_ioprocessors": "object", "_x": "object"}
 MAX_STATES_ASKED = 30  # In(x) with a calculated x asks for one state after the other
 
@@ -35,10 +37,14 @@ def _processors(translator: Translator) -> Code:
     return Code("{" + ", ".join(f"{name!r}: {location}" for name in PROCESSORS) + "}", kinds=OBJECT)
 
 
+def _name(translator: Translator) -> Code:
+    return code.text(translator.scope.name)
+
+
 SYSTEM: dict[str, Callable[[Translator], Code]] = {
     "_event": _event,
     "_sessionid": lambda translator: SESSION,
-    "_name": lambda translator: code.text(translator.scope.name),
+    "_name": _name,
     "_ioprocessors": _processors,
     "_x": lambda translator: Code("{}", kinds=OBJECT),
 }
@@ -60,6 +66,8 @@ def member(translator: Translator, owner: Node, name: str) -> Code | None:
         return ADDRESS if name == "location" else ABSENT
     if is_system(translator, owner, "Math") and name in _CONSTANTS:
         return code.number(_CONSTANTS[name])
+    if is_system(translator, owner, OURS) and name in _OURS:
+        return Code(name, kinds=_OURS[name])
     if _is_event_data(translator, owner) and name != "length":
         return code.member(Code("event", kinds=ANY), name)
     return None
@@ -113,7 +121,7 @@ def in_state(translator: Translator, node: Node, arguments: list[Node]) -> Code:
     states = translator.scope.states
     if isinstance(name, str):
         if name in states:
-            return Code(f"In({name!r})", kinds=BOOLEAN)
+            return Code(f"In({states[name]!r})", kinds=BOOLEAN)
         translator.warn(node, f'there is no state "{name[:60]}" that could be active')
         return code.literal(False)
     if len(states) > MAX_STATES_ASKED:
@@ -121,6 +129,7 @@ def in_state(translator: Translator, node: Node, arguments: list[Node]) -> Code:
     asked = translator.value(arguments[0])
     whole = code.literal(False)
     for state in sorted(states):
-        one = code.both(code.compare(asked, "==", code.text(state)), Code(f"In({state!r})", kinds=BOOLEAN))
+        active = Code(f"In({states[state]!r})", kinds=BOOLEAN)
+        one = code.both(code.compare(asked, "==", code.text(state)), active)
         whole = one if whole.text == "False" else code.either(whole, one)
     return whole

@@ -22,12 +22,12 @@ class Function:
 
 @dataclass(slots=True)
 class Scope:
-    """``states``: the names In() may take; history states are among the others it never finds active."""
+    """``states``: the ids In() can find active, with the names they have here."""
 
     report: Report
     fields: Fields
     functions: dict[str, Function]
-    states: frozenset[str]
+    states: dict[str, str]
     name: str  # what _name is worth
 
     def variable(self, name: str) -> Code | None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ecmascript import changes, expressions, scripts
-from ..ecmascript.code import ABSENT, Code
+from ..ecmascript.code import ABSENT, SUM, Code
 from ..ecmascript.fields import Fields
 from ..ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression
 from ..ecmascript.scope import Action, Scope
-from ..elements import Element
+from ..elements import OURS, Element
 from ..report import Report
 from .library import Library
 from .survey import Survey
@@ -122,7 +122,20 @@ class Chart:
 
     def machine_name(self, name: str | None) -> Code:
         """The full name of an embedded machine, as an expression."""
-        return ABSENT if name is None else Code(f"instance.machine + '.{name}'", expressions.code.SUM)
+        return ABSENT if name is None else Code(f"instance.machine + '.{name}'", SUM)
+
+
+def more(chart: Chart, element: Element, *keys: str) -> dict[str, Any]:
+    """What only we have words for, as JSON: ``<sb:more>{"description": ...}</sb:more>``."""
+    result: dict[str, Any] = {}
+    for child in element.children:
+        if child.space == OURS and child.name == "more":
+            found = parsed_text(child.text)
+            if not isinstance(found, dict) or not set(found) <= set(keys):
+                chart.refuse(child, f"an object with {', '.join(keys)} was expected", code="SB104")
+            else:
+                result |= found
+    return result
 
 
 def parsed_text(text: str) -> Any:

@@ -43,6 +43,10 @@ def _read(chart: Chart, element: Element) -> list[Action]:
 
 def _ours(chart: Chart, element: Element) -> list[Action]:
     """An action SCXML has no words for, as JSON."""
+    if element.name == "block":
+        return [{"block": read(chart, element.children)}]
+    if element.name == "more":
+        return []
     try:
         action = json.loads(element.text)
     except ValueError:

@@ -9,7 +9,7 @@ from ..ecmascript.code import Code
 from ..ecmascript.fields import UNSET
 from ..ecmascript.parsing import SyntaxProblem
 from ..ecmascript.scope import Action
-from ..elements import Element
+from ..elements import OURS, Element
 from .chart import EMPTY, Chart, parsed_text, value_of
 
 
@@ -24,6 +24,10 @@ def declare(chart: Chart, *, open_: bool) -> None:
             field = chart.fields.names[name]
             where = element.where("id") if element.is_scxml("data") else element.where()
             chart.report.add("SB223", where, f"the variable {name[:60]} is called {field} here")
+    for element in chart.survey.data:
+        schema = parsed_text(element.get("schema", OURS) or "")
+        if isinstance(schema, dict) and element.get("id") in chart.fields.names:
+            chart.fields.schemas[chart.fields.names[element.get("id") or ""]] = schema
     if open_:
         for name in top:
             chart.fields.receive_anything(name)
@@ -126,6 +130,6 @@ def late_values(chart: Chart, state: Element) -> list[Action]:
 
 def _flag(chart: Chart, state: Element) -> str:
     """A field that tells whether the state's data is bound."""
-    name = f"bound_{chart.survey.ids[state]}"
+    name = f"bound_{chart.survey.names[state]}"
     chart.fields.declare(name)
     return chart.fields.names[name]

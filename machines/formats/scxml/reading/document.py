@@ -12,10 +12,10 @@ from machines.engine.definitions.findings import Finding
 from ..ecmascript.fields import Fields
 from ..ecmascript.kinds import ANY, Kinds
 from ..ecmascript.scope import Scope
-from ..elements import Element, parse
+from ..elements import OURS, Element, parse
 from ..report import Report
 from . import data, states
-from .chart import Chart
+from .chart import Chart, more
 from .library import Library
 from .survey import Survey, survey
 
@@ -73,7 +73,7 @@ def _read(
 
 def _survey(root: Element, library: Library, report: Report) -> Survey:
     """With the scripts that stand in files of their own."""
-    blank = Chart(root, "", Survey(root), Scope(report, Fields(), {}, frozenset(), ""), library)
+    blank = Chart(root, "", Survey(root), Scope(report, Fields(), {}, {}, ""), library)
     texts: dict[Element, str] = {}
     for element in _scripts(root):
         source = element.get("src")
@@ -89,7 +89,7 @@ def _scripts(element: Element) -> list[Element]:
 
 
 def _chart(root: Element, library: Library, id: str, found: Survey, report: Report, start: dict[str, Kinds]) -> Chart:
-    scope = Scope(report, Fields(start), found.functions, found.names, root.get("name") or id)
+    scope = Scope(report, Fields(start), found.functions, found.can_be_active, root.get("name") or id)
     return Chart(root, id, found, scope, library, late=root.get("binding") == "late")
 
 
@@ -99,19 +99,22 @@ def _definition(chart: Chart) -> dict[str, Any]:
         actions = chart.program(script)
         if actions:
             first.append({"block": actions})
-    initial = states.read_initial(chart, chart.root, first)
-    doing = states.behaviour(chart, chart.root)
-    inside = states.read_states(chart, chart.root)
+    body = chart.survey.body
+    initial = states.read_initial(chart, body, first)
+    doing = states.behaviour(chart, body)
+    inside = states.read_states(chart, body)
     if not inside:
         chart.report.add("SB144", chart.root.where(), "the document has no states")
     definition: dict[str, Any] = {"id": chart.id}
     if initial is not None:
         definition["initial"] = initial
-    definition["errors"] = "raise"
+    definition |= {"type": "parallel"} if body.name == "parallel" else {}
+    definition["errors"] = chart.root.get("errors", OURS) or "raise"
     if chart.fields.names:
         definition["context"] = chart.fields.context()
     definition |= doing
     definition["states"] = inside
+    definition |= more(chart, chart.root, "description", "meta", "events", "history", "retain", "output")
     if chart.library.machines:
         definition["machines"] = chart.library.machines
     return definition

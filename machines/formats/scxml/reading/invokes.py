@@ -12,7 +12,7 @@ from ..ecmascript import code
 from ..ecmascript.code import Code
 from ..ecmascript.kinds import STRING
 from ..ecmascript.scope import Action
-from ..elements import OURS, Element, parse
+from ..elements import MACHINE, OURS, Element, parse
 from . import content, sends
 from .chart import Chart
 
@@ -51,7 +51,7 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
     if type is not None and type not in TYPES:
         chart.refuse(element, f"{type[:60]!r} cannot be invoked", "type", "leave it out", code="SB141")
         return None
-    source, names = _source(chart, element, element.get("id") or chart.survey.ids[state])
+    source, names = _source(chart, element, element.get("id") or _state_id(chart, state))
     if source is None:
         return None
     if element.get("typeexpr") is not None:
@@ -72,9 +72,13 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
     return invoke
 
 
+def _state_id(chart: Chart, state: Element) -> str:
+    return re.sub(r"[\s*]+", "_", state.get("id") or chart.survey.names.get(state, "machine"))
+
+
 def _id(chart: Chart, state: Element, element: Element, number: int) -> str:
     """An id that is not written is ``state.number`` (6.4.1 of the recommendation)."""
-    id = element.get("id") or f"{chart.survey.ids[state]}.{number}"
+    id = element.get("id") or f"{_state_id(chart, state)}.{number}"
     if (why := limits.check_invoke_id(id)) is not None:
         chart.refuse(element, f"the id {id[:60]!r} {why}", "id")
     return id
@@ -106,6 +110,8 @@ def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str]]:
         chart.refuse(inner, '<content> and "src" exclude each other')
     if inner is not None:
         return _from_content(chart, inner, stem)
+    if (element.get("src") or "").startswith(MACHINE):
+        return f"machine:{(element.get('src') or '').removeprefix(MACHINE)}", []
     if element.get("src") is not None:
         return _embedded(chart.library.embed_file(chart, element, "src", element.get("src") or ""))
     if element.get("srcexpr") is not None:

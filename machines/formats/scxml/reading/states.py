@@ -7,7 +7,7 @@ from typing import Any
 from ..ecmascript.scope import Action
 from ..elements import OURS, SCXML, Element
 from . import content, data, sends, transitions
-from .chart import EMPTY, Chart, value_of
+from .chart import EMPTY, Chart, more, value_of
 from .invokes import read_invokes
 from .survey import STATES
 
@@ -23,7 +23,7 @@ _ALLOWED = {
 
 def read_states(chart: Chart, parent: Element) -> dict[str, Any]:
     check_children(chart, parent)
-    return {chart.survey.ids[child]: _read(chart, child) for child in parent.all(*STATES)}
+    return {chart.survey.names[child]: _read(chart, child) for child in parent.all(*STATES)}
 
 
 def check_children(chart: Chart, parent: Element) -> None:
@@ -45,7 +45,7 @@ def _read(chart: Chart, element: Element) -> dict[str, Any]:
     initial = read_initial(chart, element, [])
     if initial is not None:
         body["initial"] = initial
-    body |= behaviour(chart, element)
+    body |= behaviour(chart, element) | more(chart, element, "description", "tags", "meta")
     inside = read_states(chart, element)
     return body | {"states": inside} if inside else body
 
@@ -79,11 +79,11 @@ def _entry(chart: Chart, element: Element) -> list[Action]:
 def read_initial(chart: Chart, element: Element, before: list[Action]) -> Any:
     """Where a compound state or the document begins. ``before``: what is done on the way, ahead of anything else."""
     inner = list(element.all("state", "parallel", "final"))
-    if element.name not in ("scxml", "state") or not inner:
+    if element.name not in ("scxml", "state") or not inner or inner[0] not in chart.survey.names:
         return None
     actions = list(before)
     pseudo = element.first("initial")
-    named: Any = chart.survey.ids[inner[0]]
+    named: Any = transitions.written(chart.survey.names[inner[0]])
     if pseudo is not None:
         transition = pseudo.first("transition")
         if transition is None or not transition.get("target"):
@@ -96,8 +96,6 @@ def read_initial(chart: Chart, element: Element, before: list[Action]) -> Any:
             chart.refuse(pseudo, '<initial> and the attribute "initial" exclude each other')
     elif element.get("initial"):
         named = transitions.named(chart, element, "initial", element.get("initial") or "")
-    elif "." in named:
-        named = f"#{named}"
     if actions:
         return {"target": named, "actions": transitions.unlisted(actions)}
     return named if isinstance(named, str) else {"target": named}
@@ -111,6 +109,7 @@ def _history(chart: Chart, element: Element) -> dict[str, Any]:
     transition = element.first("transition")
     if transition is None or not transition.get("target"):
         return body
+    body |= more(chart, element, "description", "tags", "meta")
     target = transitions.named(chart, transition, "target", transition.get("target") or "")
     actions = content.read(chart, transition.children)
     body["target"] = {"target": target, "actions": transitions.unlisted(actions)} if actions else target

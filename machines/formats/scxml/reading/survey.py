@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from machines.engine import limits
 
 from ..ecmascript import scripts
+from ..ecmascript.expressions import function_of
 from ..ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression, parse_program
 from ..ecmascript.scope import Function
-from ..elements import Element
+from ..elements import OURS, SCXML, Element
 from ..report import Report
 
 STATES = ("state", "parallel", "final", "history")
@@ -25,10 +26,13 @@ RESERVED = re.compile(
 
 @dataclass(slots=True)
 class Survey:
-    """``ids``: what each state is called; ``variables``: in the order they are met; ``programs``: scripts read once."""
+    """``names``: what each state is called here, ``by_id``: by its id in the document; ``variables``: in the order they
+    are met; ``programs``: scripts, read once. ``body`` is the root, or the state that stands for the machine itself.
+    """
 
     root: Element
-    ids: dict[Element, str] = field(default_factory=dict)
+    names: dict[Element, str] = field(default_factory=dict)
+    by_id: dict[str, str] = field(default_factory=dict)
     histories: set[str] = field(default_factory=set)
     data: list[Element] = field(default_factory=list)
     variables: dict[str, Element] = field(default_factory=dict)
@@ -36,9 +40,13 @@ class Survey:
     programs: dict[Element, tuple[Script, list[Node]] | SyntaxProblem] = field(default_factory=dict)
 
     @property
-    def names(self) -> frozenset[str]:
-        """The states In() can find active."""
-        return frozenset(self.ids.values()) - self.histories
+    def body(self) -> Element:
+        tops = list(self.root.all(*STATES))
+        return tops[0] if len(tops) == 1 and tops[0].get("root", OURS) == "true" else self.root
+
+    @property
+    def can_be_active(self) -> dict[str, str]:
+        return {id: name for id, name in self.by_id.items() if id not in self.histories}
 
 
 def survey(root: Element, report: Report, texts: dict[Element, str]) -> Survey:
@@ -67,16 +75,18 @@ def _own(element: Element) -> Iterator[Element]:
 
 
 def _name_states(found: Survey, elements: list[Element], report: Report) -> None:
-    states = [element for element in elements if element.space == found.root.space and element.name in STATES]
+    body = found.body
+    states = [one for one in elements if one.space in (SCXML, "") and one.name in STATES and one is not body]
     taken = {id for element in states if (id := element.get("id"))}
     for element in states:
         id = element.get("id") or _free(element.name, taken)
-        if element in found.ids or id in found.ids.values():
-            report.add("SB115", element.where("id"), f'another state has the id "{id}" too')
+        if id in found.by_id:
+            report.add("SB144", element.where("id"), f'another state has the id "{id[:80]}" too')
             id = _free(id, taken)
-        if (why := limits.check_state_name(id)) is not None:
-            report.add("SB107", element.where("id"), f"the state name {id[:120]!r} {why}")
-        found.ids[element] = id
+        name = element.get("name", OURS) or id
+        if (why := limits.check_state_name(name)) is not None:
+            report.add("SB107", element.where("id"), f"the state name {name[:120]!r} {why}")
+        found.names[element] = found.by_id[id] = name
         taken.add(id)
         if element.name == "history":
             found.histories.add(id)
@@ -95,7 +105,7 @@ def _data(found: Survey, element: Element, report: Report) -> None:
         report.add("SB144", element.where(), '<data> needs an "id"')
         return
     if id in found.variables:
-        report.add("SB115", element.where("id"), f'another <data> has the id "{id[:80]}" too')
+        report.add("SB144", element.where("id"), f'another <data> has the id "{id[:80]}" too')
     found.data.append(element)
     function = _function_value(element)
     if function is not None:
@@ -113,7 +123,7 @@ def _function_value(element: Element) -> Function | None:
         script, node = parse_expression(expression, lambda offset: element.where("expr"))
     except SyntaxProblem:
         return None
-    return scripts.function_of(script, node) if scripts.is_function(node) else None
+    return function_of(script, node) if scripts.is_function(node) else None
 
 
 def _variable(found: Survey, name: str | None, element: Element) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from machines.engine import limits
 
 from ..ecmascript.scope import Action
-from ..elements import Element
+from ..elements import OURS, Element
 from . import content
-from .chart import Chart
+from .chart import Chart, more
 
 Transition = dict[str, Any]
 
@@ -35,7 +36,7 @@ def _read(chart: Chart, state: Element, element: Element) -> Read:
     targets = _targets(chart, element)
     if targets:
         body["target"] = targets[0] if len(targets) == 1 else targets
-        if is_inside(chart, state, element) and not _is_internal(chart, state, element):
+        if _reenters(chart, state, element):
             body["reenter"] = True
     guard, effects = chart.guard_and_effects(element)
     if effects:
@@ -45,6 +46,7 @@ def _read(chart: Chart, state: Element, element: Element) -> Read:
     actions = [*effects, *content.read(chart, element.children)]
     if actions:
         body["actions"] = unlisted(actions)
+    body |= more(chart, element, "description", "meta")
     short = list(body) == ["target"] and isinstance(body["target"], str)
     return Read(_descriptors(chart, element), body["target"] if short else body)
 
@@ -61,58 +63,59 @@ def _descriptors(chart: Chart, element: Element) -> tuple[str, ...]:
         if name != "*" and (why := limits.check_event_name(name)) is not None:
             chart.refuse(element, f"the event {written[:60]!r} {why}", "event")
         elif name not in found:
-            found.append(name)
+            found.append(_ended(chart, name))
     return tuple(found)
 
 
+def _ended(chart: Chart, event: str) -> str:
+    """The end of a state is told under its id; here that is its name, made fit for an event."""
+    id = event.removeprefix("done.state.")
+    name = chart.survey.by_id.get(id, id)
+    if id == event or name == id:
+        return event
+    return "done.state." + re.sub(r"[\s*\x00-\x1f\x7f-\x9f]+", "_", name)[: limits.MAX_INVOKE_ID]
+
+
 def _targets(chart: Chart, element: Element) -> list[str]:
-    return [
-        name_of(chart, element, "target", id)
-        for id in (element.get("target") or "").split()
-        if _exists(chart, element, "target", id)
-    ]
-
-
-def _exists(chart: Chart, element: Element, attribute: str, id: str) -> bool:
-    if id in chart.survey.ids.values():
-        return True
-    chart.report.add("SB101", element.where(attribute), f'no state "{id[:80]}"')
-    return False
-
-
-def name_of(chart: Chart, element: Element, attribute: str, id: str) -> str:
-    """A state's id as a target: with # where it would be read as a path."""
-    return f"#{id}" if "." in id or id.startswith("#") else id
+    found = named(chart, element, "target", element.get("target") or "")
+    return [found] if isinstance(found, str) else found
 
 
 def named(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
     """One target, or several."""
-    found = [name_of(chart, element, attribute, id) for id in ids.split() if _exists(chart, element, attribute, id)]
+    found = []
+    for id in ids.split():
+        if id in chart.survey.by_id:
+            found.append(written(chart.survey.by_id[id]))
+        else:
+            chart.report.add("SB144", element.where(attribute), f'there is no state "{id[:80]}"')
     return found[0] if len(found) == 1 else found
 
 
-def is_inside(chart: Chart, state: Element, element: Element) -> bool:
-    """Whether every target is the state itself or below it: only then does it matter whether it is left."""
-    if state is chart.root:
+def written(name: str) -> str:
+    """A state's name as a target: with # where it would be read as a path."""
+    return f"#{name}" if "." in name or name.startswith("#") else name
+
+
+def _reenters(chart: Chart, state: Element, element: Element) -> bool:
+    """Whether a transition leaves its own state although all its targets are there; for any other this says nothing."""
+    targets = {chart.survey.by_id.get(id) for id in (element.get("target") or "").split()}
+    inner = {chart.survey.names[one] for one in states_below(chart, state)}
+    if state is chart.root or not targets <= inner | {chart.survey.names.get(state)}:
         return False
-    below = {chart.survey.ids[state]} | {chart.survey.ids[inner] for inner in states_below(chart, state)}
-    return set((element.get("target") or "").split()) <= below
+    said = element.get("reenter", OURS)
+    if said in ("true", "false"):
+        return said == "true"
+    # type="internal" counts for a compound state and targets properly inside it (3.5 of the recommendation)
+    return element.get("type") != "internal" or state.name == "parallel" or not targets <= inner
 
 
 def states_below(chart: Chart, state: Element) -> list[Element]:
     found = []
     for child in state.children:
-        if child in chart.survey.ids:
+        if child in chart.survey.names:
             found += [child, *states_below(chart, child)]
     return found
-
-
-def _is_internal(chart: Chart, state: Element, element: Element) -> bool:
-    """``type="internal"`` counts for a compound state and targets properly inside it (3.5 of the recommendation)."""
-    if element.get("type") != "internal" or state.name == "parallel":
-        return False
-    inner = {chart.survey.ids[one] for one in states_below(chart, state)}
-    return set((element.get("target") or "").split()) <= inner
 
 
 # -- order --------------------------------------------------------------------------------------------

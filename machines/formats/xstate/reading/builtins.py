@@ -61,6 +61,8 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
         return _computed(place, scope)
     if not place.is_object("an object of fields and values"):
         return []
+    if place is arguments.place and len(place.value) == 1:
+        scope.reading.code_missing(place, "the assignment", "xstate.assign")
     values = {}
     for name, value in place.items():
         if place is not arguments.place or name != "type":

@@ -15,6 +15,7 @@ from ...json import read as read_json
 from ..dialect import DIALECT, MACHINE_KEYS, OURS
 from . import data, exported, states
 from .context import Reading, Scope
+from .expanded import is_expanded, shortened
 from .names import descriptor, machine_name
 from .tree import States
 from .values import read_value
@@ -33,6 +34,12 @@ def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
     if findings or not isinstance(config, dict):
         return config, findings
     report = Report()
+    if is_expanded(config):
+        message = (
+            "XState wrote this machine out: its always transitions and what its own actions do are not in the text"
+        )
+        report.add("SB224", (), message, "export the config that was given to createMachine")
+        config = shortened(config, str(config.get("id")))
     try:
         report.document = Plain(report.add).copy(config)
     except TooLarge:

@@ -86,8 +86,8 @@ class _Reader:
 
     def value(self, node: Node) -> Any:
         node = _untyped(node)
-        if self._depth > limits.MAX_JSON_DEPTH:
-            return self._complain("SB111", node, f"nested more than {limits.MAX_JSON_DEPTH} levels deep")
+        if self._depth > limits.MAX_DEFINITION_DEPTH:
+            return self._complain("SB111", node, f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
         self._depth += 1
         try:
             return self._value(node)

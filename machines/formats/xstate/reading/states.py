@@ -116,7 +116,8 @@ def _child(target: Any, scope: Scope) -> Any:
 
 
 def _history(place: Place, scope: Scope) -> dict[str, Any]:
-    parts: dict[str, Any] = {"history": "deep"} if place.value.get("history") == "deep" else {}
+    kind = place.value.get("history")
+    parts: dict[str, Any] = {"history": kind} if kind in ("deep", "shallow") else {}
     if place.value.get("target") is not None:
         parts["target"] = place.value["target"]
     _leave_out(place, BEHAVIOUR, "a history state is never active", scope)

@@ -104,8 +104,9 @@ def _read_transition(place: Place, scope: Scope) -> Transition:
     transition: dict[str, Any] = {}
     if place.value.get("target") not in (None, []):
         transition["target"], reenter = _target(place.at("target"), place.value.get("internal"), scope)
-        if reenter or place.value.get("reenter") is True:
-            transition["reenter"] = True
+        transition |= {"reenter": True} if reenter else {}
+    if place.value.get("reenter") is True:
+        transition["reenter"] = True
     guard = _guard(place, scope)
     if guard is not None:
         transition["guard"] = guard

@@ -7,7 +7,7 @@ from typing import Any
 
 from machines.engine.definitions.tree import Branch, Tree
 
-_DOT = re.compile(r"(?<!\\)\.")
+_ESCAPED = re.compile(r"\\(.)|(\.)", re.DOTALL)
 
 
 class States:
@@ -48,8 +48,22 @@ def is_around(branch: Branch, other: Branch | None) -> bool:
 def _descend(branch: Branch | None, path: str) -> Branch | None:
     if branch is None or not path:
         return branch
-    if "\\" not in path:
-        return branch.descend(path)
-    for key in _DOT.split(path):
-        branch = branch.children.get(key.replace("\\.", ".")) if branch else None
-    return branch
+    found = branch.descend(path)
+    if found is not None or "\\" not in path:
+        return found
+    at: Branch | None = branch
+    for key in split(path):
+        at = at.children.get(key) if at else None
+    return at
+
+
+def split(path: str) -> list[str]:
+    """The keys of a path: a dot ends one, a backslash takes the next character as it is."""
+    keys, start = [""], 0
+    for match in _ESCAPED.finditer(path):
+        keys[-1] += path[start : match.start()] + (match[1] or "")
+        if match[2]:
+            keys.append("")
+        start = match.end()
+    keys[-1] += path[start:]
+    return keys

@@ -29,7 +29,7 @@ class Writing:
         """The id XState gives the state."""
         if branch.explicit or branch.parent is None:
             return branch.explicit or self.tree.machine
-        return ".".join([self.tree.machine, *(key.replace(".", "\\.") for key in branch.keys)])
+        return ".".join([self.tree.machine, *map(escaped, branch.keys)])
 
     def target(self, text: str, source: Branch, near: Branch) -> str:
         """A target in XState's words: the key of a sibling, or the state's id."""
@@ -37,8 +37,13 @@ class Writing:
         if found is None:
             return text
         if found.parent is near and source.parent is not None:
-            return found.key.replace(".", "\\.")
+            return escaped(found.key)
         return f"#{self.id(found)}"
+
+
+def escaped(key: str) -> str:
+    """A key in a target, where XState takes a dot for the way down and a backslash for a dot that is none."""
+    return key.replace("\\", "\\\\").replace(".", "\\.")
 
 
 def one_or_many(found: Any) -> list[Any]:

@@ -1,0 +1,33 @@
+"""What an instance waits for, and what waits for it: its timers, its children, its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dashboard.pages.plans import Plan
+from machines.engine import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """``due``: ms. ``what``: how it came about, in words; ``where``: the state that waits; ``to``: who is sent to."""
+
+    due: int
+    what: str
+    where: str = ""
+    to: str = ""
+
+
+def deadlines(plan: Plan, instance: Instance) -> list[Deadline]:
+    """The next one first."""
+    return sorted(_deadlines(plan, instance), key=lambda deadline: deadline.due)
+
+
+def _deadlines(plan: Plan, instance: Instance) -> Iterator[Deadline]:
+    for timer in instance.timers:
+        if timer.state:
+            delay = plan.delay_of(timer.event)
+            yield Deadline(timer.due, f"after {delay}" if delay else timer.event, where=timer.state)
+        else:
+            yield Deadline(timer.due, timer.event, to=timer.target)

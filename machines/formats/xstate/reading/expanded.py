@@ -1,0 +1,67 @@
+"""``JSON.stringify(machine)``: a machine as XState writes it out, made a config again as far as it says enough.
+
+It repeats itself, spells out what is the default, turns ``after`` into events that actions raise and cancel, and
+says nothing about ``always``, about where a history state leads, and about what built-in actions do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_AFTER = "xstate.after."
+_REPEATED = ("key", "order", "transitions")
+_OF_TRANSITION = ("source", "eventType", "event", "delay")
+
+
+def is_expanded(config: dict[str, Any]) -> bool:
+    return "key" in config and isinstance(config.get("transitions"), list)
+
+
+def shortened(state: dict[str, Any], default_id: str) -> dict[str, Any]:
+    """``default_id``: what XState calls the state if nobody named it."""
+    short = {key: value for key, value in state.items() if key not in _REPEATED and value not in ([], {}, False)}
+    if short.get("id") == default_id and "." in default_id:
+        del short["id"]
+    if isinstance(short.get("initial"), dict) and not short["initial"].get("target"):
+        del short["initial"]
+    if isinstance(short.get("on"), dict):
+        short |= _without_timers(short, short["on"])
+    states = short.get("states")
+    if isinstance(states, dict):
+        short["states"] = {
+            key: shortened(below, f"{default_id}.{key}") if isinstance(below, dict) else below
+            for key, below in states.items()
+        }
+    return {key: value for key, value in short.items() if value not in ([], {})}
+
+
+def _without_timers(state: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
+    """``on`` and ``after``, and the actions without those that raise and cancel timers."""
+    timers = {event: found for event, found in on.items() if event.startswith(_AFTER)}
+    after: dict[str, Any] = {}
+    for transitions in timers.values():
+        for transition in transitions:
+            after.setdefault(str(transition.get("delay")), []).append(_plain(transition))
+    return {
+        "on": {event: [_plain(one) for one in found] for event, found in on.items() if event not in timers},
+        "after": after,
+        "entry": _without(state.get("entry"), "xstate.raise", len(timers)),
+        "exit": _without(state.get("exit"), "xstate.cancel", len(timers)),
+    }
+
+
+def _plain(transition: Any) -> Any:
+    if not isinstance(transition, dict):
+        return transition
+    found = {key: value for key, value in transition.items() if key not in _OF_TRANSITION}
+    return {key: value for key, value in found.items() if value not in ([], False, None)}
+
+
+def _without(actions: Any, name: str, count: int) -> Any:
+    """Less the last ones that are nothing but this name."""
+    kept = list(actions) if isinstance(actions, list) else []
+    for place in reversed(range(len(kept))):
+        if count and kept[place] == {"type": name}:
+            del kept[place]
+            count -= 1
+    return kept
