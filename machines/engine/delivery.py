@@ -1,108 +1,195 @@
 """Due timers, and messages from instance to instance: what moves machines while nobody calls.
 
 A step puts its messages into the outbox of its own partition, in the same atomic call. From there any live process
-carries them to the partitions they are for: delivered at least once, applied once, because each partition remembers
-which messages of which outbox it has applied (ids below the outbox's oldest message need not be remembered).
-Messages between two instances arrive in the order they were sent.
+carries them to the partitions they are for, in three round trips however many there are: read, deliver, settle.
+
+Delivery rule: a message is delivered at least once and applied once, in the order its sender sent it to that receiver. The
+receiving partition remembers what it applied, and what it refused for good, as long as a message may come again. One that
+cannot be delivered keeps only those waiting that are for the same instance, and not for ever: after ten minutes it has
+failed (a day where its partition cannot be reached at all), and the sender is told like of any other that failed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from .calls import Caller
+from redis import exceptions
+
+from .calls import NOT_NOW, Caller, translate
 from .catalog import Catalog
+from .client import FAILURES
 from .errors import EngineFault, EngineUnavailable, SignalboxError
 from .keys import Partition
+from .outbox import FAULT_PATIENCE, Backlog, Look, Message
 from .replies import Status
 
 log = logging.getLogger(__name__)
 
-BATCH = 200  # timers or messages one call handles: keeps the call in the low milliseconds
-ROUNDS = 50  # of messages that cause messages, in one go; the next tick carries on
+TIMERS = 200  # one call fires at most
+MESSAGES = 200  # one look reads at most
+ROUNDS = 50  # of timers that are due, and of messages that cause messages, in one go; the next one carries on
+EAGER_MESSAGES, EAGER_ROUNDS = 50, 8  # the same for whoever fired, who has other things to do
+WORDS = 4  # of a message in a reply and in a call, beside its id
+
+Calls = list[tuple[str, str, Sequence[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked:
-    """``due``: ms at which the partition's next timer is due, None without any; ``mail``: messages that wait."""
+class Driven:
+    """``moved``: timers fired and messages that went; ``wait``: ms until the next timer is due, None without any;
+    ``due``: when that is; ``faults``: what went wrong, partition by partition, while the others went on."""
 
-    fired: int
-    postponed: int
+    moved: int
     due: int | None
-    mail: int
+    wait: int | None
+    faults: tuple[SignalboxError, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    id: str
-    kind: str
-    machine: str
-    instance: str
-    body: str
+@dataclass(slots=True)
+class _Tally:
+    moved: int = 0
+    due: int | None = None
+    wait: int | None = None
+    mail: dict[str, None] = field(default_factory=dict)  # partitions whose outbox is not empty
+    faults: list[SignalboxError] = field(default_factory=list)
+
+    def ticked(self, root: str, reply: Sequence[Any]) -> bool:
+        """Notes what ``sb_tick`` answered; says whether there is more to fire right now."""
+        self.moved += int(reply[1])
+        if int(reply[4]):
+            self.mail[root] = None
+        if reply[3] == "":
+            return False
+        due, now = int(float(reply[3])), int(reply[5])
+        if due <= now:
+            return True
+        if self.due is None or due < self.due:
+            self.due, self.wait = due, due - now
+        return False
 
 
 class Delivery:
-    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+    def __init__(self, caller: Caller, catalog: Catalog, clock: Callable[[], float] = time.monotonic) -> None:
         self._caller = caller
         self._catalog = catalog
+        self._clock = clock
+        self._backlogs: dict[str, Backlog] = {}
 
-    def fire_due(self, root: str, now: str) -> Ticked:
-        """Fire one batch of a partition's due timers."""
-        reply = self._caller.call("sb_tick", root, now, BATCH)
-        if reply[0] != Status.OK:
-            raise EngineFault(f"the timers of {root}: {reply[1]}")
-        due = int(float(reply[3])) if reply[3] != "" else None
-        return Ticked(int(reply[1]), int(reply[2]), due, int(reply[4]))
+    def drive(self, partitions: Iterable[Partition], now: str = "", *, retry: bool = False) -> Driven:
+        """Fire what is due and deliver what waits. ``retry``: also what could not be delivered lately."""
+        tally = _Tally()
+        self._fire_due([partition.root for partition in partitions], now, tally)
+        if retry:
+            self._backlogs.clear()
+        self._carry(tally.mail, now, tally, ROUNDS, MESSAGES)
+        return Driven(tally.moved, tally.due, tally.wait, tuple(tally.faults))
 
     def deliver(self, root: str, now: str = "") -> int:
-        """Empty an outbox, and those its messages fill, as far as they can be delivered; how many arrived."""
-        moved, waiting = 0, {root: None}
+        """Carry a step's messages on at once, as far as that is quick; how many went."""
+        tally = _Tally()
+        self._carry({root: None}, now, tally, EAGER_ROUNDS, EAGER_MESSAGES)
+        for fault in tally.faults:
+            log.info("messages of %s are left for a worker: %s", root, fault)
+        return tally.moved
+
+    def _fire_due(self, roots: Iterable[str], now: str, tally: _Tally) -> None:
+        waiting = list(roots)
         for _ in range(ROUNDS):
             if not waiting:
                 break
-            following: dict[str, None] = {}
-            for outbox in waiting:
-                count, touched = self._empty(outbox, now)
-                moved += count
-                following |= dict.fromkeys(touched)
+            replies = self._ask([("sb_tick", root, (now, TIMERS)) for root in waiting], tally)
+            waiting = [root for root, reply in zip(waiting, replies, strict=True) if reply and tally.ticked(root, reply)]
+
+    def _carry(self, roots: Iterable[str], now: str, tally: _Tally, rounds: int, limit: int) -> None:
+        """Empty these outboxes, and those their messages fill."""
+        waiting = dict.fromkeys(roots)
+        for _ in range(rounds):
+            if not waiting:
+                break
+            looks, server_now, more = self._read(waiting, limit, tally)
+            following = dict.fromkeys(more)
+            for root in self._hand_over(looks, now, server_now, tally):
+                following[root] = None
+            self._settle(looks, now, tally, following)
             waiting = following
-        return moved
 
-    def _empty(self, source: str, now: str) -> tuple[int, set[str]]:
-        """One batch of an outbox: how many messages it was rid of, and the partitions whose outboxes may hold more."""
-        floor, messages = self._read(source)
-        settled: list[str] = []
-        stuck: set[str] = set()  # partitions that could not take a message: what follows has to wait for it
-        touched: set[str] = set()
-        for message in messages:
-            root = self._root(message)
-            if root in stuck:
+    def _read(self, roots: Iterable[str], limit: int, tally: _Tally) -> tuple[list[Look], int, list[str]]:
+        """The next page of each outbox, ms of the server's clock, and the outboxes that hold more."""
+        begun = self._clock()
+        looks = [Look(root, self._backlogs.get(root, Backlog()).begun(begun)) for root in roots]
+        found, more, server_now = [], [], 0
+        replies = self._ask([("sb_outbox", look.source, (limit, look.after)) for look in looks], tally)
+        for look, reply in zip(looks, replies, strict=True):
+            if not reply:
                 continue
-            verdict, why = self._hand_over(source, floor, message, root, now)
-            if verdict == "":
-                stuck.add(root or "")
+            words = [str(word) for word in reply[3:]]
+            look.sort([Message(*words[i : i + 5]) for i in range(0, len(words), 5)], self._root)
+            server_now = int(reply[1])
+            if words:
+                found.append(look)
+            if reply[2] == "1":
+                more.append(look.source)
+        return found, server_now, more
+
+    def _hand_over(self, looks: Sequence[Look], now: str, server_now: int, tally: _Tally) -> list[str]:
+        """Deliver what each look found; the partitions whose own outboxes hold something afterwards."""
+        pairs = [(look, root) for look in looks for root in look.batches]
+        at = int(now) if now else server_now
+        calls: Calls = []
+        for look, root in pairs:
+            words = [w for m in look.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
+            calls.append(("sb_deliver", root, (look.source, look.floor(root), now, max(0, at - FAULT_PATIENCE), *words)))
+        touched = []
+        for (look, root), reply in zip(pairs, self._caller.many(calls), strict=True):
+            if isinstance(reply, Exception):
+                tally.faults.append(_error(reply))
+                look.unreachable(root, at)
+            elif reply[0] == Status.NO_MACHINE:
+                self._gone(look, root)
+            elif reply[0] != Status.OK:
+                tally.faults.append(EngineFault(f"messages for {root}: {reply[1]}"))
+                look.unreachable(root, at)
+            else:
+                for message, why in look.judge(root, [str(word) for word in reply[2:]]):
+                    log.warning("message %s of %s for %s waits: %s", message.id, look.source, message.instance, why)
+                if int(reply[1]):
+                    touched.append(root)
+        return touched
+
+    def _gone(self, look: Look, root: str) -> None:
+        """The machine was taken away, or was published anew with another number of partitions."""
+        for message in look.batches[root]:
+            self._catalog.forget(message.machine)
+            if self._root(message) == root:
+                look.fail(message, f"no machine {message.machine!r} is published there")
+            else:
+                look.postpone()
+
+    def _settle(self, looks: Sequence[Look], now: str, tally: _Tally, following: dict[str, None]) -> None:
+        """Take out what was dealt with; adds to ``following`` the outboxes to look into again."""
+        calls: Calls = [("sb_settle", look.source, (now, *look.settled)) for look in looks if look.settled]
+        replies = iter(self._ask(calls, tally))
+        for look in looks:
+            reply = next(replies) if look.settled else [Status.OK, 0]
+            if not reply:
+                following.pop(look.source, None)
                 continue
-            settled += [message.id, verdict, why]
-            touched.add(root or source)
-        if not settled:
-            return 0, set()
-        reply = self._caller.call("sb_settle", source, now, *settled)
-        if reply[0] != Status.OK:
-            raise EngineFault(f"the outbox of {source}: {reply[1]}")
-        if "failed" in settled or (len(messages) == BATCH and not stuck):
-            touched.add(source)
-        return len(settled) // 3, touched
+            tally.moved += int(reply[1])
+            self._note(look.source, look.backlog(self._clock()))
+            if look.unfinished or look.failures:
+                following[look.source] = None
 
-    def _read(self, source: str) -> tuple[str, list[_Message]]:
-        reply = self._caller.call("sb_outbox", source, BATCH, "")
-        if reply[0] != Status.OK:
-            raise EngineFault(f"the outbox of {source}: {reply[1]}")
-        words = [str(word) for word in reply[2:]]
-        return str(reply[1]), [_Message(*words[i : i + 5]) for i in range(0, len(words), 5)]
+    def _note(self, source: str, backlog: Backlog) -> None:
+        if backlog.stuck:
+            self._backlogs[source] = backlog
+        else:
+            self._backlogs.pop(source, None)
 
-    def _root(self, message: _Message) -> str | None:
+    def _root(self, message: Message) -> str | None:
         """The partition a message is for; None where there is no such machine."""
         try:
             return self._catalog.partition(message.machine, message.instance).root
@@ -111,30 +198,20 @@ class Delivery:
         except SignalboxError:
             return None
 
-    def _hand_over(self, source: str, floor: str, message: _Message, root: str | None, now: str) -> tuple[str, str]:
-        """("done" or "failed", why); nothing at all when it has to be tried again."""
-        if root is None:
-            return "failed", f"no machine {message.machine!r} is published"
-        args = (source, message.id, floor, message.kind, message.instance, message.body, now)
-        reply = self._caller.call("sb_deliver", root, *args)
-        if reply[0] == Status.OK:
-            return "done", ""
-        if reply[0] == Status.FAILED:
-            return "failed", str(reply[1])
-        log.warning("message %s of %s could not be delivered: %s", message.id, source, reply[1:])
-        return "", ""
+    def _ask(self, calls: Calls, tally: _Tally) -> list[Any]:
+        """The reply to each call; None where one failed, which ``tally`` learns."""
+        answers: list[Any] = []
+        for (function, root, _), reply in zip(calls, self._caller.many(calls), strict=True):
+            if isinstance(reply, Exception):
+                tally.faults.append(_error(reply))
+            elif reply[0] != Status.OK:
+                tally.faults.append(EngineFault(f"{function} of {root}: {reply[1]}"))
+            answers.append(None if isinstance(reply, Exception) or reply[0] != Status.OK else reply)
+        return answers
 
-    def tick(self, partitions: Iterable[Partition], now: str) -> tuple[int, int | None]:
-        """Fire what is due and deliver what waits; how much moved, and ms of the next deadline."""
-        moved, deadlines = 0, []
-        for partition in partitions:
-            ticked = self.fire_due(partition.root, now)
-            moved += ticked.fired
-            while ticked.fired == BATCH:
-                ticked = self.fire_due(partition.root, now)
-                moved += ticked.fired
-            if ticked.mail:
-                moved += self.deliver(partition.root, now)
-            if ticked.due is not None:
-                deadlines.append(ticked.due)
-        return moved, min(deadlines, default=None)
+
+def _error(error: Exception) -> SignalboxError:
+    try:
+        translate(error)
+    except SignalboxError as translated:
+        return translated

@@ -63,6 +63,7 @@ READERS: dict[str, Reader] = {
 WRITERS: dict[str, Writer] = {
     "json": json.write,
     "yaml": yaml_text.write,
+    "scxml": _writer("scxml"),
     "xstate": _writer("xstate"),
     "mermaid": _writer("charts.mermaid"),
     "dot": _writer("charts.dot"),

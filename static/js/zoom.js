@@ -1,10 +1,11 @@
 // A drawing in its frame, larger and smaller. Without this script the frame scrolls, which is what moves the drawing here,
 // too: only the drawing's width changes, and the frame is scrolled so that the point under the hand stays there.
 
+import { drag } from "./pan.js";
+
 const LEAST = 0.08;
 const MOST = 4;
 const STEP = 1.25; // of the keys + and -
-const SLACK = 4; // pixels a mouse may stray in a click
 
 /** Makes a frame zoom and pan; its tools are the `[data-zoom]` of its panel. */
 export function zoomable(frame) {
@@ -130,29 +131,4 @@ class View {
 
 function between([one, other]) {
   return Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
-}
-
-// A mouse that is held down moves the paper. Fingers do that without us.
-function drag(frame, { pointerType, button, clientX, clientY, pointerId }) {
-  if (pointerType !== "mouse" || button !== 0) return;
-  const start = { left: frame.scrollLeft, top: frame.scrollTop };
-  const ended = new AbortController();
-  let moved = false;
-  const listen = (kind, act, options) => frame.addEventListener(kind, act, { signal: ended.signal, ...options });
-  listen("pointermove", (event) => {
-    const [x, y] = [event.clientX - clientX, event.clientY - clientY];
-    if (!moved && Math.hypot(x, y) < SLACK) return;
-    if (!moved) frame.setPointerCapture(pointerId);
-    moved = true;
-    frame.classList.add("held-fast");
-    frame.scrollLeft = start.left - x;
-    frame.scrollTop = start.top - y;
-  });
-  const end = () => {
-    frame.classList.remove("held-fast");
-    setTimeout(() => ended.abort()); // after the click that follows
-  };
-  listen("pointerup", end);
-  listen("pointercancel", end);
-  listen("click", (event) => moved && event.preventDefault(), { capture: true });
 }

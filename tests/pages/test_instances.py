@@ -50,7 +50,7 @@ def test_older_than_what_is_no_version_is_a_400(as_, waiting, before):
 def test_every_form_carries_the_version_that_is_shown(as_, waiting):
     page = read(as_("supervisor").get(INSTANCE))
     expected = [e["value"] for e in page.all("input", name="expect")]
-    assert len(expected) == 4  # two events, force, delete
+    assert len(expected) == 5  # two events, force, suspend, delete
     assert set(expected) == {"2"}
 
 

@@ -5,5 +5,6 @@ scripts, without ever running one.
 """
 
 from .reading.document import read
+from .writing.document import write
 
-__all__ = ["read"]
+__all__ = ["read", "write"]

@@ -155,6 +155,13 @@ def _extreme(name: str) -> Build:
     return build
 
 
+def _floor(value: Code) -> Code:
+    """``Math.floor(Date.now() / 1000)`` are the whole seconds that ``now`` is."""
+    if value.text == "now * 1000 / 1000":
+        return Code("now", kinds=NUMBER)
+    return code.call("floor", as_number(value), kinds=NUMBER)
+
+
 def _rounded(value: Code) -> Code:
     """Halves go up, whatever the sign."""
     return code.call("floor", code.calculate(as_number(value), "+", code.number(0.5)), kinds=NUMBER)
@@ -257,7 +264,7 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "Number.isInteger": (1, 1, _whole),
     "Date.now": (0, 0, lambda: Code("now * 1000", code.PRODUCT, NUMBER)),
     "Math.abs": (1, 1, _number("abs")),
-    "Math.floor": (1, 1, _number("floor")),
+    "Math.floor": (1, 1, _floor),
     "Math.ceil": (1, 1, _number("ceil")),
     "Math.trunc": (1, 1, _number("int")),
     "Math.round": (1, 1, _rounded),

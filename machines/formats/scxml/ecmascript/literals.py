@@ -42,8 +42,8 @@ def scalar(script: Script, node: Node) -> Any:
         value = string(script, node)
         return value if storable(value) else NOT_PLAIN
     if node.type == "number":
-        value = number(script.of(node))
-        return NOT_PLAIN if value is None else value
+        counted = number(script.of(node))
+        return NOT_PLAIN if counted is None else counted
     return {"true": True, "false": False, "null": None, "undefined": UNDEFINED}.get(node.type, NOT_PLAIN)
 
 

@@ -69,6 +69,8 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
             invoke["finalize"] = actions
     if element.get("idlocation") is not None:
         _id_location(chart, element, invoke)
+    if location := element.get("idlocation", OURS):
+        invoke["idlocation"] = chart.fields.names.get(location, location)
     return invoke
 
 

@@ -1,0 +1,1 @@
+"""A definition to an SCXML document."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from machines.engine.definitions.findings import CODES
 from machines.engine.definitions.place import Place
 from machines.formats.scxml.ecmascript import code as pieces
 from machines.formats.scxml.ecmascript.code import Code
@@ -37,8 +38,8 @@ class _Notes:
         self._place = place
 
     def add(self, code: str, where: str, message: str, hint: str = "") -> None:
-        if code == "SB141":
-            self.refusal = self.refusal or Untranslated(message, hint)
+        if CODES[code].severity == "error":
+            self.refusal = self.refusal or Untranslated(message.removesuffix(" cannot be translated"), hint)
         else:
             self._place.report.add(code, self._place.path, message, hint)
 
@@ -59,6 +60,9 @@ class _XState(Translator):
         return super().value(node)
 
     def undeclared(self, node: Node, name: str) -> Code:
+        """Some tools write a data field without ``context.`` before it."""
+        if name in self._where.reading.fields:
+            return self.property(node, CONTEXT, name)
         return self.refuse(node, f"the name {name}", _OTHERS)
 
     def property(self, node: Node, owner: Code, name: str) -> Code:

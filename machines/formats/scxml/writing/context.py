@@ -1,0 +1,102 @@
+"""What the writers of one document share: the machine, names that fit SCXML, and what it cannot say."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine.definitions.model import Machine
+from machines.engine.definitions.path import Path, quote
+from machines.engine.definitions.references import PayloadTypes
+from machines.engine.definitions.report import Report
+
+from ..reading.survey import RESERVED
+from .markup import Tag
+
+_ID = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")
+_OWN = ("Signalbox", "Math", "JSON", "Object", "Array", "Number", "String", "Date", "undefined", "NaN", "Infinity")
+
+
+@dataclass(slots=True)
+class Writing:
+    """``document`` is the plain copy of the definition, ``ids`` and ``variables`` are what names are in the text.
+
+    ``events``: what timers and ends of states are called there. ``embedded``: machines written where they are invoked.
+    """
+
+    machine: Machine
+    document: dict[str, Any]
+    report: Report
+    ids: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    events: dict[str, str] = field(default_factory=dict)
+    embedded: dict[str, Tag] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    payload: PayloadTypes | None = None  # of the event of the transition that is being written
+    _said: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for name in self.machine.states:
+            self.ids[name] = _free(_as_id(name), set(self.ids.values()))
+        for name in self.machine.fields:
+            fits = RESERVED.fullmatch(name) is None and name not in _OWN
+            self.variables[name] = name if fits else _free(f"{name}_", set(self.machine.fields))
+            if not fits:
+                message = f"ECMAScript uses {quote(name)} itself: it is called {self.variables[name]} in the text"
+                self.report.add("SB223", self.machine.fields[name].path, message)
+        self._name_events()
+
+    def _name_events(self) -> None:
+        for state in self.machine.states.values():
+            id = self.ids[state.name]
+            if state.done:
+                self.events[state.done] = f"done.state.{id}"
+            timed = dict.fromkeys(t.events[0] for t in state.transitions if t.cause == "after" and t.events)
+            for number, event in enumerate(timed, start=1):
+                self.events[event] = f"after.{id}.{number}"
+
+    def at(self, path: Path) -> Any:
+        """The JSON that stands at a path."""
+        found: Any = self.document
+        for part in path:
+            found = found[part]
+        return found
+
+    def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
+        """Says the same thing only where it comes first."""
+        if message not in self._said:
+            self._said.add(message)
+            self.report.add(code, path, message, hint)
+
+    def ours(self, path: Path, what: str) -> None:
+        """Something is written in our own namespace."""
+        self.once("SB222", path, f"SCXML has no {what}: it stands in our own namespace, where only Signalbox reads it")
+
+
+def more(found: dict[str, Any]) -> list[Tag]:
+    """Keys that only we know, as JSON in an element of ours."""
+    return [Tag("sb:more", text=compact(found))] if found else []
+
+
+def compact(value: Any) -> str:
+    """JSON without characters that XML refuses."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f").translate(_REFUSED)
+
+
+_REFUSED = {code: f"\\u{code:04x}" for code in (0xFFFE, 0xFFFF)}
+
+
+def _as_id(name: str) -> str:
+    if _ID.fullmatch(name) and name.isascii():
+        return name
+    word = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+    return word if word[:1].isalpha() else f"s_{word}"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free

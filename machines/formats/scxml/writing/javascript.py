@@ -1,0 +1,375 @@
+"""Our expressions as ECMAScript: in its own words where they mean the same, else as ``Signalbox.name(...)``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from machines.engine.definitions.inference import Inference, Types
+from machines.engine.definitions.path import Path
+from machines.engine.definitions.references import PayloadTypes
+from machines.engine.expressions import Node
+
+from .context import Writing
+
+CHOICE, OR, AND, EQUALITY, RELATION, SUM, PRODUCT, SIGN, ATOM = range(9)
+_TABLES = frozenset(["array", "object"])
+_TEXT, _LIST, _NUMBERS = frozenset(["string"]), frozenset(["array"]), frozenset(["integer", "number"])
+_NULL = frozenset(["null"])
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    text: str
+    level: int = ATOM
+
+    def at(self, level: int) -> str:
+        return self.text if self.level >= level else f"({self.text})"
+
+
+class Translator:
+    """``path`` is where the expression stands, for what has to be said about it."""
+
+    def __init__(self, writing: Writing, path: Path) -> None:
+        self.writing = writing
+        self.path = path
+        data: PayloadTypes = {field.name: field.types for field in writing.machine.fields.values()}
+        self._inference = Inference(data, writing.payload, lambda code, message: None)
+
+    def types(self, node: Node) -> Types:
+        return self._inference.types(node)
+
+    def only(self, node: Node, allowed: frozenset[str]) -> bool:
+        """Whether whatever is there is of these types."""
+        found = self.types(node)
+        return found is not None and found - _NULL <= allowed
+
+    def value(self, node: Node) -> Script:
+        return _FORMS[node[0]](self, node)
+
+    def text(self, node: Node) -> str:
+        return self.value(node).text
+
+    def condition(self, node: Node) -> Script:
+        """Something that ECMAScript holds for true exactly where we do."""
+        if node[0] == "because":
+            return self.condition(node[2])
+        if node[0] in ("and", "or"):
+            level, sign = (AND, "&&") if node[0] == "and" else (OR, "||")
+            return Script(f" {sign} ".join(self.condition(part).at(level) for part in node[1:]), level)
+        if node[0] == "not":
+            return Script(f"!{self.condition(node[1]).at(SIGN)}", SIGN)
+        found = self.types(node)
+        if found is None or found & _TABLES:
+            return self.ours("bool", node)
+        return self.value(node)
+
+    def ours(self, name: str, *arguments: Node) -> Script:
+        """A call of a function that only Signalbox has."""
+        self.writing.once(
+            "SB222", self.path, f"ECMAScript has no {name}() of ours: Signalbox.{name}() is read by Signalbox only"
+        )
+        return Script(f"Signalbox.{name}({', '.join(self.text(argument) for argument in arguments)})")
+
+
+def literal(value: object) -> str:
+    """A JSON value; texts in single quotes, so that they stay readable in attributes."""
+    if isinstance(value, str):
+        inner = json.dumps(value, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
+        return "'" + inner.replace("\x7f", "\\x7f").replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff") + "'"
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value)
+
+
+def _data(translator: Translator, node: Node) -> Script:
+    return Script(translator.writing.variables[node[1]])
+
+
+def _number(translator: Translator, node: Node) -> Script:
+    return Script(literal(node[1]), SIGN if node[1] < 0 else ATOM)
+
+
+def _get(translator: Translator, node: Node) -> Script:
+    _, owner, key = node
+    if owner == ["event"] and key[0] == "str":
+        return Script(f"_event.data{_member(key[1])}")
+    if owner == ["trigger"] and key[0] == "str":
+        return Script(f"_event{_member(key[1])}")
+    if owner == ["instance"]:
+        return Script(f"Signalbox.instance{_member(key[1])}" if key[0] == "str" else "Signalbox.instance")
+    if key[0] == "str":
+        return Script(f"{translator.value(owner).at(ATOM)}{_member(key[1])}")
+    if key[0] == "num" and key[1] >= 0:
+        return Script(f"{translator.value(owner).at(ATOM)}[{literal(key[1])}]")
+    return translator.ours("get", owner, key)
+
+
+def _member(name: str) -> str:
+    return f".{name}" if name.isidentifier() and name.isascii() and name != "length" else f"[{literal(name)}]"
+
+
+def _list(translator: Translator, node: Node) -> Script:
+    return Script("[" + ", ".join(translator.text(part) for part in node[1:]) + "]")
+
+
+def _object(translator: Translator, node: Node) -> Script:
+    return Script("{" + ", ".join(f"{literal(key)}: {translator.text(value)}" for key, value in node[1:]) + "}")
+
+
+def _logic(translator: Translator, node: Node) -> Script:
+    """Gives an operand back; lists and objects that are empty are false to us only."""
+    *before, last = node[1:]
+    whole = translator.value(last)
+    for part in reversed(before):
+        kinds, left = translator.types(part), translator.value(part)
+        if kinds is None or kinds & _TABLES:
+            test = translator.condition(part).at(OR)
+            yes, no = (whole, left) if node[0] == "and" else (left, whole)
+            whole = Script(f"{test} ? {yes.at(OR)} : {no.at(CHOICE)}", CHOICE)
+        else:
+            level, sign = (AND, "&&") if node[0] == "and" else (OR, "||")
+            whole = Script(f"{left.at(level)} {sign} {whole.at(level)}", level)
+    return whole
+
+
+def _comparison(translator: Translator, node: Node) -> Script:
+    first, links = node[1], node[2:]
+    found, left = [], first
+    for operator, right in links:
+        found.append(_link(translator, left, operator, right))
+        left = right
+    if len(found) == 1:
+        return found[0]
+    return Script(" && ".join(link.at(AND) for link in found), AND)
+
+
+def _link(translator: Translator, left: Node, operator: str, right: Node) -> Script:
+    if operator in ("in", "not in"):
+        return _membership(translator, left, operator, right)
+    if operator in ("==", "!="):
+        loose = ["null"] in (left, right)  # null and undefined are one to us
+        sign = operator if loose else f"{operator}="
+        return Script(f"{translator.value(left).at(RELATION)} {sign} {translator.value(right).at(RELATION)}", EQUALITY)
+    return Script(f"{translator.value(left).at(SUM)} {operator} {translator.value(right).at(SUM)}", RELATION)
+
+
+def _membership(translator: Translator, item: Node, operator: str, owner: Node) -> Script:
+    if translator.only(owner, frozenset(["object"])):
+        inside = Script(f"{translator.value(item).at(SUM)} in {translator.value(owner).at(SUM)}", RELATION)
+    else:
+        inside = Script(f"{translator.value(owner).at(ATOM)}.includes({translator.text(item)})")
+    return inside if operator == "in" else Script(f"!{inside.at(SIGN)}", SIGN)
+
+
+def _arithmetic(translator: Translator, node: Node) -> Script:
+    _, operator, left, right = node
+    a, b = translator.value(left), translator.value(right)
+    if operator == "+":
+        return _sum(translator, left, right)
+    if operator == "//":
+        return Script(f"Math.floor({a.at(PRODUCT)} / {b.at(SIGN)})")
+    if operator == "**":
+        return Script(f"Math.pow({a.text}, {b.text})")
+    if operator == "%":  # with the sign of the divisor
+        return Script(f"({a.at(PRODUCT)} % {b.at(SIGN)} + {b.at(PRODUCT)}) % {b.at(SIGN)}", PRODUCT)
+    level = SUM if operator == "-" else PRODUCT
+    return Script(f"{a.at(level)} {operator} {b.at(level + 1)}", level)
+
+
+def _sum(translator: Translator, left: Node, right: Node) -> Script:
+    a, b = translator.value(left), translator.value(right)
+    for kinds in (_NUMBERS, _TEXT):
+        if translator.only(left, kinds) and translator.only(right, kinds):
+            return Script(f"{a.at(SUM)} + {b.at(PRODUCT)}", SUM)
+    if translator.only(left, _LIST) or translator.only(right, _LIST):
+        return Script(f"{a.at(ATOM)}.concat({b.text})")
+    return translator.ours("add", left, right)
+
+
+def _choice(translator: Translator, node: Node) -> Script:
+    _, test, yes, no = node
+    parts = translator.condition(test).at(OR), translator.value(yes).at(CHOICE), translator.value(no).at(CHOICE)
+    return Script("{} ? {} : {}".format(*parts), CHOICE)
+
+
+def _call(translator: Translator, node: Node) -> Script:
+    _, name, *arguments = node
+    write = _FUNCTIONS.get(name)
+    found = write(translator, *arguments) if write else None
+    return found if found is not None else translator.ours(name, *arguments)
+
+
+Write = Callable[..., Script | None]
+
+
+def _global(name: str, most: int = 9) -> Write:
+    """A function of ECMAScript that does the same, with up to so many arguments."""
+
+    def write(translator: Translator, *arguments: Node) -> Script | None:
+        if len(arguments) > most:
+            return None
+        return Script(f"{name}({', '.join(translator.text(argument) for argument in arguments)})")
+
+    return write
+
+
+def _method(name: str) -> Write:
+    def write(translator: Translator, owner: Node, *arguments: Node) -> Script:
+        written = ", ".join(translator.text(argument) for argument in arguments)
+        return Script(f"{translator.value(owner).at(ATOM)}.{name}({written})")
+
+    return write
+
+
+def _infix(sign: str, level: int) -> Write:
+    def write(translator: Translator, left: Node, right: Node) -> Script:
+        return Script(f"{translator.value(left).at(level + 1)} {sign} {translator.value(right).at(level + 1)}", level)
+
+    return write
+
+
+def _length(translator: Translator, owner: Node) -> Script | None:
+    if not translator.only(owner, _TEXT | _LIST):
+        return None
+    return Script(f"{translator.value(owner).at(ATOM)}.length")
+
+
+def _any_length(translator: Translator, owner: Node) -> Script:
+    return Script(f"{translator.value(owner).at(ATOM)}.length")
+
+
+def _extreme(name: str) -> Write:
+    """Of several numbers; of a list, or of texts, only ours knows."""
+
+    def write(translator: Translator, *arguments: Node) -> Script | None:
+        if len(arguments) < 2 or not all(translator.only(argument, _NUMBERS) for argument in arguments):
+            return None
+        return _global(name)(translator, *arguments)
+
+    return write
+
+
+def _as_text(translator: Translator, value: Node) -> Script | None:
+    return Script(f"String({translator.text(value)})") if translator.only(value, _TEXT | _NUMBERS) else None
+
+
+def _truth(translator: Translator, value: Node) -> Script | None:
+    found = translator.types(value)
+    if found is None or found & _TABLES:
+        return None
+    return Script(f"Boolean({translator.text(value)})")
+
+
+def _item(translator: Translator, owner: Node, key: Node) -> Script:
+    return Script(f"{translator.value(owner).at(ATOM)}[{translator.text(key)}]")
+
+
+def _typeof(translator: Translator, value: Node) -> Script:
+    return Script(f"typeof {translator.value(value).at(SIGN)}", SIGN)
+
+
+def _filled(translator: Translator, value: Node) -> Script | None:
+    return Script("_event.data") if value == ["event"] else None
+
+
+def _put(translator: Translator, owner: Node, key: Node, value: Node) -> Script | None:
+    """The whole event."""
+    whole = owner == ["trigger"] and key == ["str", "data"] and value == ["event"]
+    return Script("_event") if whole else None
+
+
+def _split(translator: Translator, text: Node, separator: Node) -> Script | None:
+    if separator[0] != "str" or not separator[1]:
+        return None
+    return _method("split")(translator, text, separator)
+
+
+def _characters(translator: Translator, text: Node) -> Script:
+    return Script(f"{translator.value(text).at(ATOM)}.split('')")
+
+
+_FUNCTIONS: dict[str, Write] = {
+    "len": _length,
+    "length": _any_length,
+    "min": _extreme("Math.min"),
+    "max": _extreme("Math.max"),
+    "abs": _global("Math.abs"),
+    "floor": _global("Math.floor"),
+    "ceil": _global("Math.ceil"),
+    "int": _global("Math.trunc"),
+    "sqrt": _global("Math.sqrt"),
+    "exp": _global("Math.exp"),
+    "log": _global("Math.log"),
+    "sign": _global("Math.sign"),
+    "number": _global("Number"),
+    "random": _global("Math.random"),
+    "str": _as_text,
+    "bool": _truth,
+    "truthy": _global("Boolean"),
+    "to_text": _global("String"),
+    "typeof": _typeof,
+    "plus": _infix("+", SUM),
+    "remainder": _infix("%", PRODUCT),
+    "loosely_equal": _infix("==", EQUALITY),
+    "less": _infix("<", RELATION),
+    "more": _infix(">", RELATION),
+    "at_most": _infix("<=", RELATION),
+    "at_least": _infix(">=", RELATION),
+    "lower": _method("toLowerCase"),
+    "upper": _method("toUpperCase"),
+    "strip": _method("trim"),
+    "startswith": _method("startsWith"),
+    "endswith": _method("endsWith"),
+    "contains": _method("includes"),
+    "split": _split,
+    "characters": _characters,
+    "replace": _method("replaceAll"),
+    "replace_first": _method("replace"),
+    "joined": _method("join"),
+    "index_of": _method("indexOf"),
+    "last_index_of": _method("lastIndexOf"),
+    "char_at": _method("charAt"),
+    "slice": _method("slice"),
+    "substring": _method("substring"),
+    "concat": _method("concat"),
+    "fixed": _method("toFixed"),
+    "has": _method("hasOwnProperty"),
+    "is_list": _global("Array.isArray"),
+    "is_nan": _global("isNaN"),
+    "json": _global("JSON.stringify"),
+    "parse_json": _global("JSON.parse"),
+    "parse_int": _global("parseInt"),
+    "parse_float": _global("parseFloat"),
+    "item": _item,
+    "filled": _filled,
+    "put": _put,
+}
+_FORMS: dict[str, Callable[[Translator, Node], Script]] = {
+    "null": lambda translator, node: Script("null"),
+    "true": lambda translator, node: Script("true"),
+    "false": lambda translator, node: Script("false"),
+    "num": _number,
+    "str": lambda translator, node: Script(literal(node[1])),
+    "event": lambda translator, node: Script("Signalbox.event"),
+    "now": lambda translator, node: Script("Math.floor(Date.now() / 1000)"),
+    "instance": lambda translator, node: Script("Signalbox.instance"),
+    "trigger": lambda translator, node: Script("_event"),
+    "because": lambda translator, node: translator.value(node[2]),
+    "data": _data,
+    "get": _get,
+    "list": _list,
+    "obj": _object,
+    "and": _logic,
+    "or": _logic,
+    "not": lambda translator, node: translator.condition(node),
+    "neg": lambda translator, node: Script(f"-{translator.value(node[1]).at(ATOM)}", SIGN),
+    "cmp": _comparison,
+    "bin": _arithmetic,
+    "if": _choice,
+    "in": lambda translator, node: Script(f"In({literal(translator.writing.ids.get(node[1], node[1]))})"),
+    "call": _call,
+}
