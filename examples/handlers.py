@@ -1,4 +1,7 @@
-"""The work of ``new_device.json``: a new device walks through four queues, and its service gets activated.
+"""The work the sample machines ask for.
+
+``new_device.json``: a new device walks through four queues, and its service gets activated. ``payment.json``: the
+bank is asked. ``delivery.json``: someone takes the article from its shelf, and the customer is told.
 
 Each step may run more than once (its worker may die before saying so), so each call into the
 ``activation`` machine carries the job's key: said twice, it moves the account once.
@@ -9,6 +12,7 @@ from __future__ import annotations
 import logging
 import random
 from typing import Any
+from zlib import crc32
 
 from django.conf import settings
 
@@ -19,6 +23,8 @@ from machines.worker import Job, handler
 log = logging.getLogger(__name__)
 
 ACCOUNTS = "activation"
+CONFIRM_FROM = 300  # an amount
+OUT_OF_STOCK = {"anvil"}
 
 
 @handler("do_start")
@@ -64,6 +70,28 @@ def do_finish(job: Job) -> dict[str, Any]:
     account: Instance = get_engine().get(ACCOUNTS, _account(job))
     log.info("%s is %s", account.id, account.state)
     return {"status": account.state}
+
+
+@handler("charge_card")
+def charge_card(job: Job) -> dict[str, Any]:
+    """Small amounts are taken at once; for large ones the bank wants to hear from the customer."""
+    _work(job)
+    approved = job.data["amount"] < CONFIRM_FROM
+    return {"approved": approved, "receipt": f"B-{crc32(job.key.encode()) % 10**6:06d}" if approved else ""}
+
+
+@handler("pick")
+def pick(job: Job) -> dict[str, Any]:
+    """One article is always out of stock until someone fills up its shelf."""
+    _work(job)
+    return {"found": job.data["restocked"] or job.data["article"] not in OUT_OF_STOCK}
+
+
+@handler("tell")
+def tell(job: Job) -> None:
+    """A mail to the customer, if this were a real shop."""
+    _work(job)
+    log.info("%s: your %s is on its way", job.instance, job.data["article"])
 
 
 def _account(job: Job) -> str:

@@ -1,4 +1,4 @@
-"""Traffic for the demo: devices that ask for codes, customers who type them, right and wrong.
+"""Traffic for the demo: devices that ask for codes, customers who type them, right and wrong, and orders.
 
 The same seed makes the same choices. It runs forever in bounded space: there is a fixed set of ids for each
 machine; one that is taken is moved on, one that is finished is deleted and begins again.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 from zlib import crc32
 
+from dashboard.demo.orders import Orders
 from machines.engine import Engine
 from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance
 
@@ -25,6 +26,7 @@ PALLET_GAP = (40, 70)  # beats between two pallets: the last one is just through
 RIGHT = 0.55  # how often a customer types the right code
 CLUMSY, CLUMSY_RIGHT = 4, 0.1  # one customer of so many seldom does, and ends suspended now and then
 RESTART = 0.2  # how often an active device is given away, and begins again
+ORDER_EVERY = 3  # beats; what happens to an order is one of so many
 OWN_TOKEN = 0.3  # how often a device brings its own code
 
 
@@ -34,6 +36,8 @@ class Traffic:
     def __init__(self, engine: Engine, seed: int) -> None:
         self._engine = engine
         self._random = Random(seed)
+        self._orders = Orders(engine, Random(seed))
+        self._beats = 0
         self._next_device = 0
         self._until_pallet = PALLET_GAP[0] // 2
         self._moves: dict[str, Callable[[str], None]] = {
@@ -59,6 +63,9 @@ class Traffic:
 
     def beat(self) -> bool:
         """Whether anything moved."""
+        self._beats += 1
+        if self._beats % ORDER_EVERY == 0:
+            return self._attempt(self._orders.move)
         self._until_pallet -= 1
         if self._until_pallet <= 0:
             self._until_pallet = self._random.randint(*PALLET_GAP)

@@ -36,9 +36,9 @@ class Block:
         return range(self.depth)
 
     @property
-    def sum(self) -> str:
-        """``leaves`` as the page's script takes them."""
-        return json.dumps(self.leaves, ensure_ascii=False) if self.leaves else ""
+    def leaves_json(self) -> str:
+        """As the page's script takes them."""
+        return json.dumps(self.leaves, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

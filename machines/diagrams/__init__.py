@@ -30,7 +30,7 @@ text or an attribute's value, never markup. Ids carry no prefix: one diagram of 
       </g>
       <g class="clusters">
         <g id="state-5" class="cluster state parallel" data-state="Fulfilling" data-index="5"
-           data-sum='["Picking", "Packed"]'>
+           data-leaves='["Picking", "Packed"]'>
           <title/> <rect class="plate"/> <path class="heading"/> <path class="rule"/>
           … lamp, name, details and count as in a node
         </g>
@@ -55,7 +55,7 @@ text or an attribute's value, never markup. Ids carry no prefix: one diagram of 
 More classes: states ``initial``, ``final``, ``compound``, ``parallel``, ``region`` (active together with those beside
 it) and ``folded`` (its inside is not drawn); transitions ``internal`` (no target: the state is not left),
 ``always``, ``after``, ``done`` and ``error`` (what work or states lead to); lines from a history to its ``default``.
-``data-target`` is absent on an internal transition. ``data-sum`` stands on every state with states in it: the leaves
+``data-target`` is absent on an internal transition. ``data-leaves`` stands on every state with states in it: the leaves
 whose counts add up to its own. ``data-transition`` holds several ids where one line of a folded drawing stands for
 several transitions: its flow is their sum.
 

@@ -21,7 +21,7 @@ from .wiring import Wire, wires
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline
 
-DRAWING = 2
+DRAWING = 3
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
 SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif"

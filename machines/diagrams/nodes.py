@@ -53,8 +53,8 @@ def draw_state(parent: Element, state: StateOutline, box: Box, tree: Tree) -> No
 
 
 def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) -> Element:
-    """The group of a state with what painters and readers need to know. ``data-sum`` names the leaves it sums up."""
-    sums = [drawable(leaf) for leaf in tree.summed[state.name]]
+    """The group of a state with what painters and readers need to know. ``data-leaves`` names the leaves it sums up."""
+    leaves = tree.summed[state.name]
     group = element(
         parent,
         "g",
@@ -62,7 +62,7 @@ def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) ->
         class_=f"{shape} {state_class(state, tree)}",
         data_state=drawable(state.name),
         data_index=str(state.index),
-        data_sum=json.dumps(sums, ensure_ascii=False) if sums != [state.name] else None,
+        data_leaves=json.dumps(leaves) if leaves != (state.name,) else None,
     )
     title(group, state_title(state))
     return group

@@ -89,8 +89,11 @@ class Catalog:
         findings = check(definition)
         if any(finding.is_error for finding in findings):
             raise DefinitionError(findings)
-        for inner in embedded(definition).values():
-            self.publish(inner, None)
+        for inner in embedded(definition).values():  # those that others invoke come first
+            self._publish(inner, None, [])
+        return self._publish(definition, version, findings)
+
+    def _publish(self, definition: dict[str, Any], version: int | None, findings: list[Any]) -> PublishedMachine:
         program = compile(definition)
         # Over the source too: a change of words alone is a new version as well.
         name, fingerprint = program["machine"], digest({"program": program, "source": definition})

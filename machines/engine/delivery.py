@@ -3,10 +3,10 @@
 A step puts its messages into the outbox of its own partition, in the same atomic call. From there any live process
 carries them to the partitions they are for, in three round trips however many there are: read, deliver, settle.
 
-Delivery rule: a message is delivered at least once and applied once, in the order its sender sent it to that receiver. The
-receiving partition remembers what it applied, and what it refused for good, as long as a message may come again. One that
-cannot be delivered keeps only those waiting that are for the same instance, and not for ever: after ten minutes it has
-failed (a day where its partition cannot be reached at all), and the sender is told like of any other that failed.
+Delivery rule: a message is delivered at least once and applied once, in the order its sender sent it to that receiver.
+The receiving partition remembers what it applied, and what it refused for good, as long as a message may come again.
+One that cannot be delivered keeps only those waiting that are for the same instance, and not for ever: after ten
+minutes it has failed (a day where its partition cannot be reached at all), and the sender is told, as of any failure.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from redis import exceptions
-
-from .calls import NOT_NOW, Caller, translate
+from .calls import Caller, translate
 from .catalog import Catalog
-from .client import FAILURES
 from .errors import EngineFault, EngineUnavailable, SignalboxError
 from .keys import Partition
 from .outbox import FAULT_PATIENCE, Backlog, Look, Message
@@ -33,7 +30,7 @@ TIMERS = 200  # one call fires at most
 MESSAGES = 200  # one look reads at most
 ROUNDS = 50  # of timers that are due, and of messages that cause messages, in one go; the next one carries on
 EAGER_MESSAGES, EAGER_ROUNDS = 50, 8  # the same for whoever fired, who has other things to do
-WORDS = 4  # of a message in a reply and in a call, beside its id
+WORDS = 5  # of a message in the answer of sb_outbox
 
 Calls = list[tuple[str, str, Sequence[Any]]]
 
@@ -102,7 +99,8 @@ class Delivery:
             if not waiting:
                 break
             replies = self._ask([("sb_tick", root, (now, TIMERS)) for root in waiting], tally)
-            waiting = [root for root, reply in zip(waiting, replies, strict=True) if reply and tally.ticked(root, reply)]
+            pairs = zip(waiting, replies, strict=True)
+            waiting = [root for root, reply in pairs if reply and tally.ticked(root, reply)]
 
     def _carry(self, roots: Iterable[str], now: str, tally: _Tally, rounds: int, limit: int) -> None:
         """Empty these outboxes, and those their messages fill."""
@@ -127,7 +125,7 @@ class Delivery:
             if not reply:
                 continue
             words = [str(word) for word in reply[3:]]
-            look.sort([Message(*words[i : i + 5]) for i in range(0, len(words), 5)], self._root)
+            look.sort([Message(*words[i : i + WORDS]) for i in range(0, len(words), WORDS)], self._root)
             server_now = int(reply[1])
             if words:
                 found.append(look)
@@ -142,7 +140,8 @@ class Delivery:
         calls: Calls = []
         for look, root in pairs:
             words = [w for m in look.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
-            calls.append(("sb_deliver", root, (look.source, look.floor(root), now, max(0, at - FAULT_PATIENCE), *words)))
+            head = (look.source, look.floor(root), now, max(0, at - FAULT_PATIENCE))
+            calls.append(("sb_deliver", root, (*head, *words)))
         touched = []
         for (look, root), reply in zip(pairs, self._caller.many(calls), strict=True):
             if isinstance(reply, Exception):
@@ -174,7 +173,7 @@ class Delivery:
         calls: Calls = [("sb_settle", look.source, (now, *look.settled)) for look in looks if look.settled]
         replies = iter(self._ask(calls, tally))
         for look in looks:
-            reply = next(replies) if look.settled else [Status.OK, 0]
+            reply: Sequence[Any] = next(replies) if look.settled else (Status.OK, 0)
             if not reply:
                 following.pop(look.source, None)
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +13,10 @@ from . import arguments, client, firing, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
-from .delivery import Delivery
-from .errors import BadInput, EngineFault, EngineUnavailable, SignalboxError, UnknownMachine
+from .delivery import Delivery, Driven
+from .errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .finding import Finder, Query
-from .keys import PREFIX, Keys
+from .keys import PREFIX, Keys, Partition
 from .queues import Queues
 from .records import Explanation, Fire, Instance, Job, Live, Page, PublishedMachine, Step, WorkerRow
 from .replies import Status
@@ -24,7 +25,6 @@ from .roster import Roster
 log = logging.getLogger(__name__)
 
 Data = Mapping[str, Any]
-MAIL = 4  # where a reply says that the step posted messages
 OVERDUE = ("fire", "shift")
 
 
@@ -41,8 +41,8 @@ class Engine:
         self.keys = Keys(prefix)
         self._caller = Caller(redis)
         self._catalog = Catalog(self._caller, self.keys, partitions)
-        self._queues = Queues(self._caller, self._catalog)
         self._delivery = Delivery(self._caller, self._catalog)
+        self._queues = Queues(self._caller, self._catalog, self._deliver)
         self._roster = Roster(redis, self.keys)
 
     @classmethod
@@ -167,7 +167,7 @@ class Engine:
             wire.append(("sb_fire", root, args))
         for (index, call, root), reply in zip(sent, self._caller.many(wire), strict=True):
             results[index] = self._outcome(call, root, reply)
-            if not isinstance(reply, Exception) and len(reply) > MAIL:
+            if not isinstance(reply, Exception) and replies.posted(reply):
                 posted[root] = call.now
         for root, now in posted.items():
             self._deliver(root, now)
@@ -402,19 +402,37 @@ class Engine:
         Takes back expired leases, fires due timers, delivers messages. ``now`` stands in for the clock.
         """
         names = [machine] if machine is not None else list(self.machines())
-        moved, faults = 0, []
+        moved = 0
+        faults: list[SignalboxError] = []
         for name in names:
             try:
-                moved += self.sweep(name, now=now) + self.advance(name, now=now)[0]
+                moved += self.sweep(name, now=now)
             except EngineFault as fault:  # what is wrong with one machine keeps no other waiting
                 faults.append(fault)
+        driven = self.drive(names, now=now, retry=True)
+        faults += driven.faults
         if faults:
             raise faults[0]
-        return moved
+        return moved + driven.moved
 
     def advance(self, machine: str, *, now: int | None = None) -> tuple[int, int | None]:
         """Fire a machine's due timers and deliver its messages: how many moved, and ms of its next deadline or None."""
-        return self._delivery.tick(self._catalog.partitions(machine), arguments.whole("now", now))
+        self._catalog.partitions(machine)  # raises when there is none
+        driven = self.drive([machine], now=now)
+        if driven.faults:
+            raise driven.faults[0]
+        return driven.moved, driven.due
+
+    def drive(self, machines: Iterable[str], *, now: int | None = None, retry: bool = False) -> Driven:
+        """The same for several machines, in one round trip where nothing is due; those that are gone are passed over.
+
+        A message that could not be delivered is tried again after a pause, and with ``retry`` now.
+        """
+        partitions: list[Partition] = []
+        for machine in machines:
+            with contextlib.suppress(LookupFailed):
+                partitions += self._catalog.partitions(machine)
+        return self._delivery.drive(partitions, arguments.whole("now", now), retry=retry)
 
     def queues(self, machine: str) -> dict[str, dict[str, int]]:
         """Queue -> how many jobs are ready, leased, delayed and dead."""
@@ -461,7 +479,7 @@ class Engine:
         root = self._root(machine, id)
         reply = self._caller.call(function, root, *args)
         instance = self._instance(machine, id, root, reply, expect)
-        if len(reply) > MAIL:
+        if replies.posted(reply):
             self._deliver(root, now)
         return instance
 

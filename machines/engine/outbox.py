@@ -38,8 +38,8 @@ class Message:
 class Backlog:
     """What waits at the head of an outbox: all that is left of it up to ``cursor`` is for one of ``stuck``.
 
-    That stays true whoever delivers meanwhile, since new messages only come at the end. ``floors``: partition -> a message
-    id at or below the oldest of its messages in there. ``until``: when to look at all of it again.
+    That stays true whoever delivers meanwhile, since new messages only come at the end. ``floors``: partition -> a
+    message id at or below the oldest of its messages in there. ``until``: when to look at all of it again.
     """
 
     cursor: str = ""

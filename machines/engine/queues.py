@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import arguments, limits, replies
@@ -28,9 +28,12 @@ MAX_LISTED = 1000  # jobs one call shows
 
 
 class Queues:
-    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+    """``posted`` is told of a partition whose step, caused by the end of a job, sent messages."""
+
+    def __init__(self, caller: Caller, catalog: Catalog, posted: Callable[[str, int | None], None]) -> None:
         self._caller = caller
         self._catalog = catalog
+        self._posted = posted
 
     def take(self, machine: str, queue: str, worker: str, count: int, lease: int | None, now: int | None) -> list[Job]:
         """Up to ``count`` jobs, over the machine's partitions; each is leased to ``worker`` when this returns."""
@@ -64,7 +67,10 @@ class Queues:
         reply = self._caller.call("sb_complete", job.root, job.id, job.token, encoded, _number("now", now))
         if reply[0] != Status.OK:
             raise self._failure(job, reply)
-        return self._moved(job, reply)
+        moved = self._moved(job, reply)
+        if replies.posted(reply):
+            self._posted(job.root, now)
+        return moved
 
     def fail(
         self, job: Job, error: str, kind: str, trace: str, again: str, now: int | None, delay: int | None = None

@@ -40,7 +40,6 @@ class Status(StrEnum):
     LOST = "LOST"
     FAULT = "FAULT"
     SUSPENDED = "SUSPENDED"
-    FAILED = "FAILED"
 
 
 def _whole(raw: Any) -> int:
@@ -91,6 +90,11 @@ class FieldTypes:
         return {name: read(raw[name]) for name, read in self._read.items() if name in raw}
 
 
+def posted(reply: Sequence[Any]) -> bool:
+    """Did the step put messages into the outbox?"""
+    return len(reply) > 4 and reply[0] == Status.OK
+
+
 def fields(reply: Sequence[Any]) -> dict[str, Any]:
     """The raw instance hash that an OK reply of fire, create, get, force, delete or complete carries as JSON."""
     found: dict[str, Any] = json.loads(reply[3])
@@ -130,9 +134,14 @@ def _connections(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
     return {
         "timers": [_timer(row, types) for row in json.loads(raw.get("_timers") or "[]")],
         "children": {invoke: {"machine": c["machine"], "id": c["id"]} for invoke, c in sorted(children.items())},
-        "parent": json.loads(raw["_parent"]) if raw.get("_parent") else None,
+        "parent": _parent(raw["_parent"]) if raw.get("_parent") else None,
         "suspended": _whole(raw["_suspended"]) if raw.get("_suspended") else None,
     }
+
+
+def _parent(text: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(text)
+    return {word: found[word] for word in ("machine", "id", "invoke")}
 
 
 def _timer(row: Sequence[Any], types: FieldTypes) -> Timer:

@@ -49,7 +49,7 @@ def _definition(place: Place) -> dict[str, Any]:
     _say_what_is_no_definition(place, first)
     hint = 'write its name as "id", or read it with one: machine import --id NAME'
     place.report.add("SB223", ("id",), f"a template has no name; the machine is called {quote(NAME)}", hint)
-    return {"id": NAME, "initial": first or "", "states": states}
+    return {"id": NAME, "initial": _target(first or ""), "states": states}
 
 
 def _states(place: Place | None) -> dict[str, Any]:
@@ -69,8 +69,14 @@ def _state(name: str, place: Place, events: dict[str, str]) -> dict[str, Any]:
             message = f"{quote(target)} is no key of the map, so the module never goes there"
             place.report.add("SB221", one.path, message, "add it to the map, with the states it leads to")
             continue
-        on[events[target]] = {"target": target, "reenter": True} if target == name else target
+        found = _target(target)
+        on[events[target]] = {"target": found, "reenter": True} if target == name else found
     return {"on": on} if on else {}
+
+
+def _target(name: str) -> str:
+    """A state's name where a name alone would be read as a way to a state."""
+    return f"#{name}" if name.startswith(("#", ".")) else name
 
 
 def _events(names: list[str]) -> dict[str, str]:

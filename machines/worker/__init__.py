@@ -6,7 +6,8 @@ Apps write ``from machines.worker import handler`` in their ``handlers.py``. The
 - ``launcher``: the life of the process; ``line``: its main loop
 - ``routes``, ``fetcher``, ``doorbell``: which queues, taking from them, waiting for them
 - ``hand``, ``crew``, ``processor``: the jobs held, the threads that run them, one job's run
-- ``heartbeat``, ``row``, ``sweeper``, ``periodic``: signs of life, and taking back what others lost
+- ``heartbeat``, ``row``: signs of life
+- ``sweeper``, ``ticker``, ``periodic``: taking back what others lost; timers and messages; the loop around both
 """
 
 from machines.worker.job import Job

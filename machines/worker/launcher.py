@@ -25,6 +25,7 @@ from machines.worker.registry import Registry
 from machines.worker.routes import Routes
 from machines.worker.row import Row
 from machines.worker.sweeper import Sweeper
+from machines.worker.ticker import Ticker
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ Message = Literal["stop", "ended"]
 
 class Launcher:
     """Puts the cast together. Threads: one takes jobs, ``concurrency`` run handlers, one runs coroutines,
-    one beats, one sweeps; the caller's thread waits for signals.
+    one beats, one sweeps, one ticks; the caller's thread waits for signals.
     """
 
     def __init__(self, engine: Engine, registry: Registry, options: Options, *, version: str = "") -> None:
@@ -53,6 +54,8 @@ class Launcher:
         self.sweeper = Sweeper(engine, lambda: self.routes.machines, pause=options.sweep)
         self._beating = Periodic("heartbeat", self.heartbeat, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.sweeper, backoff=options.backoff)
+        self.ticker = Ticker(engine, lambda: self.routes.machines, pause=options.tick)
+        self._ticking = Periodic("ticker", self.ticker, backoff=options.backoff)
         self._line = Line(
             engine, self._fetcher, self.routes, self.hand, self._crew, options, on_jobs=self._beating.wake
         )
@@ -69,7 +72,7 @@ class Launcher:
     def run(self) -> None:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
-        for part in (self._loop, self._crew, self._beating, self._sweeping, taking):
+        for part in (self._loop, self._crew, self._beating, self._sweeping, self._ticking, taking):
             part.start()
         asked = self._inbox.get() == "stop"
         self._quiet()
@@ -112,7 +115,7 @@ class Launcher:
         for job in self.hand.held():
             job.lose("the worker stopped and handed it back")
             self._try(partial(self._engine.hand_back, job.taken), f"handing back {job}")
-        for part in (self._beating, self._sweeping, self._crew, self._loop):
+        for part in (self._beating, self._sweeping, self._ticking, self._crew, self._loop):
             part.stop()
         self._try(lambda: self._engine.leave(self._options.id), "leaving")
         self._doorbell.close()

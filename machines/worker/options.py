@@ -28,6 +28,7 @@ class Options:
     rescan: float = 15.0  # a doorbell can be lost (its waker died): every queue is looked into this often
     beat: float = 2.0  # the longest pause between two heartbeats: also how soon a withdrawn job is known
     sweep: float = 1.0  # pause between two sweeps that find nothing
+    tick: float = 0.25  # the longest pause between two looks at timers: how late one may fire that was armed meanwhile
     backoff: float = 2.0  # the longest pause between two tries while Redis is away
     id: str = field(default_factory=worker_id)
 

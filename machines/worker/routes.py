@@ -29,18 +29,44 @@ def feeds_of(program: dict[str, Any]) -> Feeds:
     feeds: Feeds = {queue: set() for queue in program.get("queues", [])}
     for state in program["states"]:
         for invoke in state.get("invoke", []):
-            feeds.setdefault(invoke["queue"], set()).add(invoke["src"])
-        for action in _actions(state):
-            if action[0] == "enqueue":
-                feeds.setdefault(action[1], set()).add(action[2])
+            if "queue" in invoke:  # else it is an instance of another machine
+                feeds.setdefault(invoke["queue"], set()).add(invoke["src"])
+    for action in _actions(program):
+        if action[0] == "enqueue":
+            feeds.setdefault(action[1], set()).add(action[2])
     return feeds
 
 
-def _actions(state: dict[str, Any]) -> Iterator[list[Any]]:
-    yield from state.get("entry", [])
-    yield from state.get("exit", [])
-    for transition in [*state.get("transitions", []), *state.get("always", [])]:
-        yield from transition.get("actions", [])
+def _actions(program: dict[str, Any]) -> Iterator[list[Any]]:
+    """Every action of a program, those inside others included."""
+    for state in program["states"]:
+        for name in ("entry", "exit"):
+            yield from _flat(state.get(name))
+        for name in ("transitions", "always"):
+            for transition in state.get(name, []):
+                yield from _of(transition)
+        for name in ("initial", "default"):
+            yield from _of(state.get(name))
+        for invoke in state.get("invoke", []):
+            yield from _flat(invoke.get("finalize"))
+    yield from _of(program["initial"])
+
+
+def _of(part: Any) -> Iterator[list[Any]]:
+    """The actions of a transition or of a default, which may also be nothing, or the number of a state."""
+    return _flat(part.get("actions") if isinstance(part, dict) else None)
+
+
+def _flat(actions: list[list[Any]] | None) -> Iterator[list[Any]]:
+    for action in actions or []:
+        yield action
+        if action[0] == "if":
+            for branch in action[1]:
+                yield from _flat(branch["then"])
+        elif action[0] == "foreach":
+            yield from _flat(action[1]["do"])
+        elif action[0] == "block":
+            yield from _flat(action[1])
 
 
 class Routes:

@@ -24,7 +24,7 @@ class Sweeper:
         moved, failed = 0, None
         for machine in self._machines():
             try:
-                moved += self._engine.tick(machine)
+                moved += self._engine.sweep(machine)
             except errors.LookupFailed:
                 continue  # gone since the list was made
             except errors.SignalboxError as error:

@@ -9,7 +9,7 @@ const views = new Map([...document.querySelectorAll("[data-diagram]")].map((fram
 export function center() {
   for (const [frame, view] of views) {
     view.apply();
-    if (view.touched) continue;
+    if (view.chosen) continue;
     const mark = frame.querySelector(".node.current, .chosen") ?? frame.querySelector(".initial");
     if (!mark) continue;
     const part = mark.getBoundingClientRect();
@@ -28,7 +28,7 @@ document.addEventListener("click", async (event) => {
   link.blur();
   if (!(await refresh(["view", "drawing"], href))) return location.assign(href);
   history.replaceState(null, "", href);
-  for (const view of views.values()) view.forget();
+  for (const view of views.values()) view.settle();
   center();
   document.querySelector("a[data-view]")?.focus();
 });

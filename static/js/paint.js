@@ -49,7 +49,7 @@ export function putDepths(queues, root = document) {
 
 /** How many instances are in a state; of one with states in it, the sum of the leaves that its element names. */
 export function countOf({ dataset }, counts) {
-  const leaves = dataset.sum ? JSON.parse(dataset.sum) : [dataset.state];
+  const leaves = dataset.leaves ? JSON.parse(dataset.leaves) : [dataset.state];
   return leaves.reduce((all, leaf) => all + (counts[leaf] ?? 0), 0);
 }
 

@@ -5,6 +5,7 @@ import { drag } from "./pan.js";
 
 const LEAST = 0.08;
 const MOST = 4;
+const READABLE = 0.6; // of the natural size: smaller, nobody can read what is written on the lines
 const STEP = 1.25; // of the keys + and -
 
 /** Makes a frame zoom and pan; its tools are the `[data-zoom]` of its panel. */
@@ -21,13 +22,14 @@ export function zoomable(frame) {
     tools.hidden = false;
     tools.addEventListener("click", (event) => view.onclick(event.target.closest("button")));
   }
-  view.tell();
+  view.settle();
   return view;
 }
 
 class View {
   #frame;
   #scale = null; // null: as the stylesheet has it
+  chosen = false; // somebody set the scale
   #fingers = 0; // the distance between two of them
 
   constructor(frame) {
@@ -63,6 +65,7 @@ class View {
     const at = { x: x ?? whole.left + this.#frame.clientWidth / 2, y: y ?? whole.top + this.#frame.clientHeight / 2 };
     const before = this.#svg.getBoundingClientRect();
     this.#scale = Math.min(MOST, Math.max(LEAST, scale));
+    this.chosen = true;
     this.apply();
     const after = this.#svg.getBoundingClientRect();
     const grown = after.width / before.width;
@@ -79,20 +82,18 @@ class View {
     this.tell();
   }
 
-  /** Back to what the stylesheet makes of it. */
-  forget() {
+  /** Nobody has set a scale, or not for this drawing: all of it, if it can be read then. */
+  settle() {
+    this.chosen = false;
     this.#scale = null;
     this.#frame.classList.remove("zoomed");
-    this.tell();
+    if (this.#svg && this.#frame.scrollWidth > this.#frame.clientWidth) this.#scale = Math.max(READABLE, this.#fitting);
+    this.apply();
   }
 
   tell() {
     const figure = this.#frame.closest(".panel")?.querySelector("[data-zoom-scale]");
     if (figure && this.#svg) figure.textContent = `${Math.round(this.scale * 100)} %`;
-  }
-
-  get touched() {
-    return this.#scale !== null;
   }
 
   onclick(button) {

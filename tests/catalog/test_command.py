@@ -65,9 +65,11 @@ def test_yaml_is_read_by_its_ending_or_its_look(file, name: str) -> None:
     assert run("validate", file(YAML, name)) == "door: no findings\n"
 
 
-def test_a_format_that_cannot_be_read_yet_is_said_so(file) -> None:
+def test_a_format_that_is_only_written_is_said_so(file) -> None:
+    out = io.StringIO()
     with pytest.raises(CommandError):
-        run("validate", file("<scxml/>", "door.scxml"))
+        call_command("machine", "validate", file("stateDiagram-v2", "door.mmd"), stdout=out)
+    assert out.getvalue().startswith("SB130 definition: Mermaid cannot be read; use json, yaml")
 
 
 def test_a_file_that_is_not_there_is_named() -> None:

@@ -32,7 +32,35 @@ def test_the_name_of_a_file_decides_before_its_content() -> None:
 
 def test_a_format_can_be_asked_for() -> None:
     assert read("id: door", format="json").errors
-    assert [finding.code for finding in read("<scxml/>", format="scxml").errors] == ["SB130"]
+    assert [finding.code for finding in read("graph", format="mermaid").errors] == ["SB130"]
+
+
+XSTATE = {
+    "id": "door",
+    "initial": "Shut",
+    "states": {"Shut": {"entry": ["ring"], "on": {"open": {"guard": {"type": "g"}}}}},
+}
+
+
+def test_json_that_is_no_definition_of_ours_is_tried_as_a_config_of_xstate() -> None:
+    submission = read(json.dumps(XSTATE), name="door.json")
+    assert (submission.format, [finding.code for finding in submission.findings]) == ("xstate", ["SB220", "SB140"])
+    assert read(json.dumps(XSTATE), format="json").format == "json"
+    assert read(json.dumps(BROKEN)).format == "json"
+
+
+def test_a_draft_comes_with_what_is_wrong_with_it() -> None:
+    submission = read(json.dumps(XSTATE), format="xstate")
+    assert submission.definition["states"]["Shut"]["on"]["open"] == {"guard": "g"}
+    assert submission.errors[0].path == "states.Shut.on.open.guard"
+
+
+def test_the_one_who_hands_it_in_may_name_it() -> None:
+    template = json.dumps({"initial": "a", "map": {"a": ["b"], "b": ["a"]}, "current": "", "reason": ""})
+    assert read(template, id="order").definition["id"] == "order"
+    assert read(template, id="order").summary == "no findings"
+    assert read(template).summary == "1 warning"
+    assert read(DEFINITION, id="no name!").errors[0].path == "id"
 
 
 def test_findings_of_reading_and_of_checking_are_the_same_kind() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -77,7 +78,7 @@ class State:
         return other in self.ancestors()
 
 
-@dataclass
+@dataclass(repr=False)
 class Chart:
     """``top`` is the machine itself. ``errors``: "refuse" or "raise"."""
 
@@ -93,6 +94,12 @@ class Chart:
                 child.parent = state
             for transition in state.transitions:
                 transition.source = state
+
+    def __repr__(self) -> str:
+        """What hypothesis shows of a failing example."""
+        from tests.charts.rendering import definition_of
+
+        return json.dumps(definition_of(self))
 
     def named(self, names: tuple[str, ...]) -> list[State]:
         return [self.states[name] for name in names]

@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = list(_played(cases, given.url))
     for group, rows in by_group(results).items():
         _say(f"{group}: {tally(rows)}")
-    _say(f"{len(suite.parts)} documents are parts of others or end in no verdict") if suite.parts else None
+    if suite.parts:
+        _say(f"not played, as parts of others or without a verdict: {', '.join(suite.parts)}")
     _say(f"{tally(results)}; {time.monotonic() - started:.1f} s")
     if given.only == "":
         given.page.write_text(page.render(suite.name, results), encoding="utf-8")

@@ -23,7 +23,10 @@ HELPER = """<final id="final"><onentry><send event="hello" target="#_parent"/></
 WRONG = f"""<state id="start"><transition target="middle"/></state>
 <state id="middle"><transition target="fail"/></state>{VERDICTS}"""
 STUCK = f'<state id="start"><transition event="never" target="pass"/></state>{VERDICTS}'
-RESTLESS = f"""<state id="start"><onentry><send event="again"/></onentry><transition event="again" target="start"/>
+RESTLESS = f"""<state id="start"><invoke type="scxml" id="wall"><content><scxml version="1.0">
+<state id="s"><onentry><send event="ball" target="#_parent"/></onentry>
+<transition event="ball"><send event="ball" target="#_parent"/></transition></state></scxml></content></invoke>
+<transition event="ball"><send event="ball" target="#_wall"/></transition>
 <transition event="never" target="pass"/></state>{VERDICTS}"""
 READ_BY_PEOPLE = '<state id="start"><transition target="final"/></state><final id="final"/>'
 HTTP = f"""<state id="start"><onentry>

@@ -18,7 +18,7 @@ from tests.conformance.result import Result, Status
 from tests.conformance.suite import FAIL, Case, Names
 
 LONGEST = 120_000  # ms a document may take to its verdict, by its own clock
-ROUNDS = 200  # ticks at one moment: more is a document that never rests
+ROUNDS = 20  # ticks at one moment, each of many messages: more is a document that never rests
 TRAIL = 12  # states of a failed case that its reason shows
 ID = "case"
 

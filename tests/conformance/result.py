@@ -38,7 +38,8 @@ class Tally:
         return self.passed + self.waived + self.failed
 
     def __str__(self) -> str:
-        return f"{self.all} cases: {self.passed} passed, {self.waived} waived, {self.failed} failed"
+        cases = "1 case" if self.all == 1 else f"{self.all} cases"
+        return f"{cases}: {self.passed} passed, {self.waived} waived, {self.failed} failed"
 
 
 def tally(results: Iterable[Result]) -> Tally:

@@ -28,7 +28,7 @@ def test_a_good_run_writes_the_page_and_ends_with_0(run):
     write(run.folder, "group/switch", documents.SWITCH, "off", event("flip", "on"))
     code, said, page = run()
     assert code == 0
-    assert "1 cases: 1 passed, 0 waived, 0 failed" in said
+    assert "1 case: 1 passed, 0 waived, 0 failed" in said
     assert "# Conformance" in page
     assert "| group | 1 | 1 | 0 | 0 |" in page
     assert "| switch | passed |  |" in page
@@ -62,7 +62,7 @@ def test_a_part_of_a_run_leaves_the_page_alone(run):
         write(run.folder, name, documents.SWITCH, "off")
     code, said, page = run("--only", "b/")
     assert (code, page) == (0, None)
-    assert "1 cases: 1 passed" in said
+    assert "1 case: 1 passed" in said
 
 
 def test_a_folder_without_cases_is_no_success(run):

@@ -69,7 +69,7 @@ def test_a_document_without_a_verdict_is_not_waited_for_for_ever(played):
 
 
 def test_a_document_that_never_rests_is_given_up(played):
-    assert played("restless", documents.RESTLESS).reason.startswith("still busy after 200 rounds at one moment")
+    assert played("restless", documents.RESTLESS).reason.startswith("still busy after 20 rounds at one moment")
 
 
 def test_documents_named_by_src_are_found_beside_the_case(played, tmp_path):

@@ -1,4 +1,4 @@
-"""A small, strict reader of the part of Mermaid's and PlantUML's language that is written: any other line is an error."""
+"""A small, strict reader of those lines of Mermaid and PlantUML that are written: any other line is an error."""
 
 from __future__ import annotations
 

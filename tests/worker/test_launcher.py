@@ -94,7 +94,7 @@ def test_an_idle_worker_hears_the_doorbell_of_every_partition(redis_url, prefix)
 
 def test_an_idle_worker_asks_the_queues_nothing(engine, errand):
     errand("e1")
-    with Running(engine, registry_of(run=print), block=0.3, sweep=60, beat=60) as worker:
+    with Running(engine, registry_of(run=print), block=0.3, sweep=60, beat=60, tick=60) as worker:
         eventually(lambda: "1 completed" in worker.summary(), "the first job is done")
         eventually(
             lambda: engine.client.llen(engine.keys.partition("errand").bell("errands")) == 0, "the bell is still"

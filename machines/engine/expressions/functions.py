@@ -86,6 +86,8 @@ _ALL = [
     ),
     Function("substring", 2, 3, "substring(text, from, to)", "the characters between two positions", "string"),
     Function("char_at", 2, 2, "char_at(text, position)", "one character, or an empty text", "string"),
+    Function("char_code", 2, 2, "char_code(text, position)", "the number of a character in Unicode, or None", "any"),
+    Function("repeated", 2, 2, "repeated(text, times)", "the text that many times over", "string"),
     Function("characters", 1, 1, "characters(text)", "its characters as a list", "array"),
     Function(
         "index_of", 2, 3, "index_of(x, part, from)", "where part first is in a text or list; -1 if nowhere", "integer"

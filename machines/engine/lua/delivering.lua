@@ -22,12 +22,14 @@ function delivering.hold(ctx, kind, body)
     return 'held'
 end
 
--- Events of a child count as long as the invocation that made it does (SCXML 6.4.3).
+-- Events of a child count as long as the invocation that made it does (SCXML 6.4.3). What its last step sent was on its
+-- way when it ended, and counts unless another child has taken its place.
 local function stale(ctx, body)
     if not body.invoke then return false end
     local child = ctx.chart and sends.children(ctx)[body.invoke]
     local from = body.child or body.from
-    return not child or child.id ~= from.id or child.machine ~= from.machine
+    if not child then return not body.last end
+    return child.id ~= from.id or child.machine ~= from.machine
 end
 
 -- The verdict a step's reply amounts to.

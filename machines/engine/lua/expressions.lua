@@ -199,7 +199,7 @@ end
 forms['in'] = function(node, program)
     local index = program.index[node[2]]
     if not index then error('definition: no state ' .. tostring(node[2])) end
-    if program.acting then program.precise = true end
+    if program.acting then program.precise, program.flat = true, false end -- it changes while a step is under way
     return function(ctx)
         if ctx.chart then return ctx.active[index] == true end
         return ctx.state == index

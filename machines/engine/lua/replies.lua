@@ -13,7 +13,6 @@ replies.EXISTS = 'EXISTS'
 replies.LOST = 'LOST'
 replies.FAULT = 'FAULT'
 replies.SUSPENDED = 'SUSPENDED'
-replies.FAILED = 'FAILED'
 
 local function edges_of(ctx)
     local edges = ctx.edges

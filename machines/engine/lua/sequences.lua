@@ -34,8 +34,9 @@ function sequences.length(_, x) return sequences.item(nil, x, 'length') end
 function sequences.has(_, x, key)
     local kind = values.kind(x)
     if kind == 'object' then return x[to_text(nil, key)] ~= nil end
+    if kind ~= 'array' then return false end
     local at = position(key)
-    return kind == 'array' and at ~= nil and at < #x
+    return key == 'length' or at ~= nil and at < #x
 end
 
 function sequences.filled(_, x)
@@ -171,6 +172,25 @@ function sequences.characters(_, text)
         if #items > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
     end
     return items
+end
+
+-- The number of a character in Unicode; nothing where there is none.
+function sequences.char_code(_, text, at)
+    local character = texts.at(values.text(text), whole(at, 0) + 1)
+    if not character then return nil end
+    local first, code = string.byte(character), string.byte(character)
+    for _, mark in ipairs({ 192, 224, 240 }) do
+        if first >= mark then code = first - mark end
+    end
+    for i = 2, #character do code = code * 64 + string.byte(character, i) - 128 end
+    return code
+end
+
+function sequences.repeated(_, text, times)
+    times = whole(times, 0)
+    if times < 0 then values.fail('repeated() takes a number from 0, not ' .. values.show(times)) end
+    values.fitting(#values.text(text) * times)
+    return string.rep(text, times)
 end
 
 local function index_in_list(list, part, from, to, step)

@@ -37,12 +37,11 @@ class Command(BaseCommand):
             registry = discover()
         except HandlerError as error:
             raise CommandError(str(error)) from error
-        if not len(registry):
-            raise CommandError("no app has a handlers.py with a handler in it: there is nothing this worker could do")
         launcher = Launcher(get_engine(), registry, options, version=machines.__version__)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: launcher.stop())
-        self.stdout.write(f"worker {options.id}: {options.concurrency} at a time, handlers {', '.join(registry)}")
+        handlers = ", ".join(registry) or "none: it fires timers, delivers messages and sweeps"
+        self.stdout.write(f"worker {options.id}: {options.concurrency} at a time, handlers {handlers}")
         launcher.run()
         self.stdout.write(f"worker {options.id}: stopped, {launcher.summary()}")
 

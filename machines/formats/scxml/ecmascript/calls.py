@@ -9,7 +9,7 @@ from machines.engine.expressions import FUNCTIONS
 from . import changes, code, inlining, literals, platform
 from .code import Code
 from .expressions import Translator, as_condition
-from .kinds import ANY, ARRAY, BOOLEAN, NUMBER, OBJECT, STRING
+from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER, OBJECT, STRING
 from .operators import as_number, as_text, element_kinds
 from .parsing import Node, bare, named, part
 
@@ -243,8 +243,8 @@ _KINDS = {"integer": "number"}  # kinds are called as in JSON Schema but for thi
 _OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
 
 _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
-    "parseInt": (1, 2, _gives("parse_int", NUMBER | frozenset(["none"]))),
-    "parseFloat": (1, 1, _gives("parse_float", NUMBER | frozenset(["none"]))),
+    "parseInt": (1, 2, _gives("parse_int", NUMBER | NONE)),
+    "parseFloat": (1, 1, _gives("parse_float", NUMBER | NONE)),
     "isNaN": (1, 1, _gives("is_nan", BOOLEAN)),
     "isFinite": (1, 1, _is_finite),
     "Number": (1, 1, _numeric),
@@ -257,8 +257,8 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "Object.values": (1, 1, _gives("values", ARRAY)),
     "JSON.stringify": (1, 1, _gives("json", STRING)),
     "JSON.parse": (1, 1, _gives("parse_json")),
-    "Number.parseInt": (1, 2, _gives("parse_int", NUMBER | frozenset(["none"]))),
-    "Number.parseFloat": (1, 1, _gives("parse_float", NUMBER | frozenset(["none"]))),
+    "Number.parseInt": (1, 2, _gives("parse_int", NUMBER | NONE)),
+    "Number.parseFloat": (1, 1, _gives("parse_float", NUMBER | NONE)),
     "Number.isNaN": (1, 1, _gives("is_nan", BOOLEAN)),
     "Number.isFinite": (1, 1, _is_finite),
     "Number.isInteger": (1, 1, _whole),
@@ -289,6 +289,9 @@ _METHODS: dict[str, tuple[int, int, Build]] = {
     "lastIndexOf": (2, 2, _gives("last_index_of", NUMBER)),
     "includes": (2, 2, _gives("contains", BOOLEAN)),
     "charAt": (2, 2, _gives("char_at", STRING)),
+    "charCodeAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
+    "codePointAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
+    "repeat": (2, 2, _gives("repeated", STRING)),
     "at": (2, 2, _at),
     "startsWith": (2, 2, _of_text("startswith", BOOLEAN)),
     "endsWith": (2, 2, _of_text("endswith", BOOLEAN)),

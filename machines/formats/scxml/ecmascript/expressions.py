@@ -185,6 +185,8 @@ class Translator:
             if owner.kinds and owner.kinds <= ARRAY | STRING:
                 return code.call("len", owner, kinds=NUMBER)
             return code.call("length", owner)
+        if name.isdigit() or (owner.kinds and owner.kinds <= ARRAY | STRING):
+            return code.call("item", owner, code.text(name))
         return code.member(owner, name)
 
     def subscript(self, node: Node) -> Code:

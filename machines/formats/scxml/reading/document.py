@@ -93,12 +93,23 @@ def _chart(root: Element, library: Library, id: str, found: Survey, report: Repo
     return Chart(root, id, found, scope, library, late=root.get("binding") == "late")
 
 
+def _bring_along(chart: Chart) -> None:
+    """Machines that are brought along under their names, for an <invoke> that calculates them."""
+    for element in chart.root.children:
+        name = element.get("name") or ""
+        if element.space == OURS and element.name == "machine" and limits.check_machine_name(name) is None:
+            inner = element.first("scxml")
+            if inner is not None:
+                chart.library.embed(chart, inner, exact=name)
+
+
 def _definition(chart: Chart) -> dict[str, Any]:
     first = data.first_values(chart)
     for script in chart.root.all("script"):
         actions = chart.program(script)
         if actions:
             first.append({"block": actions})
+    _bring_along(chart)
     body = chart.survey.body
     initial = states.read_initial(chart, body, first)
     doing = states.behaviour(chart, body)

@@ -49,8 +49,9 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
     sends.both(chart, element, "type", "src", "id")
     type = element.get("type")
     if type is not None and type not in TYPES:
-        chart.refuse(element, f"{type[:60]!r} cannot be invoked", "type", "leave it out", code="SB141")
-        return None
+        message = f"{type[:60]} cannot be invoked"
+        chart.warn(element, f"this fails whenever it runs: {message}", "type")
+        return {"src": {"expr": code.fails(message).text}, "id": _id(chart, state, element, number)}
     source, names = _source(chart, element, element.get("id") or _state_id(chart, state))
     if source is None:
         return None

@@ -48,9 +48,9 @@ class Library:
     def machines(self) -> dict[str, Any]:
         return {one.name: one.definition for one in self.found.values()}
 
-    def embed(self, chart: Chart, inner: Element, stem: str = "") -> str | None:
-        """The name of the machine an inner <scxml> becomes."""
-        return self._add(chart, inner, inner, inner.get("name") or stem or "child", self.above)
+    def embed(self, chart: Chart, inner: Element, stem: str = "", *, exact: str = "") -> str | None:
+        """The name of the machine an inner <scxml> becomes: ``exact``, or one like its own."""
+        return self._add(chart, inner, inner, inner.get("name") or stem or "child", self.above, exact)
 
     def embed_file(self, chart: Chart, element: Element, attribute: str, named: str) -> str | None:
         path = self.path(chart, element, attribute, named)
@@ -71,14 +71,16 @@ class Library:
             return None
         return self._add(chart, path, root, path.stem, (*self.above, path)) if root is not None else None
 
-    def _add(self, chart: Chart, key: object, root: Element, stem: str, above: tuple[Path, ...]) -> str | None:
+    def _add(
+        self, chart: Chart, key: object, root: Element, stem: str, above: tuple[Path, ...], exact: str = ""
+    ) -> str | None:
         if key in self.found:
             return self.found[key].name
         if self.depth >= MAX_NESTED or len(self.found) >= MAX_MACHINES:
             message = f"more than {MAX_NESTED} documents inside one another, or {MAX_MACHINES} in one"
             chart.refuse(root, message, code="SB111")
             return None
-        name = self._free(stem)
+        name = exact if exact and exact not in self.machines else self._free(stem)
         inside = Library(self.base, self.read, self.depth + 1, above)
         self.found[key] = Embedded(name, {}, {})  # taken: what is read now must not take the name
         definition, inputs = self.read(root, inside, name)

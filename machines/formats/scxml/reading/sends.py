@@ -8,7 +8,7 @@ from typing import Any
 from machines.engine import limits
 
 from ..ecmascript import changes, literals
-from ..ecmascript.code import Code
+from ..ecmascript.code import Code, fails
 from ..ecmascript.kinds import NONE, STRING
 from ..ecmascript.parsing import SyntaxProblem
 from ..ecmascript.platform import PROCESSORS
@@ -19,6 +19,9 @@ from .chart import EMPTY, Chart, value_of
 _HTTP = re.compile(r"basichttp|http://www\.w3\.org/TR/scxml/#BasicHTTPEventProcessor", re.IGNORECASE)
 _DURATION = re.compile(r"\s*(\d*\.?\d+)\s*(ms|s|m|h|d)?\s*")
 _UNITS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+PLACES = ("identifier", "member_expression", "subscript_expression")
 
 
 class Wrong(Exception):
@@ -170,4 +173,9 @@ def parameters(chart: Chart, element: Element) -> dict[str, Code]:
 
 def _located(chart: Chart, element: Element, attribute: str, location: str) -> Code:
     reader = Element(element.source, element.space, element.name, element.start, {("", attribute): location})
-    return chart.code(reader, attribute)
+    parsed = chart.parsed(reader, attribute)
+    if isinstance(parsed, SyntaxProblem) or parsed[1].type in PLACES:
+        return chart.code(reader, attribute)
+    message = f"{location[:60]} is no location"
+    chart.warn(element, f"this fails whenever it runs: {message}", attribute)
+    return fails(message)

@@ -46,7 +46,7 @@ class Survey:
 
     @property
     def can_be_active(self) -> dict[str, str]:
-        return {id: name for id, name in self.by_id.items() if id not in self.histories}
+        return {id: name for id, name in self.by_id.items() if name not in self.histories}
 
 
 def survey(root: Element, report: Report, texts: dict[Element, str]) -> Survey:
@@ -89,7 +89,7 @@ def _name_states(found: Survey, elements: list[Element], report: Report) -> None
         found.names[element] = found.by_id[id] = name
         taken.add(id)
         if element.name == "history":
-            found.histories.add(id)
+            found.histories.add(name)
 
 
 def _free(stem: str, taken: set[str]) -> str:

@@ -101,7 +101,8 @@ def _reenters(chart: Chart, state: Element, element: Element) -> bool:
     """Whether a transition leaves its own state although all its targets are there; for any other this says nothing."""
     targets = {chart.survey.by_id.get(id) for id in (element.get("target") or "").split()}
     inner = {chart.survey.names[one] for one in states_below(chart, state)}
-    if state is chart.root or not targets <= inner | {chart.survey.names.get(state)}:
+    # A history state anywhere may stand for the state itself, or for one inside.
+    if state is chart.root or not targets <= inner | {chart.survey.names.get(state)} | chart.survey.histories:
         return False
     said = element.get("reenter", OURS)
     if said in ("true", "false"):

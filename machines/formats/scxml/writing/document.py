@@ -51,9 +51,10 @@ def _machine(writing: Writing, short: str = "") -> Tag:
         root.children += _initial(writing, root)
     root.children += [write_state(writing, state) for state in tops]
     for name in machines_of(document):
-        if f"{machine.id}.{name}" not in writing.used:
-            message = f"the machine {name} is never invoked by that name, and is missing from the text"
-            writing.report.add("SB222", ("machines", name), message)
+        full = f"{machine.id}.{name}"
+        if full in writing.embedded and full not in writing.used:
+            writing.ours(("machines", name), "machine that is not written where it is invoked")
+            root.children.append(Tag("sb:machine", {"name": name}, [writing.embedded[full]]))
     return root
 
 

@@ -333,6 +333,8 @@ _FUNCTIONS: dict[str, Write] = {
     "index_of": _method("indexOf"),
     "last_index_of": _method("lastIndexOf"),
     "char_at": _method("charAt"),
+    "char_code": _method("codePointAt"),
+    "repeated": _method("repeat"),
     "slice": _method("slice"),
     "substring": _method("substring"),
     "concat": _method("concat"),

@@ -51,9 +51,10 @@ def _target(writing: Writing, state: State, transition: Transition) -> dict[str,
     if targets == (state.name,) and state.kind == "atomic" and not transition.reenter:
         return {}  # the state is not left: what is done is all there is
     found: dict[str, str | None] = {"target": " ".join(writing.ids[name] for name in targets)}
-    if transition.reenter or not all(machine.contains(state.name, name) for name in targets):
+    histories = [name for name in targets if machine.states[name].kind == "history"]
+    if transition.reenter or not all(name in histories or machine.contains(state.name, name) for name in targets):
         return found
-    if state.kind == "compound" and state.name not in targets:
+    if not histories and state.kind == "compound" and state.name not in targets:
         return found | {"type": "internal"}
     message = "SCXML always leaves a state that a transition leads to"
     writing.once("SB224", transition.path, f"{message}; sb:reenter says otherwise, which only Signalbox reads")

@@ -31,7 +31,7 @@ _NAMELESS = "machine"
 def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
     """The definition, and all findings. Next to an error the definition is a draft to go on with."""
     config, findings = _config(text)
-    if findings or not isinstance(config, dict):
+    if not isinstance(config, dict):
         return config, findings
     report = Report()
     if is_expanded(config):
@@ -45,9 +45,9 @@ def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
     except TooLarge:
         return None, [finding("SB111", "", f"the definition is larger than {limits.MAX_DEFINITION} bytes")]
     if report.has_errors:
-        return None, report.findings()
+        return None, [*findings, *report.findings()]
     definition = _definition(report.document, report)
-    return definition, report.findings()
+    return definition, [*findings, *report.findings()]
 
 
 def _config(text: str) -> tuple[Any, list[Finding]]:

@@ -37,17 +37,22 @@ def shortened(state: dict[str, Any], default_id: str) -> dict[str, Any]:
 
 def _without_timers(state: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
     """``on`` and ``after``, and the actions without those that raise and cancel timers."""
-    timers = {event: found for event, found in on.items() if event.startswith(_AFTER)}
+    timers = {event: _listed(found) for event, found in on.items() if event.startswith(_AFTER)}
     after: dict[str, Any] = {}
     for transitions in timers.values():
         for transition in transitions:
-            after.setdefault(str(transition.get("delay")), []).append(_plain(transition))
+            delay = transition.get("delay") if isinstance(transition, dict) else None
+            after.setdefault(str(delay), []).append(_plain(transition))
     return {
-        "on": {event: [_plain(one) for one in found] for event, found in on.items() if event not in timers},
+        "on": {event: [_plain(one) for one in _listed(found)] for event, found in on.items() if event not in timers},
         "after": after,
         "entry": _without(state.get("entry"), "xstate.raise", len(timers)),
         "exit": _without(state.get("exit"), "xstate.cancel", len(timers)),
     }
+
+
+def _listed(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [found]
 
 
 def _plain(transition: Any) -> Any:

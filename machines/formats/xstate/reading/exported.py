@@ -14,6 +14,7 @@ from machines.formats.scxml.ecmascript.literals import NOT_PLAIN, UNDEFINED, key
 from machines.formats.scxml.ecmascript.parsing import Node, SyntaxProblem, bare, named, part
 from machines.formats.text import place
 
+from ..dialect import braced
 from .typescript import TYPED, Script, program
 
 SETUP = "setup"  # the key of the config that what `setup({...})` implements is kept under
@@ -137,7 +138,7 @@ class _Reader:
         if key is not None:
             return key
         value = self.value(named(node)[0]) if node.type == "computed_property_name" else None
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and braced(str(value)) is None:
             return str(value)
         self._complain("SB141", node, "a key that is calculated", "write it out")
         return self._script.of(node)

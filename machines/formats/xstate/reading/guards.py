@@ -94,6 +94,8 @@ def _bracketed(guard: str | bool) -> str:
 def state_in(place: Place, scope: Scope) -> str:
     """``In("name")`` for a state's id, its path, or a state value such as ``{"upload": "idle"}``."""
     names = []
+    if not _paths(place.value):
+        place.report.add("SB104", place.path, "no state is named", 'write "#id", a path, or {"state": "child"}')
     for path in _paths(place.value):
         states = scope.reading.states
         found = states.resolve(states.top, path)

@@ -65,6 +65,9 @@ class _XState(Translator):
             return self.property(node, CONTEXT, name)
         return self.refuse(node, f"the name {name}", _OTHERS)
 
+    def fails(self, node: Node, message: str) -> Code:
+        return self.refuse(node, message)
+
     def property(self, node: Node, owner: Code, name: str) -> Code:
         if owner is CONTEXT:
             field = self._where.reading.field(name, self._place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from machines.engine import limits
 from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
@@ -26,7 +27,13 @@ _TYPES = ("atomic", "compound", "parallel", "final", "history")
 def read_states(place: Place | None, branch: Branch, reading: Reading) -> dict[str, Any]:
     if place is None or place.value is None or not place.is_object("an object of states"):
         return {}
-    return {key: _read_state(below, branch.children[key], reading) for key, below in place.items()}
+    states = {}
+    for key, below in place.items():
+        if key in branch.children:
+            states[key] = _read_state(below, branch.children[key], reading)
+        else:
+            below.error("SB111", f"states inside states more than {limits.MAX_STATE_DEPTH} levels deep")
+    return states
 
 
 def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def read_object(place: Place, scope: Scope, key: str) -> dict[str, Any]:
 
 
 def read_expression(place: Place, code: str, scope: Scope, *, condition: bool = False) -> str:
-    """Ours as it is; a script is translated. What cannot be is an error, and the draft keeps the script's text."""
+    """Ours as it is; a script is translated. What cannot be is an error, and the draft keeps the script as it is."""
     if scope.reading.ours:
         return code
     found = scripts.translate(code, scope, place, condition=condition)
@@ -51,7 +51,7 @@ def read_expression(place: Place, code: str, scope: Scope, *, condition: bool = 
         return found
     what = f"the code {quote(code)} cannot be translated: {found.why}"
     place.report.add("SB140", place.path, what, found.hint or "write it as an expression")
-    return literal(code)
+    return code
 
 
 def is_expression(text: str, scope: Scope) -> bool:

@@ -1,0 +1,88 @@
+"""Orders for the demo's traffic: customers who pay, carriers who are late, clerks who write reminders.
+
+Like the rest of the traffic it runs forever in bounded space: one order is over, and another begins under its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+from machines.engine import Engine, Instance
+from machines.engine.errors import UnknownInstance
+
+ACTOR = "traffic"
+ORDERS = 48  # instances of the delivery machine
+ARTICLES = {"lamp": 39, "kettle": 24, "bicycle": 640, "wardrobe": 310, "anvil": 95}
+MOVES = {  # in this state: this event, and how likely when the order is looked at
+    "Missing": ("restock", 0.5),
+    "Packed": ("collect", 0.7),
+    "On its way": ("deliver", 0.3),
+    "Late": ("deliver", 0.6),
+    "Open": ("bill", 0.6),
+    "Sent": ("book", 0.25),
+    "Reminded": ("book", 0.7),
+    "On hold": ("resume", 0.2),
+}
+HOLD, CANCEL, AGAIN = 0.05, 0.02, 0.3
+CONFIRM, DECLINE = 0.7, 0.1
+KEPT = 120  # seconds a payment that is over stays to be looked at
+
+
+class Orders:
+    """Each ``move`` is one thing that happens to one order; it may raise what the engine raises."""
+
+    def __init__(self, engine: Engine, random: Random) -> None:
+        self._engine = engine
+        self._random = random
+
+    def move(self) -> None:
+        id = order_id(self._random.randrange(ORDERS))
+        try:
+            order = self._engine.get("delivery", id)
+        except UnknownInstance:
+            self._begin(id)
+            return
+        if order.done:
+            if self._chance(AGAIN):
+                self._again(order)
+        elif order.configuration == ["Paying"]:
+            self._pay(order)
+        elif (event := self._next(order.configuration)) is not None:
+            self._engine.fire("delivery", id, event, actor=ACTOR)
+
+    def _begin(self, id: str) -> None:
+        article = self._random.choice(list(ARTICLES))
+        self._engine.create("delivery", id, {"article": article, "amount": ARTICLES[article]}, actor=ACTOR)
+
+    def _again(self, order: Instance) -> None:
+        self._engine.delete("delivery", order.id, actor=ACTOR, reason="a new order begins")
+        self._begin(order.id)
+        for state in ("Paid", "Declined"):
+            for payment in self._engine.find("payment", state=state, older_than=KEPT, limit=5):
+                self._engine.delete("payment", payment.id, actor=ACTOR, reason="long over")
+
+    def _pay(self, order: Instance) -> None:
+        """What the customer does in the bank's app; the bank's own part is a worker's."""
+        child = order.children.get("payment")
+        if child is None or self._engine.get("payment", child["id"]).state != "Confirming":
+            return
+        word = self._random.random()
+        if word < CONFIRM + DECLINE:
+            self._engine.fire("payment", child["id"], "confirm" if word < CONFIRM else "decline", actor=ACTOR)
+
+    def _next(self, configuration: Iterable[str]) -> str | None:
+        if configuration != ["On hold"] and self._chance(HOLD):
+            return "hold"
+        if self._chance(CANCEL):
+            return "cancel"
+        states = [state for state in configuration if state in MOVES]
+        event, likely = MOVES[self._random.choice(states)] if states else ("", 0)
+        return event if self._chance(likely) else None
+
+    def _chance(self, likely: float) -> bool:
+        return self._random.random() < likely
+
+
+def order_id(number: int) -> str:
+    return f"R-{2001 + number}"

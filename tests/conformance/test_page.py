@@ -1,0 +1,49 @@
+"""docs/conformance.md as it was written last, and what any such page must keep."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from machines.engine.definitions.findings import CODES, finding
+from tests.conformance import page, waivers
+from tests.conformance.result import Result, Status
+from tests.conformance.suite import Case
+
+pytestmark = pytest.mark.pure
+COMMITTED = Path(__file__).parents[2] / "docs" / "conformance.md"
+
+
+def result(name, status=Status.PASSED, reason=""):
+    return Result(Case("group", name, Path("x.scxml")), status, reason, 0.1)
+
+
+def test_the_page_in_docs_has_no_failed_case_and_today_s_waivers():
+    text = COMMITTED.read_text(encoding="utf-8")
+    assert "| passed |" in text
+    assert not re.search(r"^\| [^|]+ \| failed \| ", text, re.MULTILINE)
+    for waiver in waivers.WAIVERS:
+        assert f"- {waiver.reason}: {waiver.why}" in text
+
+
+def test_every_waiver_goes_by_codes_that_findings_have():
+    for waiver in waivers.WAIVERS:
+        assert waiver.codes <= set(CODES)
+
+
+def test_one_finding_that_is_no_reason_to_waive_spoils_the_waiver():
+    http, typo = finding("SB142", "", "HTTP"), finding("SB101", "", "no such state")
+    assert waivers.reason([http, http]) == "HTTP event processor"
+    assert waivers.reason([http, typo]) == ""
+    assert waivers.reason([]) == ""
+
+
+def test_the_same_results_give_the_same_page():
+    assert page.render("suite", [result("a")]) == page.render("suite", [result("a")])
+
+
+def test_what_a_reason_holds_stays_in_its_cell():
+    text = page.render("suite", [result("a", Status.FAILED, "in a|b, expected *c* of <d>")])
+    assert r"| a | failed | in a\|b, expected \*c\* of \<d> |" in text
