@@ -11,7 +11,7 @@ import pytest
 
 from tests.stage.processes import ROOT
 
-TARGETS = ("help", "demo", "test", "check", "bench", "format", "lint", "types")
+TARGETS = ("help", "demo", "test", "check", "bench", "conformance", "format", "lint", "types")
 
 
 @pytest.fixture
