@@ -64,14 +64,24 @@ def text(sections: Sequence[Section]) -> str:
     return "\n".join(lines)
 
 
-def write(sections: Sequence[Section], aims: Sequence[Aim], server: str, took: float) -> None:
-    """Replaces RESULTS.md: the last figures only, the history is in version control."""
+def write(
+    sections: Sequence[Section],
+    aims: Sequence[Aim],
+    server: str,
+    took: float,
+    *,
+    path: Path = RESULTS,
+    command: str = "make bench",
+    notes: Sequence[str] = (),
+) -> None:
+    """Replaces the page at ``path``: the last figures only, the history is in version control."""
     lines = [
         "# Last figures",
         "",
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, one run of {took:.0f} seconds by `make bench`.",
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, one run of {took:.0f} seconds by `{command}`.",
         f"Machine: {_machine()}, {server}.",
         "Medians of interleaved rounds. Trust the ratios; the absolute numbers are this machine's.",
+        *notes,
     ]
     for section in sections:
         lines += ["", f"## {section.title}", "", "| | figure | ratio | |", "|---|---:|---|---|"]
@@ -79,7 +89,7 @@ def write(sections: Sequence[Section], aims: Sequence[Aim], server: str, took: f
         if section.note:
             lines += ["", section.note]
     lines += ["", "## Aims", "", *[f"- {aim}" for aim in aims], ""]
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    path.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _machine() -> str:

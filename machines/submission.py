@@ -45,7 +45,7 @@ def read(
 ) -> Submission:
     """Reads and checks; never raises. ``name`` is the file's, from which the format is guessed if it has to be.
 
-    ``id`` names the machine, whatever the text calls it. ``base`` is the folder in which the text may name files.
+    ``id`` names the machine, whatever the text calls it. ``base``: its file or folder, where it may name others.
     """
     if format != GUESS:
         return _read(text, format, id, base)

@@ -1,11 +1,10 @@
 """Orders for the demo's traffic: customers who pay, carriers who are late, clerks who write reminders.
 
-Like the rest of the traffic it runs forever in bounded space: one order is over, and another begins under its id.
+Like the rest of the traffic it runs forever in bounded space: when an order is over it goes, and another begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from random import Random
 
 from machines.engine import Engine, Instance
@@ -13,6 +12,7 @@ from machines.engine.errors import UnknownInstance
 
 ACTOR = "traffic"
 ORDERS = 48  # instances of the delivery machine
+PREFIX, FIRST = "R-", 2001
 ARTICLES = {"lamp": 39, "kettle": 24, "bicycle": 640, "wardrobe": 310, "anvil": 95}
 MOVES = {  # in this state: this event, and how likely when the order is looked at
     "Missing": ("restock", 0.5),
@@ -35,29 +35,40 @@ class Orders:
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine = engine
         self._random = random
+        self._ids: list[str] = []
 
     def move(self) -> None:
-        id = order_id(self._random.randrange(ORDERS))
+        if not self._ids:
+            self._ids = [order.id for order in self._engine.find("delivery", limit=ORDERS)]
+        if len(self._ids) < ORDERS:
+            self._begin()
+            return
+        id = self._random.choice(self._ids)
         try:
             order = self._engine.get("delivery", id)
         except UnknownInstance:
-            self._begin(id)
+            self._ids.remove(id)
             return
         if order.done:
             if self._chance(AGAIN):
-                self._again(order)
+                self._over(order)
         elif order.configuration == ["Paying"]:
             self._pay(order)
         elif (event := self._next(order.configuration)) is not None:
             self._engine.fire("delivery", id, event, actor=ACTOR)
 
-    def _begin(self, id: str) -> None:
+    def _begin(self) -> None:
+        """Under the next number, so that a payment's id, which is made of its order's, is a new one, too."""
+        numbers = [int(id.removeprefix(PREFIX)) for id in self._ids if id.removeprefix(PREFIX).isdecimal()]
+        id = f"{PREFIX}{max(numbers, default=FIRST - 1) + 1}"
         article = self._random.choice(list(ARTICLES))
         self._engine.create("delivery", id, {"article": article, "amount": ARTICLES[article]}, actor=ACTOR)
+        self._ids.append(id)
 
-    def _again(self, order: Instance) -> None:
+    def _over(self, order: Instance) -> None:
+        self._begin()
         self._engine.delete("delivery", order.id, actor=ACTOR, reason="a new order begins")
-        self._begin(order.id)
+        self._ids.remove(order.id)
         for state in ("Paid", "Declined"):
             for payment in self._engine.find("payment", state=state, older_than=KEPT, limit=5):
                 self._engine.delete("payment", payment.id, actor=ACTOR, reason="long over")
@@ -71,7 +82,7 @@ class Orders:
         if word < CONFIRM + DECLINE:
             self._engine.fire("payment", child["id"], "confirm" if word < CONFIRM else "decline", actor=ACTOR)
 
-    def _next(self, configuration: Iterable[str]) -> str | None:
+    def _next(self, configuration: list[str]) -> str | None:
         if configuration != ["On hold"] and self._chance(HOLD):
             return "hold"
         if self._chance(CANCEL):
@@ -82,7 +93,3 @@ class Orders:
 
     def _chance(self, likely: float) -> bool:
         return self._random.random() < likely
-
-
-def order_id(number: int) -> str:
-    return f"R-{2001 + number}"

@@ -66,8 +66,8 @@ class DeleteForm(RepairForm):
 
 
 OVERDUE = [
-    ("fire", "when they were set for, at once if that is past"),
-    ("shift", "later, by as long as it was suspended"),
+    ("fire", "at their time, at once if it is past"),
+    ("shift", "later, by the time it was held"),
 ]
 
 

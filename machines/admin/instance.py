@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 
 from machines.connections import get_engine
-from machines.engine import BadInput, BadPayload, Conflict, Instance, LookupFailed, Refused, SignalboxError
+from machines.engine import BadInput, BadPayload, Conflict, Instance, LookupFailed, Refused, SignalboxError, Suspended
 from machines.models import Machine
 
 from . import journal
@@ -68,7 +68,7 @@ def _failed(
         return panel(request, machine, seen, form, status=400)
     if isinstance(error, LookupFailed):
         raise Http404(error.message) from error
-    if not isinstance(error, Refused | Conflict | BadInput):
+    if not isinstance(error, Refused | Conflict | Suspended | BadInput):
         raise error
     status = 400 if isinstance(error, BadInput) else 409
     return panel(request, machine, _instance(machine, seen.id), form, error, status=status)

@@ -51,21 +51,25 @@ def _listing(request: HttpRequest, machine: Machine) -> dict[str, Any]:
     further = {"cursor": page.cursor} | ({"state": state} if state else {}) if page.cursor else None
     return {
         "state": state,
-        "states": [(name, live.counts[name], instances_url(machine, state=name)) for name in _ordered(machine, live)],
-        "total": sum(live.counts.values()),
+        "states": [(name, count, instances_url(machine, state=name)) for name, count in _counted(machine, live)],
+        "total": live.total,
         "everything": instances_url(machine),
         "rows": [_row(machine, instance) for instance in page],
         "further": instances_url(machine, **further) if further else "",
     }
 
 
-def _ordered(machine: Machine, live: Live) -> list[str]:
-    """States in the order of the current definition; then those that only older versions have."""
+def _counted(machine: Machine, live: Live) -> list[tuple[str, int]]:
+    """States in the order of the current definition, those around others with their sums; then those that only older
+    versions have."""
     try:
-        declared = [state.name for state in machine.version(live.version).outline.states]
+        outline = machine.version(live.version).outline
     except MachineVersion.DoesNotExist:
-        declared = []
-    return [name for name in dict.fromkeys([*declared, *live.counts]) if name in live.counts]
+        return list(live.counts.items())
+    states = [state.name for state in outline.states if state.type != "history" and state.name != outline.root]
+    counted = outline.counted(live.counts)
+    past = [(name, count) for name, count in live.counts.items() if name not in counted]
+    return [(name, counted[name]) for name in states] + past
 
 
 def _row(machine: Machine, instance: Instance) -> dict[str, Any]:

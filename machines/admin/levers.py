@@ -46,8 +46,8 @@ def _events(version: MachineVersion | None, instance: Instance) -> list[tuple[Ev
     if version is None:
         return []
     outline = version.outline
-    here = {event.name: event for state in instance.configuration for event in outline.events_of(state)}
-    everywhere = {event.name: event for state in outline.states for event in outline.events_of(state.name)}
+    here = {event.name: event for event in outline.events_of(instance.configuration)}
+    everywhere = {event.name: event for event in outline.events_of([state.name for state in outline.states])}
     return [(event, True) for event in here.values()] + [
         (event, False) for name, event in everywhere.items() if name not in here
     ]

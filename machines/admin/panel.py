@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +15,7 @@ from machines.models import Machine, MachineVersion
 from .levers import levers
 from .payload import EventForm
 from .rights import may
-from .screens import drawing, moment, screen
+from .screens import drawing, instance_url, moment, screen
 
 STEPS = 25  # of the history
 
@@ -53,6 +54,9 @@ def panel(
         drawing=drawing(version, instance.configuration) if version else "",
         data=_data(version, instance),
         may_fire=may_fire,
+        suspended=moment(instance.suspended) if instance.suspended else None,
+        waits=_waits(version, instance),
+        kin=_kin(instance),
         levers=levers(version, instance, tried) if may_fire else [],
         tried=tried,
         error=error,
@@ -61,6 +65,36 @@ def panel(
         candidates=error.candidates if isinstance(error, Refused) else [],
         steps=[(step, moment(step.at)) for step in get_engine().history(machine.name, instance.id, limit=STEPS)],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """An instance that runs this one, or that it runs, as ``word`` says."""
+
+    word: str
+    machine: str
+    id: str
+    url: str
+
+
+def _kin(instance: Instance) -> list[Kin]:
+    found = [("run by", instance.parent)] if instance.parent else []
+    found += [(f"runs {invoke}", child) for invoke, child in instance.children.items()]
+    names = [kin["machine"] for _, kin in found]
+    machines = {machine.name: machine for machine in Machine.objects.filter(name__in=names)}
+    return [
+        Kin(word, kin["machine"], kin["id"], instance_url(machines[kin["machine"]], kin["id"]))
+        for word, kin in found
+        if kin["machine"] in machines
+    ]
+
+
+def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str, str, datetime]]:
+    """What each timer is, the state that waits, and when it is due; the next one first."""
+    states = version.outline.states if version else ()
+    delays = {event: f"after {t.delay}" for state in states for t in state.transitions if t.delay for event in t.events}
+    timers = sorted(instance.timers, key=lambda timer: timer.due)
+    return [(delays.get(timer.event, timer.event), timer.state, moment(timer.due)) for timer in timers]
 
 
 def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:

@@ -34,9 +34,9 @@ def screen(
 
 
 def drawing(version: MachineVersion, current: Iterable[str] = ()) -> SafeString:
-    """The diagram to put into a page, with the states named in ``current`` lit."""
+    """The diagram to put into a page, with the leaf states named in ``current`` lit, and those they stand in."""
     ids = diagrams.index(version.outline)["states"]
-    lit = diagrams.lit(version.svg, [ids[state] for state in current if state in ids])
+    lit = diagrams.lit(version.svg, [ids[state] for state in diagrams.active(version.outline, current)])
     return mark_safe(lit)  # noqa: S308  our own drawing: what users wrote is escaped in it
 
 

@@ -28,7 +28,7 @@ def grid(sketch: Sketch) -> Block:
     _rows(block, queues)
     _rows(block, dict.fromkeys(sketch.last, POINT), abreast=True)
     for piece in sketch.pieces:
-        block.curves[piece.wire.id] = _curve(sketch, piece, block.boxes)
+        block.curves[piece.wire.id] = straight(sketch, piece, block.boxes)
     return block
 
 
@@ -49,13 +49,14 @@ def _rows(block: Block, cells: Mapping[str, Cell], *, abreast: bool = False) -> 
     block.height += math.ceil(len(cells) / across) * high
 
 
-def _curve(sketch: Sketch, piece: Piece, boxes: dict[str, Box]) -> Curve:
+def straight(sketch: Sketch, piece: Piece, boxes: Mapping[str, Box]) -> Curve:
+    """From border to border, through whatever stands in between."""
     source = _gate(sketch, piece, piece.tail, piece.tail_gate, boxes)
     target = _gate(sketch, piece, piece.head, piece.head_gate, boxes)
     return loop(source, source.y, 2 * REACH) if piece.tail == piece.head else _line(source, target)
 
 
-def _gate(sketch: Sketch, piece: Piece, node: str, gate: bool, boxes: dict[str, Box]) -> Box:
+def _gate(sketch: Sketch, piece: Piece, node: str, gate: bool, boxes: Mapping[str, Box]) -> Box:
     """The node, or the place in its border where the line passes."""
     box = boxes[node]
     if not gate or port_id(piece.wire) not in sketch.cells[node].gates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .folding import fold
@@ -53,7 +54,7 @@ def _folded(outline: Outline) -> dict[str, dict[str, str]]:
     }
 
 
-def active(outline: Outline, configuration: list[str]) -> list[str]:
+def active(outline: Outline, configuration: Iterable[str]) -> list[str]:
     """Every state that is active when these leaves are, from the outside in."""
     tree = Tree(outline)
     found = {name for leaf in configuration for name in tree.ancestors(leaf)}

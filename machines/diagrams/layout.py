@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import sizes
 from .block import Block
 from .geometry import Curve, Layout
-from .grid import grid
+from .grid import grid, straight
 from .host import LayoutFailed, graphviz_host
 from .joining import joined
 from .labels import state_name
@@ -113,7 +113,7 @@ class _Levels:
         block = self._drawn(sketch)
         for state in inside:
             stacked(block, state_id(state.index), sketch.pieces)
-        return self._framed(level, block, [*first, *last])
+        return self._framed(level, block, [port_id(piece.wire) for piece in sketch.pieces])
 
     def _cell(self, node: str) -> Cell:
         state = self._states.get(node)
@@ -121,7 +121,7 @@ class _Levels:
             return self._mark(node)
         if state.type == "history":
             return Cell(2 * sizes.HISTORY, 2 * sizes.HISTORY)
-        group = f"main{state.parent or ''}" if state.name in self._main else ""
+        group = "main" if state.name in self._main else ""
         if not self._tree.is_cluster(state):
             width, height = sizes.state_size(state_name(state), self._tree.details(state))
             stack = sizes.STACK if self._tree.is_folded(state) else 0
@@ -162,9 +162,10 @@ class _Levels:
         has_ports = any(cell.gates for cell in sketch.cells.values()) or sketch.last or len(sketch.first) > 1
         for attributes, fuel in TRIES[:2] if has_ports else TRIES:
             try:
-                return read(self._run(sketch.dot(attributes), min(fuel, self._fuel)))
+                block = read(self._run(sketch.dot(attributes), min(fuel, self._fuel)))
             except LayoutFailed:
                 continue
+            return _completed(block, sketch)
         return grid(sketch)
 
     def _run(self, source: str, fuel: int) -> bytes:
@@ -175,3 +176,11 @@ class _Levels:
             return host.lay_out(source, "json0", fuel)
         finally:
             self._fuel -= host.used
+
+
+def _completed(block: Block, sketch: Sketch) -> Block:
+    """Graphviz forgets a line now and then, between nodes that have to stand in one row."""
+    for piece in sketch.pieces:
+        if piece.wire.id not in block.curves:
+            block.curves[piece.wire.id] = straight(sketch, piece, block.boxes)
+    return block

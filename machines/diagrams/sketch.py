@@ -78,12 +78,15 @@ class Sketch:
         gates = self.cells[node].gates
         return f"{node}:{port}:{'s' if gates[port][1] else 'n'}" if port in gates else node
 
+    def _stands_beside(self, node: str) -> str:
+        return self.cells[node].beside if node in self.cells else ""
+
     def _line(self, piece: Piece) -> dict[str, str]:
         wire = piece.wire
         line = {"id": wire.id} | ({} if piece.is_last and not piece.head_port else {"arrowhead": "none"})
         if wire.kind == "start" and piece.is_first:
             line["weight"] = "10"
-        if wire.kind == "feeds" and self.cells[piece.head].beside != piece.tail:
+        if wire.kind == "feeds" and self._stands_beside(piece.head) not in ("", piece.tail):
             line["constraint"] = "false"
         if piece.labelled and wire.transition is not None and wire.source is not None:
             width, height = sizes.label_size(transition_lines(wire.transition, wire.source))

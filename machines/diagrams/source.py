@@ -100,7 +100,7 @@ class _Source:
             self._inside(cluster, state)
 
     def _state(self, drawing: graphviz.Digraph, state: StateOutline) -> None:
-        name, details = state_name(state), self._tree.details(state)
+        name, details, around = state_name(state), self._tree.details(state), self._tree.parent(state)
         width, height = sizes.state_size(name, details)
         drawing.node(
             state_id(state.index),
@@ -109,7 +109,7 @@ class _Source:
             **{"class": state_class(state, self._tree)},
             width=inches(width),
             height=inches(height),
-            group=f"main{state.parent or ''}" if state.name in self._main else None,
+            group=f"main-{around.index if around else 0}" if state.name in self._main else None,
             tooltip=literal_title(state_title(state)),
             **({"peripheries": "2"} if state.type == "final" else {}),
         )

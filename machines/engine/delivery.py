@@ -27,12 +27,24 @@ from .replies import Status
 log = logging.getLogger(__name__)
 
 TIMERS = 200  # one call fires at most
-MESSAGES = 200  # one look reads at most
-ROUNDS = 50  # of timers that are due, and of messages that cause messages, in one go; the next one carries on
-EAGER_MESSAGES, EAGER_ROUNDS = 50, 8  # the same for whoever fired, who has other things to do
 WORDS = 5  # of a message in the answer of sb_outbox
 
 Calls = list[tuple[str, str, Sequence[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """``rounds`` of timers that arm timers, and of messages that cause messages, in one go: the next one carries on.
+    ``messages``: how many one look reads; ``lag``: seconds to leave what could not be delivered to others."""
+
+    rounds: int
+    messages: int
+    lag: float
+
+
+STEADY = Effort(10, 200, 0.0)  # of those who come again at once while there is something to do
+THOROUGH = Effort(50, 200, 0.0)
+EAGER = Effort(8, 50, 60.0)  # of whoever fired, and has other things to do than to wait for a partition that is away
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,49 +90,49 @@ class Delivery:
 
     def drive(self, partitions: Iterable[Partition], now: str = "", *, retry: bool = False) -> Driven:
         """Fire what is due and deliver what waits. ``retry``: also what could not be delivered lately."""
-        tally = _Tally()
-        self._fire_due([partition.root for partition in partitions], now, tally)
+        tally, effort = _Tally(), THOROUGH if retry else STEADY
+        self._fire_due([partition.root for partition in partitions], now, tally, effort)
         if retry:
             self._backlogs.clear()
-        self._carry(tally.mail, now, tally, ROUNDS, MESSAGES)
+        self._carry(tally.mail, now, tally, effort)
         return Driven(tally.moved, tally.due, tally.wait, tuple(tally.faults))
 
     def deliver(self, root: str, now: str = "") -> int:
         """Carry a step's messages on at once, as far as that is quick; how many went."""
         tally = _Tally()
-        self._carry({root: None}, now, tally, EAGER_ROUNDS, EAGER_MESSAGES)
+        self._carry([root], now, tally, EAGER)
         for fault in tally.faults:
             log.info("messages of %s are left for a worker: %s", root, fault)
         return tally.moved
 
-    def _fire_due(self, roots: Iterable[str], now: str, tally: _Tally) -> None:
+    def _fire_due(self, roots: Iterable[str], now: str, tally: _Tally, effort: Effort) -> None:
         waiting = list(roots)
-        for _ in range(ROUNDS):
+        for _ in range(effort.rounds):
             if not waiting:
                 break
             replies = self._ask([("sb_tick", root, (now, TIMERS)) for root in waiting], tally)
             pairs = zip(waiting, replies, strict=True)
             waiting = [root for root, reply in pairs if reply and tally.ticked(root, reply)]
 
-    def _carry(self, roots: Iterable[str], now: str, tally: _Tally, rounds: int, limit: int) -> None:
+    def _carry(self, roots: Iterable[str], now: str, tally: _Tally, effort: Effort) -> None:
         """Empty these outboxes, and those their messages fill."""
         waiting = dict.fromkeys(roots)
-        for _ in range(rounds):
+        for _ in range(effort.rounds):
             if not waiting:
                 break
-            looks, server_now, more = self._read(waiting, limit, tally)
+            looks, server_now, more = self._read(waiting, tally, effort)
             following = dict.fromkeys(more)
             for root in self._hand_over(looks, now, server_now, tally):
                 following[root] = None
             self._settle(looks, now, tally, following)
             waiting = following
 
-    def _read(self, roots: Iterable[str], limit: int, tally: _Tally) -> tuple[list[Look], int, list[str]]:
+    def _read(self, roots: Iterable[str], tally: _Tally, effort: Effort) -> tuple[list[Look], int, list[str]]:
         """The next page of each outbox, ms of the server's clock, and the outboxes that hold more."""
-        begun = self._clock()
+        begun = self._clock() - effort.lag
         looks = [Look(root, self._backlogs.get(root, Backlog()).begun(begun)) for root in roots]
         found, more, server_now = [], [], 0
-        replies = self._ask([("sb_outbox", look.source, (limit, look.after)) for look in looks], tally)
+        replies = self._ask([("sb_outbox", look.source, (effort.messages, look.after)) for look in looks], tally)
         for look, reply in zip(looks, replies, strict=True):
             if not reply:
                 continue

@@ -88,8 +88,8 @@ SUFFIXES = {
 def load(text: str | bytes, format: str = "json", base: Base = None) -> dict[str, Any]:
     """The definition a text holds. Raises DefinitionError; its findings name line and column.
 
-    ``base`` is the folder that relative file names in the text are looked up in; without one, a text that
-    names files is refused.
+    ``base`` is the text's file, or the folder in which files that it names are looked up; without one, a text
+    that names files is refused. A text that does not name its machine gets the name of its file.
     Refused, because readers of the same text would disagree or be harmed: keys that stand twice, NaN and
     Infinity, integers too large for a double, more than 32 levels, more than 1 MiB, NUL, anything but UTF-8.
     """

@@ -7,6 +7,7 @@ its own: ``to.<state>``.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from machines.engine import limits
@@ -16,6 +17,7 @@ from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import Report
 
 from . import json
+from .text import stem
 
 NAME = "machine"  # a template has none
 EVENT = "to."
@@ -25,7 +27,7 @@ _SHAPE = 'a template looks like {"initial": "a", "map": {"a": ["b"], "b": []}, "
 _NOT_A_WORD = re.compile(r"[\s*.\x00-\x1f\x7f-\x9f]+")
 
 
-def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
+def read(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]:
     value, findings = json.read(text)
     if findings:
         return None, findings
@@ -34,11 +36,11 @@ def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
     place = Place(value, (), report)
     if not place.is_object("a template", _SHAPE):
         return None, report.findings()
-    definition = _definition(place)
+    definition = _definition(place, stem(base))
     return definition, report.findings()
 
 
-def _definition(place: Place) -> dict[str, Any]:
+def _definition(place: Place, name: str) -> dict[str, Any]:
     for key in KEYS:
         if key not in place:
             place.report.add("SB106", place.below(key), f'"{key}" is missing', _SHAPE)
@@ -47,13 +49,17 @@ def _definition(place: Place) -> dict[str, Any]:
     initial = place.get("initial")
     first = initial.text("the name of a state") if initial else None
     _say_what_is_no_definition(place, first)
-    hint = 'write its name as "id", or read it with one: machine import --id NAME'
-    place.report.add("SB223", ("id",), f"a template has no name; the machine is called {quote(NAME)}", hint)
-    return {"id": NAME, "initial": _target(first or ""), "states": states}
+    if not name:
+        hint = 'write its name as "id", or read it with one: machine import --id NAME'
+        place.report.add("SB223", ("id",), f"a template has no name; the machine is called {quote(NAME)}", hint)
+    return {"id": name or NAME, "initial": _target(first or ""), "states": states}
 
 
 def _states(place: Place | None) -> dict[str, Any]:
     if place is None or not place.is_object("an object of states and the states they lead to"):
+        return {}
+    if len(place.value) > limits.MAX_STATES:
+        place.error("SB111", f"{len(place.value)} states; at most {limits.MAX_STATES} are allowed")
         return {}
     events = _events(list(place.value))
     return {name: _state(name, below, events) for name, below in place.items()}
@@ -82,11 +88,13 @@ def _target(name: str) -> str:
 def _events(names: list[str]) -> dict[str, str]:
     """An event for each state. Names that come to the same word are told apart by a number."""
     events: dict[str, str] = {}
+    taken: set[str] = set()
     for name in names:
         word = EVENT + (_NOT_A_WORD.sub("_", name)[: limits.MAX_EVENT_NAME - len(EVENT) - 4] or "_")
         event, number = word, 2
-        while event in events.values():
+        while event in taken:
             event, number = f"{word}_{number}", number + 1
+        taken.add(event)
         events[name] = event
     return events
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, finding
 
@@ -29,6 +32,15 @@ def decode(text: str | bytes) -> str | Finding:
     if nul >= 0:
         return finding("SB134", place(decoded, nul), "the text holds NUL", _encoding_hint(raw))
     return decoded.removeprefix(_BOM)
+
+
+def stem(base: str | Path | None) -> str:
+    """The name of the file a text comes from, fit for a machine; empty where there is no file."""
+    file = Path(base) if base is not None else None
+    if file is None or not file.is_file():
+        return ""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", file.name.split(".")[0]).lstrip("-0123456789").rstrip("-")
+    return name[: limits.MAX_NAME]
 
 
 def place(text: str, offset: int) -> str:

@@ -10,13 +10,21 @@ export function center() {
   for (const [frame, view] of views) {
     view.apply();
     if (view.chosen) continue;
-    const mark = frame.querySelector(".node.current, .chosen") ?? frame.querySelector(".initial");
-    if (!mark) continue;
-    const part = mark.getBoundingClientRect();
+    const marks = [".node.current", ".chosen", ".initial"].map((kind) => [...frame.querySelectorAll(kind)]);
+    const lit = marks.find((found) => found.length);
+    if (!lit) continue;
+    const part = around(lit.map((mark) => mark.getBoundingClientRect()));
     const whole = frame.getBoundingClientRect();
-    frame.scrollLeft += part.left + part.width / 2 - whole.left - whole.width / 2;
-    frame.scrollTop += part.top + part.height / 2 - whole.top - whole.height / 2;
+    frame.scrollLeft += part.x - whole.left - whole.width / 2;
+    frame.scrollTop += part.y - whole.top - whole.height / 2;
   }
+}
+
+/** The middle of what holds them all. */
+function around(parts) {
+  const x = Math.min(...parts.map((part) => part.left)) + Math.max(...parts.map((part) => part.right));
+  const y = Math.min(...parts.map((part) => part.top)) + Math.max(...parts.map((part) => part.bottom));
+  return { x: x / 2, y: y / 2 };
 }
 
 /** Follows a link to the other view of the drawing without leaving the page. */

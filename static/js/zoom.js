@@ -77,7 +77,9 @@ class View {
   apply() {
     if (this.#scale !== null && this.#svg) {
       this.#frame.classList.add("zoomed");
-      this.#svg.setAttribute("width", Math.round(this.#natural.width * this.#scale));
+      for (const [side, size] of Object.entries(this.#natural)) {
+        this.#svg.setAttribute(side, Math.round(size * this.#scale));
+      }
     }
     this.tell();
   }

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
 from tests.catalog.samples import BROKEN, door, wider_door
 
@@ -42,6 +43,30 @@ def test_a_file_is_uploaded_in_either_format(publisher, engine, name: str, text:
     file = SimpleUploadedFile(name, text.encode())
     publisher.post(ADD, posted(file=file, publish="Publish"))
     assert engine.machines() == {"door": 1}
+
+
+def test_every_readable_format_is_offered(publisher, engine) -> None:
+    page = publisher.get(ADD).content.decode()
+    for name in READERS:
+        assert f'<option value="{name}">{FORMATS[name]}</option>' in page
+
+
+def test_what_stately_exports_is_published(publisher, engine) -> None:
+    states = '{ Shut: { on: { open: "Open" } }, Open: { on: { shut: "Shut" } } }'
+    script = f'export const machine = createMachine({{ id: "door", initial: "Shut", states: {states} }});'
+    publisher.post(ADD, posted(file=SimpleUploadedFile("door.ts", script.encode()), publish="Publish"))
+    assert engine.machines() == {"door": 1}
+
+
+def test_what_cannot_be_published_comes_back_as_a_draft_to_go_on_with(publisher, engine) -> None:
+    config = {"id": "door", "initial": "Shut", "states": {"Shut": {"on": {"open": {"guard": {"type": "isOpen"}}}}}}
+    file = SimpleUploadedFile("door.xstate.json", json.dumps(config).encode())
+    response = publisher.post(ADD, posted(file=file, publish="Publish"))
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert "SB140" in page
+    assert "&quot;guard&quot;: &quot;isOpen&quot;" in page
+    assert '<option value="json" selected>' in page
 
 
 def test_the_same_document_again_is_no_new_version_and_not_logged(publisher, engine) -> None:

@@ -67,7 +67,9 @@ def test_a_template_gets_the_name_it_lacks(file) -> None:
     out, err = run("import", file(TEMPLATE, "order.sm"), "--id", "order")
     assert json.loads(out)["id"] == "order"
     assert err == ""
-    assert "SB223 id" in run("import", file(TEMPLATE, "order.sm"))[1]
+    out, err = run("import", file(TEMPLATE, "my order (2).sm.json"))
+    assert json.loads(out)["id"] == "my-order-2"
+    assert err == ""
 
 
 def test_the_ending_of_the_output_tells_its_format(file, tmp_path: Path) -> None:

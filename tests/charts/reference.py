@@ -6,7 +6,7 @@ It reads a ``Chart``, not what the engine compiles. Where the engine goes past t
   kind of state that is (the recommendation has that for compound sources and targets properly inside);
 - one external event is all or nothing: where errors refuse, what fails takes the whole step back;
 - the configuration stays when the machine has come to its end;
-- a chain of more than MICROSTEPS microsteps is given up.
+- a chain of more than MICROSTEPS microsteps, or of EVENTS events, is given up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from tests.charts.language import TRACE, Action, Failed, Guard
 from tests.charts.model import Chart, State, Transition
 
 MICROSTEPS = 1000
+EVENTS = 10_000
 POSTPONED = 60_000  # ms until a timer whose step failed is tried again
+TIMER = "after."  # how the events of timers begin
 ROOM = 60_000  # bytes of trace; the engine takes a little more than 64 KB
 
 
@@ -53,7 +55,9 @@ class Timer:
 
 
 def matches(descriptor: str, name: str) -> bool:
-    """SCXML 3.12.1."""
+    """SCXML 3.12.1. A timer's event is only for the transitions of that timer."""
+    if name.startswith(TIMER):
+        return descriptor == name
     if descriptor == "*":
         return True
     prefix = descriptor.removesuffix(".*")
@@ -178,7 +182,8 @@ class Machine:
     def _step(self, work: Callable[[], None]) -> bool:
         """All of it, or nothing."""
         before = self._picture()
-        self.taken, self._microsteps, self._failed, self.endless = [], 0, False, False
+        self.taken, self._microsteps, self._events = [], 0, 0
+        self.endless = self._failed = False
         self._internal.clear()
         self._external.clear()
         try:
@@ -231,19 +236,19 @@ class Machine:
         self._exit_interpreter()
 
     def _exit_interpreter(self) -> None:
-        self.timers = []
         everything = set(self.configuration)
         for state in reversed(_in_order(everything)):
             self.run_block(state.exit)
             self.configuration.discard(state)
         self.configuration = everything
+        self.timers = []  # what an ended session sent with a delay is discarded (6.2.4)
 
     # Selecting
 
     def _select(self, event: Event | None) -> list[Transition]:
         """``selectTransitions``; ``selectEventlessTransitions`` without an event."""
         if event is not None:
-            self.event = event
+            self._count(event)
         enabled: list[Transition] = []
         asked: dict[Transition, bool] = {}
         for leaf in [state for state in _in_order(self.configuration) if state.is_leaf]:
@@ -251,6 +256,11 @@ class Machine:
             if found is not None and found not in enabled:
                 enabled.append(found)
         return self._without_conflicts(enabled)
+
+    def _count(self, event: Event) -> None:
+        self.event, self._events = event, self._events + 1
+        if self._events > EVENTS:
+            raise Endless
 
     def _first_open(self, leaf: State, event: Event | None, asked: dict[Transition, bool]) -> Transition | None:
         for state in [leaf, *leaf.ancestors()]:

@@ -155,12 +155,13 @@ class _Draft:
         return self.pick(DESCRIPTORS)
 
     def transition(self, descriptor: str) -> Transition:
-        return Transition(descriptor, *self.content(descriptor in EVENTS, descriptor not in ("", "*")))
+        return Transition(descriptor, *self.content(descriptor in EVENTS, descriptor != "*"))
 
     def content(self, loud: bool, named: bool) -> tuple[Any, ...]:
-        """Targets, guard, actions and reenter. ``loud``: it may raise and send; ``named``: its event may be looked at."""
+        """Targets, guard, actions and reenter. ``loud``: it may raise, send and have a guard that fails, which does not
+        suit those that would hear of that themselves; ``named``: its event may be looked at."""
         targets = self.targets() if not self.odds(4) else ()
-        guard = self.guard(named) if self.odds(3) else None
+        guard = self.guard(loud, named) if self.odds(3) else None
         told = (language.told_event(),) if named and self.odds(3) else ()
         return targets, guard, (self.label(), *told, *self.some_actions(2, loud)), self.odds(3)
 
@@ -183,8 +184,8 @@ class _Draft:
         targets = self.targets() if self.odds(2) else ()
         return Transition("", targets, guard, (self.label(), language.added(1)), self.odds(4))
 
-    def guard(self, named: bool) -> Guard:
-        if self.kind.failures and self.odds(4):
+    def guard(self, loud: bool, named: bool) -> Guard:
+        if self.kind.failures and loud and self.odds(4):
             return BROKEN_GUARD
         active = [state.name for state in self.states if not state.is_history]
         return self.pick([*GUARDS, *(EVENT_GUARDS if named else []), language.inside(self.pick(active))])

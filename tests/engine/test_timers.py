@@ -184,16 +184,11 @@ def test_a_delay_is_a_number_of_ms_a_text_with_a_unit_or_an_expression(engine, d
     assert due(engine.fire("sender", "x", "go", now=NOW)) == [ms]
 
 
-@pytest.mark.parametrize(
-    "delay", ["-1", "'soon'", "'1 week'", "None", "True", "1e300", "[]", "366 * 11 * 86400000", "'-1s'"]
-)
+@pytest.mark.parametrize("delay", ["-1", "'soon'", "'1 week'", "True", "1e300", "[]", "366 * 11 * 86400000", "'-1s'"])
 def test_a_delay_that_is_none_refuses_the_step(engine, delay):
     started(engine, sender({"send": {"event": "e0", "delay": {"expr": delay}}}, {"set": {"handle": "'changed'"}}))
-    with unchanged(engine):
-        if delay == "None":
-            return  # no delay at all
-        with pytest.raises(Refused, match="a delay is a number of ms or text"):
-            engine.fire("sender", "x", "go", now=NOW)
+    with unchanged(engine), pytest.raises(Refused, match="a delay is a number of ms or text"):
+        engine.fire("sender", "x", "go", now=NOW)
 
 
 @pytest.mark.parametrize("delay", [-1, "soon", 1e300, "11000d"])
@@ -232,7 +227,7 @@ def test_several_delays_of_one_state_each_have_their_time(engine):
 
 def test_of_several_candidates_the_first_open_one_is_taken_when_the_time_comes(engine):
     after = {"1s": [{"target": "B", "guard": "rich"}, {"target": "C"}]}
-    states = {"A": {"after": after, "on": {"win": {"actions": {"set": {"rich": "true"}}}}}, "B": {}, "C": {}}
+    states = {"A": {"after": after, "on": {"win": {"actions": {"set": {"rich": "True"}}}}}, "B": {}, "C": {}}
     publish(engine, machine("choice", states, context={"rich": False}), "x", "y")
     engine.fire("choice", "x", "win", now=NOW)
     engine.tick("choice", now=NOW + 1_000)
@@ -392,7 +387,7 @@ def test_a_machine_whose_timers_cannot_be_read_keeps_no_other_waiting(engine):
     key = engine.keys.partition("lamp").timers
     engine.client.delete(key)
     engine.client.set(key, "foreign")
-    driven = engine.drive(["lamp", "other", "never was"], now=NOW + 10_000)
+    driven = engine.drive(["lamp", "other", "never_was"], now=NOW + 10_000)
     assert (driven.moved, len(driven.faults)) == (1, 1)
     assert isinstance(driven.faults[0], EngineFault)
     assert engine.get("other", "x").state == "Off"
@@ -408,7 +403,8 @@ def test_an_instance_has_at_most_a_thousand_timers(engine):
     with unchanged(engine), pytest.raises(Refused, match="an instance has at most 1000 timers"):
         engine.fire("sender", "x", "go", {"n": 2}, now=NOW)
     assert len(engine.fire("sender", "x", "go", {"n": 1}, now=NOW).timers) == 1000
-    assert engine.tick("sender", now=NOW + 100) == 1000
+    fired = iter(lambda: engine.tick("sender", now=NOW + 100), 0)
+    assert sum(fired) == 1000
     assert len(engine.get("sender", "x").data["got"]) == 1000
 
 

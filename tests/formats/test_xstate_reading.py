@@ -333,6 +333,29 @@ def test_a_name_that_begins_another_is_a_finding():
     assert findings[0].startswith("SB224 states.a.on.x: when no guard of")
 
 
+def test_what_ends_is_not_taken_for_anything():
+    """Here ``onDone`` comes after all of ``on``, so ``*`` would take it."""
+    state = {
+        "initial": "c",
+        "states": {"c": {"type": "final"}},
+        "on": {"*": "b"},
+        "onDone": "b",
+        "invoke": [{"src": "x", "onDone": "b", "onError": "b"}, {"src": "y", "id": "kid", "onDone": "b"}],
+    }
+    definition, _ = reading(states={"a": state, "b": {}})
+    found = definition["states"]["a"]
+    assert list(found["on"]) == [
+        "done.state.a",
+        "done.invoke.a.1",
+        "error.invoke.a.1",
+        "done.invoke.kid",
+        "*",
+    ]
+    assert found["invoke"] == [{"src": "x"}, {"src": "y", "id": "kid"}]
+    assert "onDone" not in found
+    assert not [finding for finding in check(definition) if finding.is_error or finding.code == "SB209"]
+
+
 @pytest.mark.parametrize(
     ("target", "ours"),
     [

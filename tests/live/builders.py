@@ -38,7 +38,8 @@ SHIFT: dict[str, Any] = {
 
 
 def live(machine: str = "gate", *, now: int = 1000, flow: dict[str, int] | None = None, **counts: int) -> Live:
-    return Live(machine=machine, version=1, counts=counts, oldest={}, flow=flow or {}, queues={}, now=now)
+    total = sum(counts.values())
+    return Live(machine, 1, counts, oldest={}, flow=flow or {}, queues={}, now=now, total=total)
 
 
 def world(*lives: Live, at: int = 1000) -> World:

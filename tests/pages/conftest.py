@@ -65,3 +65,29 @@ def waiting(engine, activation: str):
     """ATV-123:NBCSports, waiting for the code MTOB1J, at version 2."""
     engine.create(activation, "ATV-123:NBCSports")
     return engine.fire(activation, "ATV-123:NBCSports", "activate", TOKEN)
+
+
+@pytest.fixture
+def delivery(engine, db: None) -> str:
+    """The machine with states in states, published, with the machine it runs; its name."""
+    engine.publish(example("payment"))
+    return engine.publish(example("delivery")).name
+
+
+@pytest.fixture
+def paying(engine, delivery: str):
+    """R-1, which waits for its payment."""
+    engine.create(delivery, "R-1", {"article": "lamp", "amount": 20})
+    return engine.get(delivery, "R-1")
+
+
+@pytest.fixture
+def order(engine, paying):
+    """R-1, paid and packed: at version 3 in Packed, Open and Expecting."""
+    for machine, queue, result in (
+        ("payment", "bank", {"approved": True, "receipt": "B-1"}),
+        ("delivery", "warehouse", {"found": True}),
+    ):
+        (job,) = engine.take(machine, queue, "a-worker")
+        engine.complete(job, result)
+    return engine.get("delivery", paying.id)

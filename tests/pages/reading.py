@@ -82,6 +82,8 @@ def fields(form: Element) -> dict[str, str]:
     sent |= {e["name"]: e.text for e in form.all("textarea")}
     for select in form.all("select"):
         chosen = [option for option in select.all("option") if "selected" in option.attributes]
+        if "multiple" in select.attributes and not chosen:
+            continue
         sent[select["name"]] = (chosen or select.all("option"))[0]["value"]
     return {name: value for name, value in sent.items() if name != "csrfmiddlewaretoken"}
 

@@ -54,7 +54,7 @@ def test_the_demo_prepares_itself_on_postgresql(manage, tmp_path):
     assert first.startswith("PostgreSQL, ")
     assert "migrations applied" in first
     assert second == ["PostgreSQL, up to date", machines, logins]
-    assert machines == "activation v1, new_device v1"
+    assert machines == "activation v1, delivery v1, new_device v1, payment v1"
     assert logins == "[True, True, True]"
 
 

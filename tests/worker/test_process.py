@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.stage.processes import ROOT
+from tests.stage.processes import ROOT, eventually
 from tests.worker import builders
 from tests.worker.builders import places
 
@@ -125,6 +125,20 @@ def test_on_a_second_term_it_hands_back_now(engine, start, gated):
     worker.terminate()
     ended(worker)
     assert places(engine) == {"ready": 1}
+
+
+def test_several_workers_fire_each_timer_once(engine, start):
+    states = {"A": {"after": {"300ms": "B"}}, "B": {"after": {"300ms": "C"}}, "C": {"type": "final"}}
+    engine.publish({"id": "clock", "initial": "A", "states": states})
+    workers = [start() for _ in range(2)]
+    eventually(lambda: len(engine.workers()) == 2, "both are there")
+    for number in range(100):
+        engine.create("clock", f"c{number}")
+    eventually(lambda: engine.counts("clock")["C"] == 100, "all have come to their end")
+    assert engine.live("clock").flow == {"1:t1": 100, "1:t2": 100}
+    for worker in workers:
+        worker.terminate()
+        ended(worker)
 
 
 def test_it_serves_only_the_queues_it_is_told_to(engine, start):

@@ -52,6 +52,31 @@ def test_the_queues_of_older_versions_are_still_served(engine):
     assert routes.served == [Route("errand", "new"), Route("errand", "old")]
 
 
+def test_a_machine_that_is_invoked_is_no_work_of_a_handler(engine):
+    engine.publish({"id": "other", "initial": "A", "states": {"A": {}}})
+    engine.publish({"id": "boss", "initial": "A", "states": {"A": {"invoke": {"src": "machine:other"}}}})
+    routes = Routes(engine, registry_of(run=print))
+    routes.refresh()
+    assert (routes.served, routes.machines) == ([], ["boss", "other"])
+
+
+def test_actions_inside_others_feed_queues_too(engine):
+    def work(queue):
+        return {"enqueue": {"src": "run", "queue": queue}}
+
+    loop = {"foreach": {"in": "[1]", "item": "n", "do": [{"if": [{"guard": "n > 0", "do": [work("looped")]}]}]}}
+    inner = {
+        "initial": {"target": "B", "actions": [work("begun")]},
+        "states": {"B": {"entry": {"block": [work("blocked")]}}},
+    }
+    always = {"always": {"target": "A", "guard": "n > 5", "actions": work("always")}, "exit": work("left")}
+    states = {"A": {"on": {"go": {"target": "C", "actions": loop}}}, "C": inner | always}
+    engine.publish({"id": "deep", "initial": "A", "context": {"n": 0}, "states": states})
+    routes = Routes(engine, registry_of(run=print))
+    routes.refresh()
+    assert [route.queue for route in routes.served] == ["always", "begun", "blocked", "left", "looped"]
+
+
 def test_queues_that_actions_feed_are_served_too(engine):
     definition = {
         "id": "fan",

@@ -187,6 +187,8 @@ local function output(ctx, tree)
     return value
 end
 
+-- A final state ends its parent, and a parallel one further up whose regions have all ended with it. Where the
+-- recommendation looks at one parallel state only, all of them are told here: none may wait for ever.
 local function done(ctx, plan, state)
     local states = ctx.program.states
     local parent = states[state.parent]
@@ -196,12 +198,13 @@ local function done(ctx, plan, state)
     end
     sends.internal(ctx, parent.done, output(ctx, state.donedata), { type = 'platform' })
     local above = states[parent.parent]
-    if above and above.kind == 'parallel' and in_final(ctx.program, plan, parent.parent, state.index) then
+    while above and above.kind == 'parallel' and in_final(ctx.program, plan, above.index, state.index) do
         if above.root then
             ctx.finished = state
-        else
-            sends.internal(ctx, above.done, NO_PAYLOAD, { type = 'platform' })
+            return
         end
+        sends.internal(ctx, above.done, NO_PAYLOAD, { type = 'platform' })
+        above = states[above.parent]
     end
 end
 
@@ -359,6 +362,17 @@ local function settle(ctx)
     if ctx.heavy then fields.weigh(ctx) end
 end
 
+-- What the end of an instance means to others: children and timers end, whoever invoked it gets the done data.
+local function conclude(ctx, data)
+    stop_children(ctx)
+    timers.clear(ctx)
+    ctx.started, ctx.over = NONE, true
+    local parent = sends.parent(ctx)
+    if not parent then return end
+    sends.mail(ctx, 'done', parent, { invoke = parent.invoke, data = values.encoded('the done data', data) })
+    for _, mail in ipairs(ctx.mail) do mail.body.last = mail.body.invoke == parent.invoke or nil end
+end
+
 -- The end of an instance: exit actions from the inside out, then its done data to whoever invoked it. The configuration
 -- stays, so that everyone can see how it ended.
 exit_all = function(ctx)
@@ -371,14 +385,7 @@ exit_all = function(ctx)
         ctx.left[all[i]] = true
         if ctx.program.precise then ctx.active[all[i]] = nil end
     end
-    stop_children(ctx)
-    timers.clear(ctx)
-    ctx.started, ctx.over = NONE, true
-    local parent = sends.parent(ctx)
-    if parent then
-        sends.mail(ctx, 'done', parent, { invoke = parent.invoke, data = values.encoded('the done data', data) })
-        for _, mail in ipairs(ctx.mail) do mail.body.last = mail.body.invoke == parent.invoke or nil end
-    end
+    conclude(ctx, data)
 end
 
 local function attempt(ctx, event)
@@ -445,7 +452,22 @@ function chart.dismiss(ctx)
     stop_children(ctx)
 end
 
--- A repair: what entering these states would make active, without any action. Timers and work follow as after a step.
+-- The state an instance that was put here has ended with, if it has.
+local function ended(ctx, plan)
+    local states, root = ctx.program.states, ctx.program.states[1]
+    local whole = root.root and root.kind == 'parallel'
+    for _, leaf in ipairs(plan.config.leaves) do
+        local state = states[leaf]
+        if whole then
+            if in_final(ctx.program, plan, 1, math.huge) then return state end
+        elseif state.final and (state.parent == 0 or states[state.parent].root) then
+            return state
+        end
+    end
+end
+
+-- A repair: what entering these states would make active, without any action. Timers, work and, at the end of an
+-- instance, the word to whoever invoked it follow as after a step.
 function chart.place(ctx, targets)
     local plan = configurations.entered(ctx.program, targets, ctx.raw)
     for _, index in ipairs(ctx.config.all) do
@@ -457,12 +479,11 @@ function chart.place(ctx, targets)
         local state = ctx.program.states[index]
         ctx.entered[index], ctx.fresh[index] = true, true
         if state.timed then arm(ctx, state) end
-        if state.final and (state.parent == 0 or ctx.program.states[state.parent].root) then ctx.over = true end
-    end
-    if ctx.raw._done and not ctx.over then
-        ctx.raw._done, ctx.noted._done = nil, true
     end
     ctx.config, ctx.active, ctx.moved = plan.config, plan.config.active, true
+    local final = ended(ctx, plan)
+    if final then return conclude(ctx, output(ctx, ctx.program.output or final.donedata)) end
+    if ctx.raw._done then ctx.raw._done, ctx.noted._done = nil, true end
     start_invokes(ctx)
 end
 

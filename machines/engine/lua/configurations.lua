@@ -151,7 +151,7 @@ function Plan:domain(transition)
         for _, target in ipairs(targets) do
             if target ~= source and not below(self.program, target, source) then inside = false end
         end
-        if inside then return source end
+        if inside then return not states[source].leaf and source or nil end -- a leaf that stays leaves and enters nothing
     end
     local ancestor = states[source].parent
     while ancestor ~= 0 do
@@ -328,7 +328,6 @@ local function compatible(program, enabled, memory)
     local plan, kept, domains = planner(program, memory), {}, {}
     for _, transition in ipairs(enabled) do
         local domain, beaten, out = plan:domain(transition), false, {}
-        if domain and domain > 0 and program.states[domain].leaf then domain = nil end -- a leaf that stays: leaves nothing
         if domain then
             for _, other in ipairs(kept) do
                 local rival = domains[other]

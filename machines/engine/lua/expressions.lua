@@ -92,7 +92,10 @@ forms.get = function(node, program)
         local name = node[3][2]
         return function(ctx)
             local payload = ctx.payload
-            if type(payload) ~= 'table' then return values.get(payload, name) end
+            if type(payload) ~= 'table' or json.is_array(payload) then
+                if name == 'result' then return payload end -- done data that is no object
+                return values.get(payload, name)
+            end
             local value = payload[name]
             if value == json.null then return nil end
             return value

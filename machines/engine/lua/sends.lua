@@ -35,16 +35,21 @@ function sends.depth(ctx)
     return parent and parent.depth or 0
 end
 
+-- Why the outbox takes no more; nil when it does.
+local function full(ctx)
+    if ctx.mail[1] then return nil end -- asked once in a step
+    local waiting = redis.pcall('XLEN', keys.outbox(ctx.program.root))
+    if type(waiting) ~= 'number' or waiting < MAX_OUTBOX then return nil end
+    return waiting .. ' messages wait to be delivered: no more are taken'
+end
+
 -- What an instance says of its own accord is bounded; that it ended, or ends others, has to go out.
 local function restrict(ctx, body)
     if #ctx.mail >= MAX_MAIL then values.fail('more than ' .. MAX_MAIL .. ' messages in one step') end
     ctx.mail_bytes = (ctx.mail_bytes or 0) + #(body.data or '')
     if ctx.mail_bytes > MAX_BYTES then values.fail('the messages of one step have at most ' .. MAX_BYTES .. ' bytes') end
-    if ctx.mail[1] then return end
-    local waiting = redis.pcall('XLEN', keys.outbox(ctx.program.root))
-    if type(waiting) == 'number' and waiting >= MAX_OUTBOX then
-        values.fail(waiting .. ' messages wait to be delivered: no more are taken')
-    end
+    local why = full(ctx)
+    if why then values.fail(why) end
 end
 
 -- A message for the outbox. `kind`: event, start, stop, done, or lost.
@@ -124,7 +129,8 @@ function sends.route(ctx, to, event, payload, facts)
     elseif whom == NOBODY then
         sends.platform(ctx, 'error.communication', 'nobody is there to send to: ' .. values.show(to), facts.sendid)
     else
-        local text = values.encoded('the data of ' .. event, payload)
+        local text, why = values.encoded('the data of ' .. event, payload), ctx.program.raises and full(ctx)
+        if why then return sends.platform(ctx, 'error.communication', why, facts.sendid) end
         sends.mail(ctx, 'event', whom, { event = event, data = text, sendid = facts.sendid, invoke = whom.invoke })
     end
 end

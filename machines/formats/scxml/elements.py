@@ -149,8 +149,10 @@ class _Builder:
         raise _Refusal(finding(code, where, message, hint))
 
     def _doctype(self, *_: object) -> int:
-        self._refuse("SB141", "document types and entities are refused", "remove the <!DOCTYPE ...>")
-        return 0
+        start = self.source.raw.find(b"<!DOCTYPE")
+        where = self.source.place(self.source.offset(max(0, start)))
+        message = "document types and entities are refused"
+        raise _Refusal(finding("SB141", where, message, "remove the <!DOCTYPE ...>"))
 
     def _open(self, name: str, attributes: list[str]) -> None:
         self._count += 1

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from machines.engine.definitions.findings import Finding, finding
+from collections import Counter
+from collections.abc import Callable
+
+from machines.engine.definitions.findings import CODES, Finding, finding
 
 from ..text import MAX_FINDINGS
 
 
 class Report:
+    """Errors and warnings have room of their own, so that no number of warnings hides an error."""
+
     def __init__(self) -> None:
         self._found: dict[Finding, None] = {}
+        self._counts: Counter[str] = Counter()
 
-    def add(self, code: str, where: str, message: str, hint: str = "") -> None:
-        if len(self._found) < MAX_FINDINGS:
-            self._found.setdefault(finding(code, where, message, hint))
+    def add(self, code: str, where: str | Callable[[], str], message: str, hint: str = "") -> None:
+        """``where`` may be a function: it is asked only where there is room, for it walks through the text."""
+        if self._counts[CODES[code].severity] < MAX_FINDINGS:
+            self._keep(finding(code, where if isinstance(where, str) else where(), message, hint))
 
     def extend(self, findings: list[Finding]) -> None:
         for found in findings:
-            self._found.setdefault(found)
+            self._keep(found)
+
+    def _keep(self, found: Finding) -> None:
+        if found not in self._found:
+            self._found[found] = None
+            self._counts[found.severity] += 1
 
     @property
     def findings(self) -> list[Finding]:

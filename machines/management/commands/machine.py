@@ -70,7 +70,7 @@ class Command(BaseCommand):
     def _list(self, **_: Any) -> None:
         engine = get_engine()
         rows = [
-            (name, f"v{number}", f"instances: {sum(engine.counts(name).values())}")
+            (name, f"v{number}", f"instances: {engine.live(name).total}")
             for name, number in engine.machines().items()
         ]
         lost = Machine.objects.exclude(name__in=[name for name, *_ in rows])
@@ -138,7 +138,7 @@ class Command(BaseCommand):
 
     def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
         """The file with all its findings printed."""
-        name, base = ("", None) if file == "-" else (file, Path(file).parent)
+        name, base = ("", None) if file == "-" else (file, Path(file))
         submission = read(_bytes(file), format=format, name=name, id=id, base=base)
         for finding in submission.findings:
             (to or self.stdout).write(str(finding))

@@ -16,7 +16,9 @@ return function(KEYS, ARGV)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     if ctx.raw._suspended then return replies.instance(ctx) end
-    if ctx.raw._done then return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' } end
+    if ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final then
+        return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' }
+    end
     ctx.raw._suspended = string.format('%.0f', now)
     ctx.noted = ctx.noted or {}
     ctx.noted._suspended = true

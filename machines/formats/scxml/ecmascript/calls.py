@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from machines.engine.expressions import FUNCTIONS
 
@@ -83,9 +84,8 @@ def _method(translator: Translator, node: Node, callee: Node, arguments: list[No
         values = translator.values(arguments)
         return _build(translator, node, f"the method {name}()", _METHODS[name], [translator.value(owner), *values])
     if name in _OF_XML:
-        translator.scope.report.add(
-            "SB143", translator.script.where(node), f"{name}() belongs to XML: there is none here"
-        )
+        where = partial(translator.script.where, node)
+        translator.scope.report.add("SB143", where, f"{name}() belongs to XML: there is none here")
         return code.ABSENT
     return translator.refuse(node, f"the method {name[:40]}()")
 

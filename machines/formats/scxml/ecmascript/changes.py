@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import code, operators, platform
+from . import checking, code, operators, platform
 from .code import ATOM, Code
 from .kinds import ARRAY, NUMBER, TABLES
 from .parsing import Node, bare, part
@@ -111,7 +111,7 @@ def _change(translator: Translator, node: Node, target: Node, value: Code) -> No
         translator.warn(node, f"this fails whenever it runs: {why}")
         translator.effects.append(failing(str(why)))
         return
-    action = assign(translator, where, value)
+    action = assign(translator, where, checking.settled(translator, node, value))
     (field,) = action["set"]
     if any(field in effect.get("set", ()) for effect in translator.effects):
         translator.refuse(node, f"changing {where.name} twice in one expression")
@@ -235,7 +235,7 @@ def method(translator: Translator, node: Node, owner: Node, name: str, values: l
 def assign_text(translator: Translator, node: Node, value: Code) -> Action:
     """What ``<assign location="...">`` does: fails, when run, where nothing can be assigned."""
     try:
-        return assign(translator, spot(translator, node), value)
+        return assign(translator, spot(translator, node), checking.settled(translator, node, value))
     except NoSpot as why:
         translator.warn(node, f"this fails whenever it runs: {why}")
         return failing(str(why))

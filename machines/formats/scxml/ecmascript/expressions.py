@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from . import code, literals, operators, platform
+from . import checking, code, literals, operators, platform
 from .code import ABSENT, Code
 from .kinds import ANY, ARRAY, NOTHING, NUMBER, OBJECT, STRING, TABLES
 from .parsing import Node, Script, SyntaxProblem, bare, named, part
@@ -29,6 +30,7 @@ class Translator:
         self.effects: list[Action] = []
         self.depth = depth
         self.nested = 0  # functions around, being written out
+        self.careful = False  # whether each part is looked at for what can never have a value
 
     def value(self, node: Node) -> Code:
         """What the expression is worth."""
@@ -43,6 +45,8 @@ class Translator:
             found = handler(self, node)
         finally:
             self.depth -= 1
+        if self.careful and (why := checking.wrong(found)):
+            return self.fails(node, why)
         return found if len(found.text) <= MAX_CODE else self.refuse(node, "so much in one expression")
 
     def values(self, nodes: list[Node]) -> list[Code]:
@@ -84,11 +88,11 @@ class Translator:
         return self.of(part(node, "operator"))
 
     def refuse(self, node: Node, what: str, hint: str = "") -> Code:
-        self.scope.report.add("SB145", self.script.where(node), f"{what} cannot be translated", hint)
+        self.scope.report.add("SB145", partial(self.script.where, node), f"{what} cannot be translated", hint)
         return Code("None", kinds=ANY)
 
     def warn(self, node: Node, message: str) -> None:
-        self.scope.report.add("SB224", self.script.where(node), message)
+        self.scope.report.add("SB224", partial(self.script.where, node), message)
 
     def fails(self, node: Node, message: str) -> Code:
         """Something that is wrong whenever it runs, and only then."""
@@ -246,7 +250,11 @@ def read(
     """An expression with what it changes."""
     translator = Translator(scope, script, locals)
     found = translator.condition(node) if condition else translator.value(node)
-    return found, translator.effects
+    if checking.wrong(found):
+        translator = Translator(scope, script, locals)
+        translator.careful = True
+        found = translator.condition(node) if condition else translator.value(node)
+    return checking.settled(translator, node, found), translator.effects
 
 
 def broken(problem: SyntaxProblem, text: str) -> Code:

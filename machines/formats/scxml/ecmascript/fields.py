@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from machines.engine import limits
 
+from ..names import Names
 from .code import Code
 from .kinds import ANY, NONE, Kinds, kinds_of
 
@@ -21,18 +22,19 @@ class Fields:
         self.names: dict[str, str] = {}  # name in the document -> data field
         self.initial: dict[str, Any] = {}  # data field -> JSON value
         self.schemas: dict[str, dict[str, Any]] = {}  # data field -> what else its declaration says
+        self._fields = Names()
         self._start = start or {}
         self._found: dict[str, Kinds] = {}
 
-    def declare(self, name: str, value: Any = UNSET) -> bool:
-        """Whether the field has another name than the variable. Declaring one again changes nothing but its value."""
+    def declare(self, name: str, value: Any = UNSET, wanted: str = "") -> bool:
+        """Whether the field has another name than the variable, or than is ``wanted`` for it."""
         if name not in self.names:
-            self.names[name] = _free(name, set(self.names.values()))
+            self.names[name] = self._fields.take(_field(wanted or name))
         field = self.names[name]
         if value is not UNSET:
             self.initial[field] = value
         self.receive(name, NONE if value is UNSET else kinds_of(value))
-        return field != name
+        return field != (wanted or name)
 
     def receive(self, name: str, kinds: Kinds) -> None:
         """The variable is given a value of these kinds."""
@@ -61,14 +63,13 @@ class Fields:
         return {"type": "object", "properties": properties}
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _field(name: str) -> str:
     """The name itself if a data field may be called so, else one much like it."""
-    field = name
-    if limits.check_field_name(field) is not None or field in _RESERVED:
-        field = re.sub(r"[^A-Za-z0-9_]+", "_", name).lstrip("_0123456789")[: limits.MAX_FIELD_NAME - 4] or "x"
-        if limits.check_field_name(field) is not None or field in _RESERVED:
-            field += "_"
-    plain, number = field, 2
-    while field in taken:
-        field, number = f"{plain}_{number}", number + 1
-    return field
+    if _may_be(name):
+        return name
+    field = re.sub(r"[^A-Za-z0-9_]+", "_", name).lstrip("_0123456789")[: limits.MAX_FIELD_NAME - 8] or "x"
+    return field if _may_be(field) else f"{field}_"
+
+
+def _may_be(field: str) -> bool:
+    return limits.check_field_name(field) is None and field not in _RESERVED

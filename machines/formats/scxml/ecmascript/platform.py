@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from . import code, literals
@@ -60,7 +61,8 @@ def member(translator: Translator, owner: Node, name: str) -> Code | None:
         return _of_event(translator, owner, name)
     if is_system(translator, owner, "_ioprocessors"):
         if _HTTP in name.lower():
-            translator.scope.report.add("SB142", translator.script.where(owner), "there is no processor for HTTP here")
+            where = partial(translator.script.where, owner)
+            translator.scope.report.add("SB142", where, "there is no processor for HTTP here")
         return Code(f"{{'location': {ADDRESS.text}}}", kinds=OBJECT) if name in PROCESSORS else ABSENT
     if _is_processor(translator, owner):
         return ADDRESS if name == "location" else ABSENT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import changes, code, inlining, operators, platform
+from . import changes, checking, code, inlining, operators, platform
 from .code import Code
 from .expressions import Translator, function_of
 from .kinds import ANY, NUMBER, STRING
@@ -127,7 +127,7 @@ class _Reader:
         found = translator.condition(node) if condition else translator.value(node)
         if translator.effects:
             translator.refuse(node, "changing a variable here", "change it in a statement of its own")
-        return found
+        return checking.settled(translator, node, found)
 
     def for_each(self, statement: Node) -> list[Action]:
         """``for (x of list)`` and ``for (x in object)``."""

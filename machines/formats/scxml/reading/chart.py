@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..ecmascript import changes, expressions, scripts
@@ -41,14 +42,14 @@ class Chart:
 
     def refuse(self, element: Element, message: str, attribute: str = "", hint: str = "", code: str = "SB144") -> None:
         """``code``: by default, that the document is not valid."""
-        self.report.add(code, element.where(attribute), message, hint)
+        self.report.add(code, partial(element.where, attribute), message, hint)
 
     def refuse_change(self, element: Element, attribute: str) -> None:
         message = "changing a variable here cannot be translated"
         self.refuse(element, message, attribute, "change it in a statement of its own", code="SB145")
 
     def warn(self, element: Element, message: str, attribute: str = "") -> None:
-        self.report.add("SB224", element.where(attribute), message)
+        self.report.add("SB224", partial(element.where, attribute), message)
 
     def parsed(self, element: Element, attribute: str) -> tuple[Script, Node] | SyntaxProblem:
         text = element.get(attribute) or ""

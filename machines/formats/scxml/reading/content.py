@@ -9,7 +9,7 @@ from machines.engine import limits
 
 from ..ecmascript import changes, code
 from ..ecmascript.code import Code
-from ..ecmascript.kinds import ANY, ARRAY, NUMBER
+from ..ecmascript.kinds import ANY, ARRAY, NUMBER, STRING, TABLES
 from ..ecmascript.scope import Action
 from ..elements import OURS, SCXML, Element
 from . import sends
@@ -32,7 +32,7 @@ def _read(chart: Chart, element: Element) -> list[Action]:
     if element.space == OURS:
         return _ours(chart, element)
     if element.space not in (SCXML, ""):
-        chart.report.add("SB221", element.where(), f"<{element.name}> of another namespace was left out")
+        chart.report.add("SB221", element.where, f"<{element.name}> of another namespace was left out")
         return []
     reader = _READERS.get(element.name)
     if reader is None:
@@ -103,11 +103,29 @@ def _foreach(chart: Chart, element: Element) -> list[Action]:
         if name is not None:
             chart.fields.receive(name, kinds)
             loop[attribute] = chart.field(element, attribute)
+    if "object" in over.kinds and over.kinds != ANY:
+        return [_over_object(chart, element, over, loop)]
     return [{"foreach": loop | {"do": read(chart, element.children)}}]
 
 
+def _over_object(chart: Chart, element: Element, over: Code, loop: Action) -> Action:
+    """Also the fields of an object can be walked over, in the order of their names; the index is the name then."""
+    chart.warn(element, "SCXML walks over arrays only; here, over the fields of an object as well", "array")
+    name = element.get("index") or f"{element.get('item')}_name"
+    chart.fields.declare(name)
+    chart.fields.receive(name, NUMBER | STRING)
+    key = chart.fields.names[name]
+    value = code.call("item", over, Code(key))
+    each = {"in": f"keys({over.text})", "item": key}
+    fields = {"foreach": each | {"do": [{"set": {loop["item"]: value.text}}, *read(chart, element.children)]}}
+    if not over.kinds & ARRAY:
+        return fields
+    items = {"foreach": loop | {"do": read(chart, element.children)}}
+    return {"if": [{"guard": f"is_list({over.text})", "do": [items]}, {"do": [fields]}]}
+
+
 def _wrong_loop(element: Element, over: Code) -> str | None:
-    if over.kinds and not over.kinds & ARRAY:
+    if over.kinds and not over.kinds & TABLES:
         return f"{' '.join((element.get('array') or '').split())[:60]} is no array"
     for attribute in ("item", "index"):
         name = element.get(attribute)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..ecmascript import code, literals
@@ -20,9 +21,9 @@ def declare(chart: Chart, *, open_: bool) -> None:
         element.get("id"): _plain(chart, element) for element in chart.survey.data if _is_early(chart, element, top)
     }
     for name, element in chart.survey.variables.items():
-        if chart.fields.declare(name, values.get(name, UNSET)):
+        if chart.fields.declare(name, values.get(name, UNSET), element.get("name", OURS) or ""):
             field = chart.fields.names[name]
-            where = element.where("id") if element.is_scxml("data") else element.where()
+            where = partial(element.where, "id" if element.is_scxml("data") else "")
             chart.report.add("SB223", where, f"the variable {name[:60]} is called {field} here")
     for element in chart.survey.data:
         schema = parsed_text(element.get("schema", OURS) or "")

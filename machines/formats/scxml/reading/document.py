@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def read(text: str, base: Path | str | None = None) -> tuple[dict[str, Any] | No
         return None, [root]
     report = Report()
     if not root.is_scxml("scxml"):
-        report.add("SB144", root.where(), f"not an SCXML document: its root is <{root.name[:60]}>", "write <scxml>")
+        report.add("SB144", root.where, f"not an SCXML document: its root is <{root.name[:60]}>", "write <scxml>")
         return None, report.findings
     library = Library(folder, lambda inner, below, name: _read(inner, below, name, report, inner_=True))
     definition, _ = _read(root, library, _machine_id(root.get("name") or stem), report)
@@ -53,7 +54,9 @@ def _read(
     """A definition, and the variables a parent may set with the fields they became."""
     model = root.get("datamodel") or ""
     if model not in MODELS:
-        report.add("SB141", root.where("datamodel"), f"the data model {model[:40]!r} cannot be read", "use ecmascript")
+        report.add(
+            "SB141", partial(root.where, "datamodel"), f"the data model {model[:40]!r} cannot be read", "use ecmascript"
+        )
     start: dict[str, Kinds] = {}
     found = _survey(root, library, report)
     for _ in range(MAX_PASSES):
@@ -115,7 +118,7 @@ def _definition(chart: Chart) -> dict[str, Any]:
     doing = states.behaviour(chart, body)
     inside = states.read_states(chart, body)
     if not inside:
-        chart.report.add("SB144", chart.root.where(), "the document has no states")
+        chart.report.add("SB144", chart.root.where, "the document has no states")
     definition: dict[str, Any] = {"id": chart.id}
     if initial is not None:
         definition["initial"] = initial

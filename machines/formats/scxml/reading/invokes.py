@@ -106,15 +106,15 @@ def _full_name(source: str) -> Code:
     return Code(f"instance.machine + '.{source.removeprefix('machine:')}'", code.SUM, STRING)
 
 
-def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str]]:
-    """``src`` of the invoke, and the names of the machines it may be."""
+def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str] | None]:
+    """``src`` of the invoke, and the names of the machines it may be; None for one that is not part of the document."""
     inner = element.first("content")
     if inner is not None and (element.get("src") is not None or element.get("srcexpr") is not None):
         chart.refuse(inner, '<content> and "src" exclude each other')
     if inner is not None:
         return _from_content(chart, inner, stem)
     if (element.get("src") or "").startswith(MACHINE):
-        return f"machine:{(element.get('src') or '').removeprefix(MACHINE)}", []
+        return f"machine:{(element.get('src') or '').removeprefix(MACHINE)}", None
     if element.get("src") is not None:
         return _embedded(chart.library.embed_file(chart, element, "src", element.get("src") or ""))
     if element.get("srcexpr") is not None:
@@ -123,11 +123,11 @@ def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str]]:
     return None, []
 
 
-def _embedded(name: str | None) -> tuple[Any, list[str]]:
+def _embedded(name: str | None) -> tuple[Any, list[str] | None]:
     return (None, []) if name is None else (f"machine:{name}", [name])
 
 
-def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[str]]:
+def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[str] | None]:
     if inner.get("expr") is not None:
         # What can stand there is the name of a document that was assigned to a variable.
         return {"expr": chart.code(inner, "expr").text}, list(chart.library.machines)
@@ -141,7 +141,7 @@ def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[st
     return _embedded(chart.library.embed(chart, document, stem))
 
 
-def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str]]:
+def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str] | None]:
     """The files that texts of the document name are brought along; which of them it is, shows when it runs."""
     asked = chart.code(element, "srcexpr")
     names: dict[str, str] = {}
@@ -149,17 +149,19 @@ def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str]]:
         name = chart.library.embed_file(chart, element, "srcexpr", written)
         if name is not None:
             names[written] = name
-    if not names:
-        chart.refuse(element, "no file is named that could be invoked", "srcexpr", 'write "src"')
-        return None, []
     source = code.fails("no such document was brought along")
+    if not names:
+        chart.warn(element, "this fails whenever it runs: no file is named that could be invoked", "srcexpr")
+        return {"expr": code.call("item", Code(f"[{asked.text}, {source.text}]"), code.number(0)).text}, []
     for written, name in names.items():
         source = code.choose(code.compare(asked, "==", code.text(written)), _full_name(name), source)
     return {"expr": source.text}, list(names.values())
 
 
-def _input(chart: Chart, element: Element, names: list[str], invoke: Action) -> dict[str, str]:
+def _input(chart: Chart, element: Element, names: list[str] | None, invoke: Action) -> dict[str, str]:
     """Parameters whose names the child declares. The others go nowhere, but what fails in them ends the invoke."""
+    if names is None:
+        return {name: value.text for name, value in sends.parameters(chart, element).items()}
     known: dict[str, str] = {}
     for name in names:
         known |= chart.library.inputs(name)

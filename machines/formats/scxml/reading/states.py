@@ -33,7 +33,7 @@ def check_children(chart: Chart, parent: Element) -> None:
         if child.space in (SCXML, ""):
             chart.refuse(child, f"<{child.name[:60]}> has no meaning inside <{parent.name}>")
         else:
-            chart.report.add("SB221", child.where(), f"<{child.name[:60]}> of another namespace was left out")
+            chart.report.add("SB221", child.where, f"<{child.name[:60]}> of another namespace was left out")
 
 
 def _read(chart: Chart, element: Element) -> dict[str, Any]:

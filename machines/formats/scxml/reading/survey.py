@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from machines.engine import limits
 
@@ -13,6 +14,7 @@ from ..ecmascript.expressions import function_of
 from ..ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression, parse_program
 from ..ecmascript.scope import Function
 from ..elements import OURS, SCXML, Element
+from ..names import Names
 from ..report import Report
 
 STATES = ("state", "parallel", "final", "history")
@@ -77,35 +79,27 @@ def _own(element: Element) -> Iterator[Element]:
 def _name_states(found: Survey, elements: list[Element], report: Report) -> None:
     body = found.body
     states = [one for one in elements if one.space in (SCXML, "") and one.name in STATES and one is not body]
-    taken = {id for element in states if (id := element.get("id"))}
+    names = Names(id for element in states if (id := element.get("id")))
     for element in states:
-        id = element.get("id") or _free(element.name, taken)
+        id = element.get("id") or names.free(element.name)
         if id in found.by_id:
-            report.add("SB144", element.where("id"), f'another state has the id "{id[:80]}" too')
-            id = _free(id, taken)
+            report.add("SB144", partial(element.where, "id"), f'another state has the id "{id[:80]}" too')
+            id = names.free(id)
         name = element.get("name", OURS) or id
         if (why := limits.check_state_name(name)) is not None:
-            report.add("SB107", element.where("id"), f"the state name {name[:120]!r} {why}")
+            report.add("SB107", partial(element.where, "id"), f"the state name {name[:120]!r} {why}")
         found.names[element] = found.by_id[id] = name
-        taken.add(id)
         if element.name == "history":
             found.histories.add(name)
-
-
-def _free(stem: str, taken: set[str]) -> str:
-    number = 1
-    while f"{stem}{number}" in taken:
-        number += 1
-    return f"{stem}{number}"
 
 
 def _data(found: Survey, element: Element, report: Report) -> None:
     id = element.get("id")
     if not id:
-        report.add("SB144", element.where(), '<data> needs an "id"')
+        report.add("SB144", element.where, '<data> needs an "id"')
         return
     if id in found.variables:
-        report.add("SB144", element.where("id"), f'another <data> has the id "{id[:80]}" too')
+        report.add("SB144", partial(element.where, "id"), f'another <data> has the id "{id[:80]}" too')
     found.data.append(element)
     function = _function_value(element)
     if function is not None:
@@ -146,7 +140,7 @@ def _script(found: Survey, element: Element, outside: str | None, report: Report
     script, statements = program
     for name, function, node in scripts.functions(script, statements):
         if function is None:
-            report.add("SB145", script.where(node), f"the function {name[:60]} cannot be translated")
+            report.add("SB145", partial(script.where, node), f"the function {name[:60]} cannot be translated")
         else:
             found.functions[name] = function
             found.variables.pop(name, None)

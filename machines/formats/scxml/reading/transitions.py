@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from machines.engine import limits
@@ -14,6 +15,7 @@ from . import content
 from .chart import Chart, more
 
 Transition = dict[str, Any]
+MAX_ORDERED = 20_000  # transitions of one state, each counted under every descriptor it stands for
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ def read_transitions(chart: Chart, state: Element) -> tuple[dict[str, Any], list
     """What becomes ``on``, and what becomes ``always``."""
     found = [_read(chart, state, element) for element in state.all("transition")]
     waiting = [transition for transition in found if transition.events]
-    return by_event(waiting), [transition.body for transition in found if not transition.events]
+    return by_event(chart, state, waiting), [transition.body for transition in found if not transition.events]
 
 
 def _read(chart: Chart, state: Element, element: Element) -> Read:
@@ -88,7 +90,7 @@ def named(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
         if id in chart.survey.by_id:
             found.append(written(chart.survey.by_id[id]))
         else:
-            chart.report.add("SB144", element.where(attribute), f'there is no state "{id[:80]}"')
+            chart.report.add("SB144", partial(element.where, attribute), f'there is no state "{id[:80]}"')
     return found[0] if len(found) == 1 else found
 
 
@@ -122,34 +124,44 @@ def states_below(chart: Chart, state: Element) -> list[Element]:
 # -- order --------------------------------------------------------------------------------------------
 
 
-def by_event(transitions: list[Read]) -> dict[str, Any]:
+def by_event(chart: Chart, state: Element, transitions: list[Read]) -> dict[str, Any]:
     """``on``: each descriptor with its transitions. The first that matches and is open is taken, in document order.
 
     Two descriptors can match one event. Where listing each transition under its own would ask them in another
     order, the narrower descriptor gets those of the wider ones as well.
     """
-    events = list(dict.fromkeys(event for transition in transitions for event in transition.events))
-    plain = {event: [t for t in transitions if event in t.events] for event in events}
-    if not _in_order(plain, transitions):
-        narrow_first = sorted(events, key=lambda event: (event == "*", -event.count("."), events.index(event)))
-        plain = {
-            event: [t for t in transitions if any(covers(wide, event) for wide in t.events)] for event in narrow_first
-        }
-    return {event: _one_or_many([t.body for t in found]) for event, found in plain.items()}
+    places: dict[str, list[int]] = {}
+    for place, transition in enumerate(transitions):
+        for event in transition.events:
+            places.setdefault(event, []).append(place)
+    order = {event: index for index, event in enumerate(places)}
+    if not all(_in_order(places, event, order) for event in places):
+        places = _merged(places)
+        if sum(map(len, places.values())) > MAX_ORDERED:
+            message = f"more than {MAX_ORDERED} transitions to keep in order, for descriptors that match one event"
+            chart.refuse(state, message, code="SB111")
+            return {}
+    return {event: _one_or_many([transitions[place].body for place in found]) for event, found in places.items()}
 
 
-def _in_order(plain: dict[str, list[Read]], transitions: list[Read]) -> bool:
-    """Whether the transitions for each event come in document order. An event no name is equal to matches fewer."""
-    place = {id(transition): index for index, transition in enumerate(transitions)}
-    for event in plain:
-        asked = [place[id(t)] for wide, found in plain.items() if covers(wide, event) for t in found]
-        if list(dict.fromkeys(asked)) != sorted(set(asked)):
-            return False
-    return True
+def _covering(places: dict[str, list[int]], event: str) -> list[str]:
+    """The descriptors that match an event of that name: itself, those it begins with, and *."""
+    words = event.split(".")
+    wider = {"*", *(".".join(words[:end]) for end in range(1, len(words) + 1))}
+    return [name for name in wider if name in places]
 
 
-def covers(wide: str, event: str) -> bool:
-    return wide in ("*", event) or event.startswith(f"{wide}.")
+def _in_order(places: dict[str, list[int]], event: str, order: dict[str, int]) -> bool:
+    """Whether the transitions for an event come in document order when descriptors are asked in theirs."""
+    asked = [place for name in sorted(_covering(places, event), key=order.__getitem__) for place in places[name]]
+    return list(dict.fromkeys(asked)) == sorted(set(asked))
+
+
+def _merged(places: dict[str, list[int]]) -> dict[str, list[int]]:
+    narrow_first = sorted(places, key=lambda event: (event == "*", -event.count(".")))
+    return {
+        event: sorted({place for name in _covering(places, event) for place in places[name]}) for event in narrow_first
+    }
 
 
 def _one_or_many(bodies: list[Any]) -> Any:

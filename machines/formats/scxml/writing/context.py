@@ -12,6 +12,7 @@ from machines.engine.definitions.path import Path, quote
 from machines.engine.definitions.references import PayloadTypes
 from machines.engine.definitions.report import Report
 
+from ..names import Names
 from ..reading.survey import RESERVED
 from .markup import Tag
 
@@ -38,11 +39,12 @@ class Writing:
     _said: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        ids, variables = Names(), Names(self.machine.fields)
         for name in self.machine.states:
-            self.ids[name] = _free(_as_id(name), set(self.ids.values()))
+            self.ids[name] = ids.take(_as_id(name))
         for name in self.machine.fields:
             fits = RESERVED.fullmatch(name) is None and name not in _OWN
-            self.variables[name] = name if fits else _free(f"{name}_", set(self.machine.fields))
+            self.variables[name] = name if fits else variables.take(f"{name}_")
             if not fits:
                 message = f"ECMAScript uses {quote(name)} itself: it is called {self.variables[name]} in the text"
                 self.report.add("SB223", self.machine.fields[name].path, message)
@@ -93,10 +95,3 @@ def _as_id(name: str) -> str:
         return name
     word = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
     return word if word[:1].isalpha() else f"s_{word}"
-
-
-def _free(name: str, taken: set[str]) -> str:
-    free, number = name, 2
-    while free in taken:
-        free, number = f"{name}_{number}", number + 1
-    return free

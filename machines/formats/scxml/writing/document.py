@@ -74,7 +74,8 @@ def _kept(writing: Writing) -> dict[str, Any]:
 
 
 def _data(writing: Writing, field: Field) -> Tag:
-    attributes: dict[str, str | None] = {"id": writing.variables[field.name]}
+    id = writing.variables[field.name]
+    attributes: dict[str, str | None] = {"id": id, "sb:name": None if id == field.name else field.name}
     if field.initial is not MISSING:
         attributes["expr"] = literal(field.initial)
     schema: dict[str, Any] = {}

@@ -182,9 +182,9 @@ def _arithmetic(translator: Translator, node: Node) -> Script:
 
 def _sum(translator: Translator, left: Node, right: Node) -> Script:
     a, b = translator.value(left), translator.value(right)
-    for kinds in (_NUMBERS, _TEXT):
-        if translator.only(left, kinds) and translator.only(right, kinds):
-            return Script(f"{a.at(SUM)} + {b.at(PRODUCT)}", SUM)
+    scalar = _NUMBERS | _TEXT
+    if translator.only(left, scalar) or translator.only(right, scalar):  # then no list is added to it
+        return Script(f"{a.at(SUM)} + {b.at(PRODUCT)}", SUM)
     if translator.only(left, _LIST) or translator.only(right, _LIST):
         return Script(f"{a.at(ATOM)}.concat({b.text})")
     return translator.ours("add", left, right)
@@ -254,7 +254,9 @@ def _extreme(name: str) -> Write:
 
 
 def _as_text(translator: Translator, value: Node) -> Script | None:
-    return Script(f"String({translator.text(value)})") if translator.only(value, _TEXT | _NUMBERS) else None
+    """What is absent is called otherwise in ECMAScript."""
+    found = translator.types(value)
+    return Script(f"String({translator.text(value)})") if found is not None and found <= _TEXT | _NUMBERS else None
 
 
 def _truth(translator: Translator, value: Node) -> Script | None:
@@ -264,7 +266,9 @@ def _truth(translator: Translator, value: Node) -> Script | None:
     return Script(f"Boolean({translator.text(value)})")
 
 
-def _item(translator: Translator, owner: Node, key: Node) -> Script:
+def _item(translator: Translator, owner: Node, key: Node) -> Script | None:
+    if key[0] == "str":  # which is read back as the access that may fail
+        return None
     return Script(f"{translator.value(owner).at(ATOM)}[{translator.text(key)}]")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from machines.engine import expressions
@@ -84,17 +85,20 @@ def _computed(place: Place, scope: Scope) -> list[Action]:
 
 def _in_order(values: dict[str, Any], place: Place, scope: Scope) -> dict[str, Any]:
     """XState computes all values before it sets any field; here one after the other: who reads a field goes first."""
-    reads = {name: _fields_read(value) - {name} for name, value in values.items()}
-    ordered: dict[str, Any] = {}
-    while len(ordered) < len(values):
-        waiting = [name for name in values if name not in ordered]
-        free = [name for name in waiting if not any(name in reads[other] for other in waiting if other != name)]
-        if not free:
-            message = f"the fields {', '.join(waiting)} are set from each other; here one after the other is set"
-            scope.reading.report.add("SB224", place.path, message, "use a further field to hold a value meanwhile")
-            free = waiting
-        ordered |= {name: values[name] for name in free[:1]}
-    return ordered
+    readers: dict[str, list[str]] = {name: [] for name in values}
+    for name, value in values.items():
+        for read in _fields_read(value):
+            if read in values and read != name:
+                readers[read].append(name)
+    order = TopologicalSorter(readers)
+    try:
+        return {name: values[name] for name in order.static_order()}
+    except CycleError as error:
+        message = (
+            f"the fields {', '.join(sorted(set(error.args[1])))} are set from each other; here one after the other is"
+        )
+        scope.reading.report.add("SB224", place.path, message, "use a further field to hold a value meanwhile")
+        return values
 
 
 def _fields_read(value: Any) -> set[str]:

@@ -18,7 +18,11 @@ NO_CODE = 'write an expression there, such as "failed < 3"'
 
 @dataclass(slots=True)
 class Reading:
-    """``ours``: expressions are in our language. ``fields``: the data fields, by what the config calls them."""
+    """``ours``: expressions are in our language. ``fields``: the data fields, by what the config calls them.
+
+    ``longer``: the events of the document that begin with another one of it and a dot. ``lookups``: how often names
+    were replaced by what they stand for.
+    """
 
     report: Report
     states: States
@@ -29,7 +33,8 @@ class Reading:
     kinds: dict[str, frozenset[str]] = field(default_factory=dict)
     undeclared: list[str] = field(default_factory=list)
     implementations: Place | None = None
-    descriptors: frozenset[str] = frozenset()
+    longer: dict[str, list[str]] = field(default_factory=dict)
+    lookups: int = 0
 
     def absolute(self, branch: Branch) -> str:
         """A target that means this state wherever it stands."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from machines.engine.definitions.outline import matches
 from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
 from ..dialect import DONE_INVOKE, DONE_STATE, ERROR_INVOKE
+from ..events import covering
 from .context import Scope
 from .names import descriptor
 
@@ -18,7 +19,7 @@ def in_order(place: Place, scope: Scope) -> list[tuple[str, Place]]:
     found = [(descriptor(event, below.path, scope.reading) if event else "", below) for event, below in place.items()]
     if scope.reading.ours:
         return found
-    if any(_covers(one, other) for index, (one, _) in enumerate(found) for other, _ in found[index + 1 :]):
+    if _comes_late(event for event, _ in found):
         found = sorted(found, key=lambda pair: (pair[0] == "*", -len(pair[0].split(".")), pair[0].endswith(".*")))
     _check(found, scope)
     return found
@@ -33,9 +34,14 @@ def scope_of(event: str, scope: Scope) -> Scope:
     return replace(scope, failing=event.startswith(ERROR_INVOKE))
 
 
-def _covers(general: str, special: str) -> bool:
-    base = special.removesuffix(".*")
-    return bool(base) and general != special and matches(general, base)
+def _comes_late(events: Iterable[str]) -> bool:
+    """Whether something stands after what covers it."""
+    seen: set[str] = set()
+    for event in events:
+        if event != "*" and any(one in seen for one in covering(event)):
+            return True
+        seen.add(event)
+    return False
 
 
 def _check(found: list[tuple[str, Place]], scope: Scope) -> None:
@@ -44,12 +50,13 @@ def _check(found: list[tuple[str, Place]], scope: Scope) -> None:
     for event, place in found:
         if not event or event.endswith("*") or event.startswith((DONE_INVOKE, ERROR_INVOKE)):
             continue
-        longer = sorted(name for name in scope.reading.descriptors if name.startswith(f"{event}.") and name[-1] != "*")
-        left = [name for name in longer if name not in here or not _always_taken(here[name])]
-        if left:
-            message = f"here the event {quote(event)} also takes {quote(left[0])}, as in SCXML"
-            scope.reading.report.add("SB224", place.path, message, "name one of them without the dot")
-        if any(_covers(other, event) for other in here if other.endswith("*")) and not _always_taken(place):
+        longer = scope.reading.longer.get(event, ())
+        left = next((name for name in longer if name not in here or not _always_taken(here[name])), None)
+        if left is not None:
+            message = f"here the event {quote(event)} also takes {quote(left)}, as in SCXML"
+            hint = f"where that matters, add the guard trigger.name == {event!r}"
+            scope.reading.report.add("SB224", place.path, message, hint)
+        if any(one in here for one in covering(event) if one.endswith("*")) and not _always_taken(place):
             message = f"when no guard of {quote(event)} holds, the pattern beside it is tried; XState does not"
             scope.reading.report.add("SB224", place.path, message, "add a transition without a guard at the end")
 

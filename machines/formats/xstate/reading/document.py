@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from machines.engine import limits
@@ -12,7 +13,9 @@ from machines.engine.definitions.plain import Plain, TooLarge
 from machines.engine.definitions.report import Report
 
 from ...json import read as read_json
+from ...text import stem
 from ..dialect import DIALECT, MACHINE_KEYS, OURS
+from ..events import covering
 from . import data, exported, states
 from .context import Reading, Scope
 from .expanded import is_expanded, shortened
@@ -28,7 +31,7 @@ KNOWN = (
 _NAMELESS = "machine"
 
 
-def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
+def read(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]:
     """The definition, and all findings. Next to an error the definition is a draft to go on with."""
     config, findings = _config(text)
     if not isinstance(config, dict):
@@ -46,7 +49,7 @@ def read(text: str, base: object = None) -> tuple[Any, list[Finding]]:
         return None, [finding("SB111", "", f"the definition is larger than {limits.MAX_DEFINITION} bytes")]
     if report.has_errors:
         return None, [*findings, *report.findings()]
-    definition = _definition(report.document, report)
+    definition = _definition(report.document, report, stem(base))
     return definition, [*findings, *report.findings()]
 
 
@@ -57,9 +60,9 @@ def _config(text: str) -> tuple[Any, list[Finding]]:
     return read_json(text)
 
 
-def _definition(config: dict[str, Any], report: Report) -> dict[str, Any]:
+def _definition(config: dict[str, Any], report: Report, name: str) -> dict[str, Any]:
     place = Place(config, (), report)
-    reading = _begin(place, report)
+    reading = _begin(place, report, name)
     scope = Scope(reading, reading.states.top)
     context = data.read_context(place, reading)
     body = states.inside(place, reading.states.top, reading)
@@ -78,14 +81,15 @@ def _definition(config: dict[str, Any], report: Report) -> dict[str, Any]:
     return _lifted({key: value for key, value in (definition | body).items() if value not in (None, {})}, reading)
 
 
-def _begin(place: Place, report: Report) -> Reading:
+def _begin(place: Place, report: Report, name: str) -> Reading:
+    """``name`` is the machine's where the config has none."""
     config = place.value
     given = config.get("id") or config.get("key")
     named = isinstance(given, str) and given
     reading = Reading(report, States(given if named else "(machine)", config))
     reading.ours = config.get("queryLanguage") == DIALECT
-    reading.machine = machine_name(given, ("id",), reading) if named else _NAMELESS
-    if not named:
+    reading.machine = machine_name(given, ("id",), reading) if named else name or _NAMELESS
+    if not named and not name:
         hint = f"it is {_NAMELESS!r} until you name it"
         report.add("SB223", ("id",), "the config has no id", hint)
     sign = None if reading.ours else sign_of_four(config)
@@ -94,7 +98,9 @@ def _begin(place: Place, report: Report) -> Reading:
         message = f"read as XState 4, because of {render(sign)}: a transition to its own state enters it again"
         report.add("SB224", (), message)
     silent = Reading(Report(), reading.states)
-    reading.descriptors = frozenset(descriptor(name, (), silent) for name in _listened(config))
+    for event in sorted({descriptor(name, (), silent) for name in _listened(config)}):
+        for shorter in covering(f"{event[:-1]}x" if event.endswith(".*") else event):
+            reading.longer.setdefault(shorter, []).append(event)
     reading.leave_out_unknown(place, KNOWN)
     reading.implementations = place.get(exported.SETUP)
     return reading

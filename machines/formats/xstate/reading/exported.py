@@ -20,6 +20,7 @@ from .typescript import TYPED, Script, program
 SETUP = "setup"  # the key of the config that what `setup({...})` implements is kept under
 _MAKERS = ("createMachine", "Machine")
 _IMPLEMENTED = ("guards", "actions", "delays")
+MAX_VALUES = 200_000  # a script of the largest size has fewer, unless its constants multiply
 _COMBINED = ("and", "or", "not")
 
 
@@ -63,6 +64,7 @@ class _Reader:
         self._constants = {script.of(part(one, "name")): one for one in _declared(script.root)}
         self._open: set[str] = set()  # constants being looked up
         self._depth = 0
+        self._values = 0
 
     def callee(self, call: Node) -> str:
         """The last name of what is called: ``createMachine`` of ``setup({...}).createMachine``."""
@@ -87,8 +89,12 @@ class _Reader:
 
     def value(self, node: Node) -> Any:
         node = _untyped(node)
+        self._values += 1
+        if self._values > MAX_VALUES:
+            message = f"constants repeat what they hold to more than {MAX_VALUES} values"
+            return self._complain_once("SB111", node, message)
         if self._depth > limits.MAX_DEFINITION_DEPTH:
-            return self._complain("SB111", node, f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
+            return self._complain_once("SB111", node, f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
         self._depth += 1
         try:
             return self._value(node)
@@ -168,6 +174,10 @@ class _Reader:
 
     def _code(self, node: Node) -> str:
         return f"{{{{{self._script.of(node)}}}}}"
+
+    def _complain_once(self, code: str, node: Node, message: str) -> None:
+        if not any(found.code == code for found in self.findings):
+            self._complain(code, node, message)
 
     def _complain(self, code: str, node: Node, message: str, hint: str = "") -> None:
         self.findings.append(finding(code, self._script.where(node), message, hint))

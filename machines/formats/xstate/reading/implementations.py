@@ -14,13 +14,16 @@ from . import scripts
 from .context import Scope
 
 MAX_DEPTH = 8  # names that stand for names
+MAX_LOOKUPS = 5000  # in one document: names of many names each would otherwise multiply
 
 
 def of(kind: str, name: str, scope: Scope) -> Place | None:
     """The implementation of a name; None where there is none, or where names stand for each other for ever."""
     found = scope.reading.implementations
     kinds = found.get(kind) if found and isinstance(found.value, dict) else None
-    if kinds is None or not isinstance(kinds.value, dict) or scope.depth > MAX_DEPTH:
+    scope.reading.lookups += 1
+    too_much = scope.depth > MAX_DEPTH or scope.reading.lookups > MAX_LOOKUPS
+    if kinds is None or not isinstance(kinds.value, dict) or too_much:
         return None
     return kinds.get(name)
 

@@ -8,6 +8,7 @@ from machines.engine import limits
 from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
+from . import endings
 from .actions import read_actions
 from .context import Reading, Scope
 from .invokes import read_invokes
@@ -81,6 +82,8 @@ def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
     }
     if place.value.get("activities"):
         reading.cannot(place.at("activities"), "there are no activities here", 'let the state "invoke" a handler')
+    if "*" in on and not reading.ours:
+        parts = endings.before_wildcard(parts, branch)
     return {key: value for key, value in parts.items() if value not in (None, [], {})}
 
 

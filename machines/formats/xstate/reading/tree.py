@@ -34,9 +34,10 @@ class States:
             return self._ids[id]
         if id == self._machine:
             return self.top
-        for start, branch in [*self._ids.items(), (self._machine, self.top)]:
-            if id.startswith(f"{start}."):
-                return _descend(branch, id[len(start) + 1 :])
+        for end in reversed([place for place, character in enumerate(id) if character == "."]):
+            start = self._ids.get(id[:end]) or (self.top if id[:end] == self._machine else None)
+            if start is not None:
+                return _descend(start, id[end + 1 :])
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,18 @@ from machines.engine.definitions.tree import Branch, Tree
 
 @dataclass(slots=True)
 class Writing:
-    """``events``: every event somebody listens for or sends, to know which name begins another one."""
+    """``events``: every event somebody listens for or sends, sorted, to know which name begins another one."""
 
     report: Report
     tree: Tree
-    events: frozenset[str] = frozenset()
+    events: list[str] = field(default_factory=list)
     _said: set[str] = field(default_factory=set)
+
+    def longer(self, event: str) -> str | None:
+        """An event that begins with this one and a dot."""
+        place = bisect_left(self.events, f"{event}.")
+        found = self.events[place] if place < len(self.events) else ""
+        return found if found.startswith(f"{event}.") else None
 
     def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
         """At the first place it is true of."""

@@ -24,7 +24,8 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     report = Report()
     report.document = document = Plain(report.add).copy(definition)
     tree = Tree(document["id"], document)
-    writing = Writing(report, tree, frozenset([*document.get("events", {}), *_events(document.get("states", {}))]))
+    events = {*document.get("events", {}), *_events(document.get("states", {}))}
+    writing = Writing(report, tree, sorted(events))
     body = write_state(document, (), tree.top, writing)
     config = {"id": document["id"], "queryLanguage": DIALECT}
     config |= {"version": document["version"]} if "version" in document else {}

@@ -9,6 +9,7 @@ from machines.engine.definitions.path import Path, quote
 from machines.engine.definitions.tree import Branch
 
 from ..dialect import DONE_ACTOR, DONE_INVOKE, DONE_STATE, DONE_STATE_5, ERROR_ACTOR, ERROR_INVOKE
+from ..events import covering
 from .actions import write_actions
 from .context import Writing, one_or_many, single
 from .values import write_expression, write_guard
@@ -76,7 +77,7 @@ def _descriptor(event: str, path: Path, writing: Writing) -> str:
         return DONE_STATE_5 + (writing.id(found) if found else word)
     if event.split(".")[0] == "error":
         writing.once("SB222", path, f"XState raises no event {quote(event)}: there a failing action stops the machine")
-    longer = next((other for other in sorted(writing.events) if other.startswith(f"{event}.")), None)
+    longer = writing.longer(event)
     if longer is not None:
         message = f"here the event {quote(event)} also takes {quote(longer)}; in XState only {quote(f'{event}.*')} does"
         writing.once("SB224", path, message)
@@ -85,11 +86,11 @@ def _descriptor(event: str, path: Path, writing: Writing) -> str:
 
 def _check_order(names: list[str], path: Path, writing: Writing) -> None:
     """Here the first in the document is tried first, there the most exact one alone."""
-    patterns = [(place, name) for place, name in enumerate(names) if name.endswith("*")]
-    for place, pattern in patterns:
-        for other_place, other in enumerate(names):
-            if other != pattern and other.startswith(pattern.removesuffix("*")):
-                said = "is tried before" if place < other_place else "is tried when no guard holds for"
+    places = {name: place for place, name in enumerate(names)}
+    for other, other_place in places.items():
+        for pattern in covering(other):
+            if pattern in places and pattern.endswith("*"):
+                said = "is tried before" if places[pattern] < other_place else "is tried when no guard holds for"
                 message = f"the pattern {quote(pattern)} {said} {quote(other)} here, and not in XState"
                 writing.once("SB224", (*path, pattern), message)
 

@@ -1,0 +1,1 @@
+"""How fast workers are, ours and the field's, in the same run: ``python -m benchmarks.queues``."""

@@ -1,0 +1,52 @@
+"""From enqueueing to the start of the handler, on a worker that has nothing else to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.queues.contenders import Contender
+from benchmarks.queues.stage import Stage
+from benchmarks.report import Row, Section
+
+TITLE = "Enqueue to start on an idle worker"
+JOBS = 200  # in one round
+WARM = 20  # of them, not counted
+MEAN = 40  # ms between two jobs: every worker here is done with one long before the next
+
+
+class Latency:
+    """All rounds of a contender are put together: a p99 of few values would be the worst of them."""
+
+    def __init__(self, stage: Stage, contenders: Sequence[Contender]) -> None:
+        self._stage = stage
+        self._contenders = contenders
+
+    def section(self, rounds: int) -> Section:
+        waits: dict[str, list[float]] = {each.title: [] for each in self._contenders}
+        for number in range(rounds):
+            for each in reversed(self._contenders) if number % 2 else self._contenders:
+                waits[each.title] += self._waits(each)
+        rows = [
+            row
+            for title, found in waits.items()
+            for row in (
+                Row(f"{title}: p50", at(found, 0.50), unit="ms"),
+                Row(f"{title}: p99", at(found, 0.99), unit="ms"),
+            )
+        ]
+        note = (
+            f"{len(next(iter(waits.values())))} jobs each, one every {MEAN} ms or so; from before the enqueueing call."
+        )
+        return Section(TITLE, rows, note)
+
+    def _waits(self, contender: Contender) -> list[float]:
+        self._stage.clear(contender)
+        with self._stage.worker(contender, JOBS) as worker:
+            self._stage.produce(contender, "paced", JOBS, MEAN)
+            stamped = worker.stamps()
+        return [(started - sent) / 1e6 for started, sent in stamped.jobs[WARM:]]
+
+
+def at(values: Sequence[float], share: float) -> float:
+    """The value below which that share of the values lies: the nearest one that was measured."""
+    return sorted(values)[min(int(len(values) * share), len(values) - 1)]

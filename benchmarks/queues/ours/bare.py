@@ -1,0 +1,29 @@
+"""Enqueues bare jobs, which belong to no instance."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from benchmarks.queues.ours import machine
+from machines.engine import Engine
+
+JOB = {"machine": machine.NAME, "src": "noop", "queue": machine.QUEUE}
+
+
+def many(count: int) -> None:
+    engine = machine.engine()
+    for at in range(0, count, machine.BATCH):
+        engine.enqueue_many([JOB] * min(machine.BATCH, count - at))
+
+
+def one(sent: int) -> None:
+    _engine().enqueue(machine.NAME, "noop", {"sent": sent}, queue=machine.QUEUE)
+
+
+def slow(seconds: float) -> None:
+    _engine().enqueue(machine.NAME, "noop", {"pause": seconds}, queue=machine.QUEUE)
+
+
+@cache
+def _engine() -> Engine:
+    return machine.engine()

@@ -1,0 +1,19 @@
+"""The handler that every job of ours runs: it notes that it started, and sleeps if it was told to."""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks.queues.peers import stamps
+from machines.worker import Job, handler
+
+
+@handler("noop")
+def noop(job: Job) -> None:
+    """A bare job is told by its input, one of a machine by the data of its instance."""
+    given = job.input or job.data
+    if given.get("pause"):
+        stamps.note(stamps.SLOW)
+        time.sleep(given["pause"])
+    else:
+        stamps.note(given.get("sent", 0))

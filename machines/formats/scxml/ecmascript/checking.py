@@ -1,0 +1,34 @@
+"""A last look at what was written. What publishing would refuse fails when it runs instead, as ECMAScript would."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from machines.engine import expressions
+from machines.engine.definitions.inference import Inference
+
+from .code import Code
+from .parsing import Node
+
+if TYPE_CHECKING:
+    from .expressions import Translator
+
+
+def wrong(found: Code) -> str:
+    """Why the code can never have a value; empty where it might."""
+    read = expressions.read(found.text)
+    if read.problems:
+        return ""
+    said: list[str] = []
+    Inference({}, None, lambda code, message: said.append(message) if code == "SB112" else None).types(read.tree)
+    return said[0] if said else ""
+
+
+def settled(translator: Translator, node: Node, found: Code) -> Code:
+    """The code itself, or code that fails and says why. What is too large to be an expression is reported."""
+    for problem in expressions.read(found.text).problems[:1]:
+        where = partial(translator.script.where, node)
+        translator.scope.report.add("SB145", where, f"too much for one expression: {problem.message}", "take steps")
+    why = wrong(found)
+    return translator.fails(node, why) if why else found

@@ -1,0 +1,30 @@
+"""Names that are still free."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+
+class Names:
+    """Numbers go on from where they were: many names of one stem cost no more than few."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._last: Counter[str] = Counter()
+
+    def free(self, stem: str, first: int = 1) -> str:
+        """``stem1``, ``stem2``, ...: the first that is free, from now on taken."""
+        number = self._last[stem] + 1 if stem in self._last else first
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        self._last[stem] = number
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def take(self, name: str) -> str:
+        """The name itself, or ``name_2``, ``name_3``, ... when it is taken."""
+        if name in self._taken:
+            return self.free(f"{name}_", first=2)
+        self._taken.add(name)
+        return name

@@ -1,0 +1,11 @@
+"""Which events take which: a name takes the longer ones that begin with it and a dot, and so does its pattern."""
+
+from __future__ import annotations
+
+
+def covering(event: str) -> list[str]:
+    """What else takes this event: shorter names, patterns, and ``*``."""
+    base = event.removesuffix(".*")
+    ends = [place for place, character in enumerate(base) if character == "."]
+    shorter = [base[:end] for end in ends]
+    return [*shorter, *(f"{one}.*" for one in [*shorter, base] if f"{one}.*" != event), "*"] if base else []

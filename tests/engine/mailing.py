@@ -1,0 +1,66 @@
+"""Machines that write to each other, and what of it is under way."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from machines.engine import Engine
+from tests.engine.builders import machine
+
+
+def noter(name: str = "noter", **on: Any) -> dict[str, Any]:
+    """Notes the numbers it is sent, in the order they come."""
+    note = {"actions": {"append": {"got": "event.n"}}}
+    return machine(name, {"A": {"on": {"note": note} | on}}, context={"got": []})
+
+
+def teller(name: str = "teller", *, to: str = "noter", event: str = "note") -> dict[str, Any]:
+    """``tell`` sends ``n`` to the noter ``id``; ``burst`` sends the numbers below ``n``. It keeps what comes back."""
+    target = {"machine": to, "id": "event.id"}
+    one = {"send": {"event": event, "to": target, "data": {"n": "event.n"}, "id": "s1"}}
+    each = {"send": {"event": event, "to": target, "data": {"n": "n"}}}
+    lost = {"actions": [{"append": {"lost": "event.message"}}, {"append": {"ids": "trigger.sendid"}}]}
+    on = {
+        "tell": {"actions": one},
+        "burst": {"actions": {"foreach": {"in": "range(0, event.n)", "item": "n", "do": [each]}}},
+        "error.communication": lost,
+    }
+    return machine(name, {"A": {"on": on}}, context={"lost": [], "ids": [], "n": 0})
+
+
+def told(engine: Engine, id: str = "x", name: str = "noter") -> list[Any]:
+    found: list[Any] = engine.get(name, id).data["got"]
+    return found
+
+
+def post(engine: Engine, id: str, n: int, *, sender: str = "t", name: str = "teller", event: str = "tell") -> None:
+    """The step alone: its messages stay in the outbox until somebody delivers them."""
+    root = engine.keys.partition(name).root
+    payload = f'{{"id":"{id}","n":{n}}}'
+    reply = engine.client.fcall("sb_fire", 1, root, sender, event, payload, "", "", "", "", "")
+    assert reply[0] == "OK", reply
+
+
+def waiting(engine: Engine, name: str = "teller") -> int:
+    """Messages in the outbox of a machine with one partition."""
+    return int(engine.client.xlen(engine.keys.partition(name).outbox))
+
+
+def remembered(engine: Engine, source: str = "teller", name: str = "noter") -> int:
+    """Ids a partition keeps of another one's outbox."""
+    return int(engine.client.zcard(engine.keys.partition(name).seen(engine.keys.partition(source).root)))
+
+
+def in_minutes(minutes: float) -> int:
+    """ms: the clock of messages is the server's own."""
+    return int((time.time() + minutes * 60) * 1000)
+
+
+def corrupt(engine: Engine, id: str, name: str = "noter") -> None:
+    """No step of the instance can be made any more, until ``mend``."""
+    engine.client.hset(engine.keys.partition(name).instance(id), "_state", "Nowhere")
+
+
+def mend(engine: Engine, id: str, name: str = "noter", state: str = "A") -> None:
+    engine.client.hset(engine.keys.partition(name).instance(id), "_state", state)

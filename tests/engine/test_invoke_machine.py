@@ -1,0 +1,445 @@
+"""Machines that invoke machines: a child lives as long as the state that began it, and tells how it ended."""
+
+import pytest
+
+from machines.engine import Refused, Suspended, UnknownInstance
+from tests.engine.builders import fields, machine, publish, started
+from tests.engine.dumps import unchanged
+from tests.engine.mailing import corrupt, in_minutes, mend, waiting
+
+WHO = {"actor": "alice", "reason": "r"}
+
+
+def child(name="child", **states):
+    """Counts ``hit``; ``end`` finishes it with the count doubled."""
+    on = {
+        "hit": {"actions": {"set": {"n": "n + 1"}}},
+        "end": "Z",
+        "say": {"actions": {"send": {"event": "said", "to": "'#_parent'", "data": {"n": "n"}}}},
+    }
+    final = {"type": "final", "output": {"twice": "n * 2"}}
+    return machine(name, {"A": {"on": on}, "Z": final} | states, context={"n": 0})
+
+
+def parent(name="parent", **invoke):
+    """``start`` begins a child, ``quit`` leaves it; ``pass`` sends it an event."""
+    done = {"target": "Done", "actions": {"set": {"got": "event.twice"}}}
+    failed = {"target": "Failed", "actions": {"set": {"why": "event.message"}}}
+    invoke = {"src": "machine:child", "id": "k", "onDone": done, "onError": failed} | invoke
+    on = {
+        "quit": "Idle",
+        "pass": {"actions": {"send": {"event": {"expr": "event.name"}, "to": "'#_k'"}}},
+        "said": {"actions": {"append": {"heard": "event.n"}}},
+    }
+    states = {
+        "Idle": {"on": {"start": "Busy"}},
+        "Busy": {"invoke": invoke, "on": on},
+        "Done": {"on": {"start": "Busy"}},
+        "Failed": {},
+    }
+    properties = {
+        "got": {},
+        "why": {"type": "string", "default": ""},
+        "heard": {"type": "array", "default": []},
+        "start": {"default": 5},
+    }
+    return machine(name, states, context=fields(**properties))
+
+
+@pytest.fixture
+def family(engine):
+    """A parent ``p`` that has started its child."""
+    publish(engine, child())
+    publish(engine, parent(input={"n": "start"}), "p")
+    engine.fire("parent", "p", "start")
+    return engine
+
+
+def only(engine, name="child"):
+    (instance,) = engine.find(name)
+    return instance
+
+
+def tell(engine, event, id="p"):
+    return engine.fire("parent", id, "pass", {"name": event})
+
+
+# Beginning and ending
+
+
+def test_a_state_that_is_entered_starts_a_child_with_its_input(family):
+    made = only(family)
+    assert (made.state, made.data, made.version) == ("A", {"n": 5}, 1)
+    assert family.get("parent", "p").children == {"k": {"machine": "child", "id": made.id}}
+
+
+def test_the_child_knows_its_parent(family):
+    assert only(family).parent == {"machine": "parent", "id": "p", "invoke": "k"}
+
+
+def test_the_childs_first_step_says_who_asked_for_it(family):
+    (step,) = family.history("child", only(family).id)
+    assert (step.event, step.actor) == ("(create)", "parent/p")
+
+
+def test_its_done_data_come_back_with_the_event(family):
+    tell(family, "hit")
+    tell(family, "end")
+    after = family.get("parent", "p")
+    assert (after.state, after.data["got"], after.children) == ("Done", 12, {})
+    assert family.history("parent", "p")[0].payload == {"twice": 12}
+    assert (only(family).state, only(family).done) == ("Z", True)
+
+
+def test_a_child_that_finishes_at_once_is_done_at_once(engine):
+    publish(engine, machine("child", {"Z": {"type": "final", "output": {"twice": "7"}}}))
+    publish(engine, parent(), "p")
+    engine.fire("parent", "p", "start")
+    assert (engine.get("parent", "p").state, engine.get("parent", "p").data["got"]) == ("Done", 7)
+
+
+def test_entered_again_it_starts_another_one(family):
+    first = only(family).id
+    tell(family, "end")
+    again = family.fire("parent", "p", "start").children["k"]["id"]
+    assert again != first
+    assert family.counts("child") == {"A": 1, "Z": 1}
+
+
+def test_a_state_that_is_left_ends_its_child(family):
+    id = only(family).id
+    assert family.fire("parent", "p", "quit").children == {}
+    with pytest.raises(UnknownInstance):
+        family.get("child", id)
+    assert (family.counts("child"), family.live("child").total) == ({"A": 0, "Z": 0}, 0)
+
+
+def test_leaving_takes_along_what_the_child_had_begun(engine):
+    busy = {"entry": {"send": {"event": "x", "delay": "1h"}}, "after": {"1h": "A"}, "invoke": {"src": "work"}}
+    publish(engine, child(A=busy))
+    publish(engine, parent(), "p")
+    engine.fire("parent", "p", "start")
+    assert (engine.live("child").timers, engine.queues("child")["work"]["ready"]) == (2, 1)
+    engine.fire("parent", "p", "quit")
+    assert (engine.live("child").timers, engine.queues("child")["work"]["ready"]) == (0, 0)
+
+
+def test_exit_actions_of_a_child_that_is_stopped_may_still_send(engine):
+    bye = {"exit": {"send": {"event": "said", "to": {"machine": "parent", "id": "'other'"}, "data": {"n": "n"}}}}
+    publish(engine, child(A=bye))
+    publish(engine, parent(), "p", "other")
+    for id in ("p", "other"):
+        engine.fire("parent", id, "start")
+    engine.fire("parent", "p", "quit")
+    assert engine.get("parent", "other").data["heard"] == [0]
+
+
+def test_a_parent_that_finishes_ends_its_children(engine):
+    publish(engine, child())
+    states = {"A": {"invoke": {"src": "machine:child"}, "on": {"end": "Z"}}, "Z": {"type": "final"}}
+    started(engine, machine("short", states))
+    assert engine.live("child").total == 1
+    engine.fire("short", "x", "end")
+    assert engine.live("child").total == 0
+
+
+def test_a_parent_that_is_deleted_ends_its_children(family):
+    family.delete("parent", "p")
+    assert family.live("child").total == 0
+
+
+def test_a_parent_that_is_forced_elsewhere_ends_its_child(family):
+    assert family.force("parent", "p", "Idle", **WHO).children == {}
+    assert family.live("child").total == 0
+    family.force("parent", "p", "Busy", **WHO)
+    assert family.live("child").total == 1
+
+
+def test_a_child_that_is_deleted_by_hand_is_an_error_of_the_invocation(family):
+    family.delete("child", only(family).id, **WHO)
+    after = family.get("parent", "p")
+    assert (after.state, after.data["why"], after.children) == ("Failed", "the instance was deleted", {})
+
+
+def test_a_finished_child_may_be_deleted_in_silence(family):
+    tell(family, "end")
+    family.delete("child", only(family).id)
+    assert family.get("parent", "p").state == "Done"
+
+
+def test_grandchildren_end_with_the_child(engine):
+    publish(engine, child())
+    middle = {"A": {"invoke": {"src": "machine:child"}}}
+    publish(engine, machine("middle", middle))
+    publish(engine, parent(src="machine:middle"), "p")
+    engine.fire("parent", "p", "start")
+    assert only(engine).parent["machine"] == "middle"
+    engine.fire("parent", "p", "quit")
+    assert (engine.live("middle").total, engine.live("child").total) == (0, 0)
+
+
+def test_two_invokes_of_one_state_are_two_children(engine):
+    publish(engine, child())
+    both = [{"src": "machine:child", "id": "a"}, {"src": "machine:child", "id": "b"}]
+    assert sorted(started(engine, machine("twins", {"A": {"invoke": both}})).children) == ["a", "b"]
+    assert engine.live("child").total == 2
+
+
+def test_regions_have_children_of_their_own(engine):
+    publish(engine, child())
+    region = {"initial": "a", "states": {"a": {"invoke": {"src": "machine:child"}, "on": {"next": "b"}}, "b": {}}}
+    other = {"initial": "c", "states": {"c": {"invoke": {"src": "machine:child"}}}}
+    definition = machine("both", {"P": {"type": "parallel", "states": {"L": region, "R": other}}})
+    assert len(started(engine, definition).children) == 2
+    assert len(engine.fire("both", "x", "next").children) == 1
+    assert engine.live("child").total == 1
+
+
+def test_the_machine_may_be_named_by_the_data(engine):
+    publish(engine, child("one"))
+    publish(engine, child("two"))
+    states = {"A": {"on": {"go": "B"}}, "B": {"invoke": {"src": {"expr": "which"}}}}
+    started(engine, machine("chooser", states, context={"which": "two"}))
+    assert engine.fire("chooser", "x", "go").children["B"]["machine"] == "two"
+    assert (engine.live("one").total, engine.live("two").total) == (0, 1)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("definition", "why"),
+    [
+        (None, "no machine 'child' is published"),
+        (child(A={"entry": {"set": {"n": "1 / 0"}}}), "division by zero"),
+        (machine("child", {"A": {}}, context={"n": "text"}), "n takes string, not number"),
+    ],
+)
+def test_a_child_that_cannot_begin_is_an_error_of_the_invocation(engine, definition, why):
+    if definition:
+        publish(engine, definition)
+    publish(engine, parent(input={"n": "start"}), "p")
+    engine.fire("parent", "p", "start")
+    after = engine.get("parent", "p")
+    assert (after.state, after.children) == ("Failed", {})
+    assert why in after.data["why"]
+    assert (waiting(engine, "parent"), engine.tick()) == (0, 0)
+
+
+def test_where_nobody_listens_for_that_it_is_an_error_of_communication(engine):
+    publish(
+        engine,
+        machine("p", {"A": {"invoke": {"src": "machine:ghost"}, "on": {"error.communication": "B"}}, "B": {}}),
+        "x",
+    )
+    assert engine.get("p", "x").state == "B"
+
+
+def test_and_where_nobody_listens_for_that_either_the_child_is_simply_not_there(engine):
+    publish(engine, machine("p", {"A": {"invoke": {"src": "machine:ghost"}, "on": {"go": "B"}}, "B": {}}), "x")
+    after = engine.get("p", "x")
+    assert (after.state, after.children) == ("A", {})
+    assert engine.fire("p", "x", "go").state == "B"
+
+
+def test_a_failed_beginning_does_not_hit_the_child_of_the_next_time(family):
+    """The answer to a start comes late: meanwhile the state was left and entered again."""
+    root = family.keys.partition("parent").root
+    family.fire("parent", "p", "quit")
+    before = family.get("parent", "p").version
+    family.client.fcall("sb_fire", 1, root, "p", "start", "", "", "", "", "", "")
+    (message,) = family.client.xrange(family.keys.partition("parent").outbox)
+    family.client.fcall("sb_fire", 1, root, "p", "quit", "", "", "", "", "", "")
+    family.client.fcall("sb_fire", 1, root, "p", "start", "", "", "", "", "", "")
+    family.client.fcall("sb_settle", 1, root, "", message[0], "failed", "an old story")
+    after = family.get("parent", "p")
+    assert (after.state, after.version) == ("Busy", before + 3)
+    family.tick()
+    assert family.get("parent", "p").children["k"]["id"] == only(family).id
+
+
+def test_an_id_that_is_taken_is_no_child(engine):
+    """A parent deleted and made again under its id asks for the same children's ids."""
+    publish(engine, child())
+    publish(engine, parent(), "p")
+    engine.fire("parent", "p", "start")
+    id = only(engine).id
+    tell(engine, "end")
+    engine.delete("parent", "p")
+    engine.create("parent", "p")
+    engine.fire("parent", "p", "start")
+    after = engine.get("parent", "p")
+    if after.state == "Busy":
+        assert after.children["k"]["id"] != id
+    else:
+        assert (after.state, "is taken" in after.data["why"]) == ("Failed", True)
+
+
+def test_done_data_whose_actions_fail_are_an_error_of_the_invocation(engine):
+    publish(engine, child())
+    done = {"target": "Done", "actions": {"set": {"got": "1 / 0"}}}
+    publish(engine, parent(onDone=done), "p")
+    engine.fire("parent", "p", "start")
+    tell(engine, "end")
+    after = engine.get("parent", "p")
+    assert (after.state, after.data["why"], after.children) == ("Failed", "division by zero", {})
+
+
+def test_and_where_those_fail_too_the_instance_waits_no_longer(engine):
+    publish(engine, child())
+    bad = {"target": "Done", "actions": {"set": {"got": "1 / 0"}}}
+    publish(engine, parent(onDone=bad, onError=bad), "p")
+    engine.fire("parent", "p", "start")
+    tell(engine, "end")
+    after = engine.get("parent", "p")
+    assert (after.state, after.children) == ("Busy", {})
+    assert (waiting(engine, "child"), engine.tick()) == (0, 0)
+    ((_, entry),) = engine.client.xrange(engine.keys.partition("child").log)
+    assert (entry["name"], entry["machine"]) == ("undelivered", "child")
+
+
+def test_a_machine_that_invokes_itself_for_ever_is_stopped(engine):
+    """Sixteen deep, and the last one is told why it has no child."""
+    on = {"error.communication": {"actions": {"set": {"why": "event.message"}}}}
+    states = {"A": {"invoke": {"src": "machine:mirror"}, "on": on}}
+    publish(engine, machine("mirror", states, context={"why": ""}), "x")
+    while engine.tick():
+        pass
+    found = list(engine.find("mirror", limit=50))
+    assert len(found) == 17, "the first, and sixteen that were invoked"
+    assert [i.data["why"] for i in found if not i.children] == ["machines invoke each other at most 16 deep"]
+    engine.delete("mirror", "x")
+    while engine.tick():
+        pass
+    assert engine.live("mirror").total == 0
+
+
+def test_a_child_that_cannot_be_written_waits_for_its_end(family):
+    id = only(family).id
+    corrupt(family, id, "child")
+    family.fire("parent", "p", "quit")
+    assert waiting(family, "parent") == 1
+    mend(family, id, "child")
+    family.tick()
+    assert family.live("child").total == 0
+
+
+def test_and_is_given_up_after_ten_minutes(family):
+    corrupt(family, only_id(family), "child")
+    family.fire("parent", "p", "quit")
+    family.tick(now=in_minutes(11))
+    assert waiting(family, "parent") == 0
+
+
+def only_id(engine):
+    return only(engine).id
+
+
+# Talking
+
+
+def test_parent_and_child_send_each_other_events(family):
+    tell(family, "hit")
+    tell(family, "say")
+    assert family.get("parent", "p").data["heard"] == [6]
+
+
+def test_the_childs_events_say_which_invocation_they_belong_to(engine):
+    publish(engine, child())
+    publish(engine, parent(), "p")
+    definition = parent("curious")
+    said = {
+        "actions": {
+            "append": {"heard": "[trigger.invokeid, trigger.type, trigger.origin == '#_scxml_child/' + event.id]"}
+        }
+    }
+    definition["states"]["Busy"]["on"]["said"] = said
+    publish(engine, definition, "c")
+    publish(engine, child(A={"entry": {"send": {"event": "said", "to": "'#_parent'", "data": {"id": "instance.id"}}}}))
+    engine.fire("curious", "c", "start")
+    assert engine.get("curious", "c").data["heard"] == [["k", "external", True]]
+
+
+def test_what_a_child_sent_before_its_state_was_left_is_not_heard_after(family):
+    root = family.keys.partition("child").root
+    family.client.fcall("sb_fire", 1, root, only_id(family), "say", "", "", "", "", "", "")
+    family.fire("parent", "p", "quit")
+    family.fire("parent", "p", "start")
+    family.tick()
+    assert family.get("parent", "p").data["heard"] == []
+
+
+def test_a_parent_that_is_not_there_is_an_error_of_communication(engine):
+    on = {"go": {"actions": {"send": {"event": "x", "to": "'#_parent'"}}}, "error.communication": "B"}
+    started(engine, machine("orphan", {"A": {"on": on}, "B": {}}))
+    assert engine.fire("orphan", "x", "go").state == "B"
+
+
+def test_autoforward_hands_every_event_from_outside_on(engine):
+    publish(engine, child())
+    definition = parent(autoforward=True)
+    definition["states"]["Busy"]["on"]["hit"] = {"actions": {"log": "'hit'"}}
+    publish(engine, definition, "p")
+    engine.fire("parent", "p", "start")
+    engine.fire("parent", "p", "hit")
+    engine.fire("parent", "p", "hit")
+    assert only(engine).data == {"n": 2}
+
+
+def test_finalize_runs_before_the_childs_event_is_looked_at(engine):
+    publish(engine, child())
+    definition = parent(finalize=[{"set": {"got": "event.n"}}])
+    definition["states"]["Busy"]["on"]["said"] = {"guard": "got == 5", "actions": {"append": {"heard": "got"}}}
+    publish(engine, definition | {"id": "parent"}, "p")
+    engine.fire("parent", "p", "start")
+    for _ in range(5):
+        tell(engine, "hit")
+    tell(engine, "say")
+    assert engine.get("parent", "p").data["heard"] == [5]
+
+
+# Suspended
+
+
+def test_what_a_child_says_and_how_it_ends_waits_for_a_suspended_parent(family):
+    family.suspend("parent", "p", **WHO)
+    for event in ("say", "hit", "say", "end"):
+        family.fire("child", only_id(family), event)
+    assert family.get("parent", "p").state == "Busy"
+    after = family.resume("parent", "p", **WHO)
+    assert (after.state, after.data["heard"], after.data["got"], after.children) == ("Done", [5, 6], 12, {})
+
+
+def test_a_beginning_that_fails_waits_for_it_too(engine):
+    publish(engine, parent(), "p")
+    root = engine.keys.partition("parent").root
+    engine.client.fcall("sb_fire", 1, root, "p", "start", "", "", "", "", "", "")
+    engine.suspend("parent", "p", **WHO)
+    engine.tick()
+    assert engine.get("parent", "p").state == "Busy"
+    after = engine.resume("parent", "p", **WHO)
+    assert (after.state, after.children) == ("Failed", {})
+
+
+def test_a_suspended_child_ends_with_the_state_all_the_same(family):
+    id = only_id(family)
+    family.suspend("child", id, **WHO)
+    tell(family, "hit")
+    with pytest.raises(Suspended):
+        family.fire("child", id, "end")
+    family.fire("parent", "p", "quit")
+    assert family.live("child").total == 0
+    assert not family.client.exists(family.keys.partition("child").held(id))
+
+
+def test_a_step_that_is_refused_starts_and_ends_no_child(engine):
+    publish(engine, child())
+    definition = parent()
+    definition["states"]["Idle"]["on"]["bad"] = {"target": "Busy", "actions": {"set": {"got": "1 / 0"}}}
+    definition["states"]["Busy"]["on"]["bad"] = {"target": "Idle", "actions": {"set": {"got": "1 / 0"}}}
+    publish(engine, definition, "p")
+    for total in (0, 1):
+        with unchanged(engine), pytest.raises(Refused):
+            engine.fire("parent", "p", "bad")
+        assert engine.live("child").total == total
+        engine.force("parent", "p", "Busy", **WHO)

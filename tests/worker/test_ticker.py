@@ -1,0 +1,193 @@
+"""Timers fire and messages arrive by themselves, as long as one worker lives."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from machines.engine import Engine, errors
+from machines.server import Server
+from machines.worker.registry import Registry
+from machines.worker.ticker import Ticker
+from tests.engine.mailing import corrupt, noter, post, teller, told
+from tests.stage.processes import eventually
+from tests.worker.builders import START, Running, registry_of
+
+
+def lamp(id="lamp", after="10s"):
+    return {"id": id, "initial": "On", "states": {"On": {"after": {after: "Off"}}, "Off": {}}}
+
+
+@pytest.fixture
+def lit(engine):
+    """Publishes a lamp; calling it lights one."""
+    engine.publish(lamp())
+    return lambda id="l1", **options: engine.create("lamp", id, **options)
+
+
+def state(engine, id="l1", machine="lamp"):
+    return engine.get(machine, id).state
+
+
+# One pass
+
+
+def test_a_pass_with_nothing_to_do_says_so_and_waits_its_pause(engine, lit):
+    ticker = Ticker(engine, pause=0.3)
+    assert (ticker.once(), ticker.pause()) == (False, 0.3)
+    lit()
+    assert (ticker.once(), ticker.pause()) == (False, 0.3), "ten seconds are further away"
+
+
+def test_a_pass_fires_what_is_due_and_says_that_it_found_work(engine, lit):
+    lit(now=START)
+    ticker = Ticker(engine)
+    assert (ticker.once(), state(engine)) == (True, "Off")
+    assert ticker.once() is False
+
+
+def test_it_waits_no_longer_than_to_the_next_deadline(engine):
+    engine.publish(lamp(after="120ms"))
+    engine.create("lamp", "l1")
+    ticker = Ticker(engine, pause=5)
+    ticker.once()
+    assert 0 < ticker.pause() <= 0.12
+    time.sleep(ticker.pause())
+    assert (ticker.once(), state(engine)) == (True, "Off")
+
+
+def test_a_deadline_is_counted_by_the_servers_clock(engine, monkeypatch):
+    """A worker whose own clock is wrong fires nothing late for that."""
+    engine.publish(lamp(after="2s"))
+    engine.create("lamp", "l1")
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    ticker = Ticker(engine, pause=60)
+    ticker.once()
+    assert 1 < ticker.pause() <= 2
+
+
+def test_a_pass_delivers_what_was_sent(engine):
+    engine.publish(noter())
+    engine.publish(teller())
+    engine.create("noter", "x")
+    engine.create("teller", "t")
+    post(engine, "x", 7)
+    assert Ticker(engine).once() is True
+    assert told(engine) == [7]
+
+
+def test_all_machines_together_cost_one_round_trip(engine, monkeypatch):
+    for number in range(20):
+        engine.publish(lamp(f"lamp{number}"))
+    sent = []
+    many = engine._caller.many
+    monkeypatch.setattr(engine._caller, "many", lambda calls: sent.append(len(calls)) or many(calls))
+    machines = sorted(engine.machines())
+    Ticker(engine, lambda: machines).once()
+    assert [count for count in sent if count] == [20]
+
+
+def test_a_machine_that_went_away_does_not_stop_the_others(engine, lit):
+    lit(now=START)
+    assert Ticker(engine, lambda: ["never_was", "lamp"]).once() is True
+
+
+def test_a_machine_with_a_fault_keeps_no_other_waiting_and_is_told_once(engine, lit, caplog):
+    engine.publish(lamp("broken"))
+    key = engine.keys.partition("broken").timers
+    engine.client.set(key, "foreign")
+    lit(now=START)
+    ticker = Ticker(engine, lambda: ["broken", "lamp"])
+    with caplog.at_level(logging.WARNING, "machines.worker.ticker"):
+        assert (ticker.once(), state(engine)) == (True, "Off")
+        assert ticker.once() is False
+        assert caplog.text.count("not all timers and messages can be worked off") == 1
+        engine.client.delete(key)
+        ticker.once()
+        ticker.once()
+    assert caplog.text.count("can be worked off again") == 1
+
+
+def test_a_message_that_cannot_be_delivered_is_no_work_found(engine):
+    """Else the loop would not rest while it waits."""
+    engine.publish(noter())
+    engine.publish(teller())
+    engine.create("noter", "x")
+    engine.create("teller", "t")
+    corrupt(engine, "x")
+    post(engine, "x", 7)
+    ticker = Ticker(engine)
+    assert [ticker.once() for _ in range(3)] == [False, False, False]
+
+
+def test_without_redis_a_pass_fails_and_the_loop_tries_on():
+    engine = Engine.from_url("unix:///nonexistent/nobody.sock")
+    with pytest.raises(errors.EngineUnavailable):
+        Ticker(engine, lambda: ["lamp"]).once()
+
+
+# A worker at work
+
+
+def test_a_running_worker_fires_timers_on_time(engine):
+    engine.publish(lamp(after="400ms"))
+    with Running(engine, registry_of(run=print)) as worker:
+        eventually(lambda: worker.routes.machines, "the worker knows the machine")
+        for number in range(5):
+            engine.create("lamp", f"l{number}")
+            time.sleep(0.03)
+        eventually(lambda: engine.counts("lamp")["Off"] == 5, "the lamps are off")
+    for number in range(5):
+        lit, off = reversed(engine.history("lamp", f"l{number}"))
+        assert 400 <= off.at - lit.at < 1400, "ms, on a machine that may be busy"
+
+
+def test_a_worker_without_any_handler_fires_timers_too(engine, lit):
+    lit(now=START)
+    with Running(engine, Registry()):
+        eventually(lambda: state(engine) == "Off", "the lamp is off")
+
+
+def test_a_worker_that_serves_one_queue_only_ticks_for_all_machines(engine, lit):
+    lit(now=START)
+    with Running(engine, registry_of(run=print), queues=("errands",)):
+        eventually(lambda: state(engine) == "Off", "the lamp is off")
+
+
+def test_a_jobs_end_that_sends_something_is_heard_at_once(engine):
+    """Also without anybody who ticks."""
+    engine.publish(noter())
+    engine.create("noter", "x")
+    send = {"send": {"event": "note", "to": {"machine": "noter", "id": "'x'"}, "data": {"n": "event.result"}}}
+    work = {"src": "run", "queue": "errands", "onDone": {"target": "done", "actions": send}}
+    engine.publish(
+        {"id": "errand", "initial": "doing", "states": {"doing": {"invoke": work}, "done": {"type": "final"}}}
+    )
+    engine.create("errand", "e1")
+    with Running(engine, registry_of(run=lambda job: 7), tick=60):
+        eventually(lambda: state(engine, "e1", "errand") == "done", "the job is done")
+        eventually(lambda: told(engine) == [7], "it is noted")
+
+
+@pytest.mark.redis
+def test_it_goes_on_after_an_outage_and_fires_what_came_due():
+    with tempfile.TemporaryDirectory(prefix="sb-") as folder:
+        server = Server(Path(folder)).start()
+        engine = Engine.from_url(server.url)
+        try:
+            engine.publish(lamp(after="300ms"))
+            with Running(engine, registry_of(run=print)) as worker:
+                eventually(lambda: worker.routes.machines, "the worker knows the machine")
+                engine.create("lamp", "l1")
+                server.stop()
+                time.sleep(0.5)
+                server.start()
+                eventually(lambda: state(engine) == "Off", "the lamp is off")
+            assert len(engine.history("lamp", "l1")) == 2
+        finally:
+            engine.client.close()
+            server.stop()
