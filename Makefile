@@ -10,7 +10,7 @@ SUITE :=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench conformance format lint types engine-on-redis
+.PHONY: help demo test check bench bench-queues conformance format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,9 @@ engine-on-redis: ## the engine's tests on the installed redis-server (Redis 7.0 
 
 bench: ## how fast the engine is, as ratios to hand-written Redis code in the same run
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks $(ARGS)
+
+bench-queues: ## how fast our workers are, beside RQ, Celery, Dramatiq, Huey and BullMQ in the same run
+	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.queues $(ARGS)
 
 conformance: ## play a folder of SCXML cases, SUITE=path, and write docs/conformance.md
 	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.conformance "$(SUITE)" $(ARGS)

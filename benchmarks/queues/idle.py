@@ -33,6 +33,12 @@ class Sent:
         self._thread.start()
         return self
 
+    def wait(self, count: int, seconds: float = 5.0) -> None:
+        """Until so many were counted: the server tells of a command while it answers it."""
+        deadline = time.monotonic() + seconds
+        while self.count < count and time.monotonic() < deadline:
+            time.sleep(0.001)
+
     def _read(self) -> None:
         with suppress(redis.RedisError, OSError, ValueError):  # its connection is closed under it
             for command in self._monitor.listen():

@@ -211,8 +211,8 @@ class Engine:
         """A repair: put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
 
         Of a chart, ``state`` may be compound or several states of different regions; what they leave open is entered by
-        default. No entry or exit action runs; jobs, timers and children of the states left go, those of the states
-        entered come.
+        default. No entry or exit action runs, and no history remembers; jobs, timers and children of the states left
+        go, those of the states entered come.
         The reason is required and stands in the history.
         """
         args = (

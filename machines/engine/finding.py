@@ -119,9 +119,12 @@ def _order(row: Row) -> tuple[float, bytes]:
 
 
 def _first(instance: Instance, state: str, states: Sequence[str]) -> bool:
-    """An instance stands in the index of each of its leaves; a page shows it once."""
-    active = [leaf for leaf in instance.configuration if leaf in states]
-    return not active or active[0] == state
+    """An instance stands in the index of each of its leaves; a page shows it once.
+
+    Where it entered several at one moment, its rows have the same place; the first of them that a page meets, in the
+    order of ``states``, has to be the one that counts, or a page that ends between them would lose it.
+    """
+    return state == next((asked for asked in states if asked in instance.configuration), state)
 
 
 def _matches(instance: Instance, where: Mapping[str, Any]) -> bool:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.pages.conftest import delivery, order, paying
+
+__all__ = ["delivery", "order", "paying"]
+
 PAGES = [
     "/",
     "/machines/activation/",
@@ -12,6 +16,11 @@ PAGES = [
     "/machines/new_device/",
     "/machines/activation/instances/ATV-123:NBCSports/",
     "/machines/new_device/instances/one/",
+    "/machines/delivery/",
+    "/machines/delivery/?view=top&state=Packed",
+    "/machines/delivery/instances/R-1/",
+    "/machines/delivery/instances/held/",
+    "/machines/payment/instances/R-1~7Epayment~7E1.1/",
     "/queues/",
     "/queues/new_device/start/",
     "/workers/",
@@ -27,8 +36,11 @@ DOUBLE_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((
 
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, theme, width):
+def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, order, theme, width):
     engine.create(devices, "one", {"service": "x" * 300})
+    engine.create("delivery", "held")
+    engine.force("delivery", "held", "On its way", actor="sue", reason="a test")
+    engine.suspend("delivery", "held", actor="sue", reason="a test")
     engine.create("activation", "x" * 200)
     page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme=theme)
     for address in PAGES:

@@ -10,7 +10,7 @@ from .conftest import log_in
 def test_whoever_logs_in_comes_to_the_machines(browser, user_of, waiting):
     page = browser().new_page()
     log_in(page, user_of("viewer").username)
-    expect(page.get_by_role("heading", name="Machines")).to_be_visible()
+    expect(page.get_by_role("heading", name="Machines", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="activation", exact=True)).to_be_visible()
 
 

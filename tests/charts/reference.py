@@ -6,7 +6,7 @@ It reads a ``Chart``, not what the engine compiles. Where the engine goes past t
   kind of state that is (the recommendation has that for compound sources and targets properly inside);
 - one external event is all or nothing: where errors refuse, what fails takes the whole step back;
 - the configuration stays when the machine has come to its end;
-- a chain of more than MICROSTEPS microsteps, or of EVENTS events, is given up.
+- a step of more than MICROSTEPS microsteps, EVENTS events or TIMERS timers is given up.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tests.charts.model import Chart, State, Transition
 
 MICROSTEPS = 1000
 EVENTS = 10_000
+TIMERS = 1000
 POSTPONED = 60_000  # ms until a timer whose step failed is tried again
 TIMER = "after."  # how the events of timers begin
 ROOM = 60_000  # bytes of trace; the engine takes a little more than 64 KB
@@ -33,7 +34,7 @@ class Endless(Exception):
 
 
 class TooMuch(Exception):
-    """What was written down does not fit the data of an instance: no case for this oracle."""
+    """More than an instance holds, where that is no more than an error: no case for this oracle."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,14 @@ class Machine:
 
     def send(self, name: str, data: dict[str, Any], delay: int, id: str) -> None:
         if delay:
-            self.timers.append(Timer(self.now + delay, self.now + delay, Event(name, data), None, id))
+            self._add_timer(delay, Event(name, data), None, id)
         else:
             self._external.append(Event(name, data))
+
+    def _add_timer(self, delay: int, event: Event, state: str | None, id: str = "") -> None:
+        if len(self.timers) >= TIMERS:
+            raise Endless if self.chart.errors == "refuse" else TooMuch
+        self.timers.append(Timer(self.now + delay, self.now + delay, event, state, id))
 
     def cancel(self, id: str) -> None:
         self.timers = [timer for timer in self.timers if timer.sendid != id]
@@ -378,8 +384,7 @@ class Machine:
     def _arm(self, state: State) -> None:
         timers = {transition.descriptor: transition for transition in reversed(state.after)}
         for transition in reversed(timers.values()):
-            due = self.now + (transition.delay or 0)
-            self.timers.append(Timer(due, due, Event(transition.descriptor, {}, "platform"), state.name))
+            self._add_timer(transition.delay or 0, Event(transition.descriptor, {}, "platform"), state.name)
 
     def _entered_final(self, state: State) -> None:
         parent = state.parent

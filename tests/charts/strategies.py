@@ -20,7 +20,7 @@ EVENTS = ("a", "b", "c.d")
 INNER = ("i", "j.k")
 DESCRIPTORS = (*EVENTS, *EVENTS, *INNER, "c", "c.*", "*", "j")
 SEND_IDS = ("one", "two")
-MOST_STATES = 11
+MOST_STATES = 8
 MOST_DEPTH = 4
 PAYLOADS = st.sampled_from([{}, {"x": 1}, {"x": 2}])
 
@@ -82,7 +82,7 @@ class _Draft:
     # The tree
 
     def grow(self, state: State, depth: int) -> None:
-        for number in range(self.draw(st.integers(2, 3) if depth == 1 or state.kind == "parallel" else st.integers(1, 3))):
+        for number in range(self.draw(st.integers(2, 3) if state.kind == "parallel" else st.integers(2 if depth == 1 else 1, 3))):
             child = State(f"S{len(self.states) + 1}", self.kind_of_child(state, depth, number))
             self.states.append(child)
             state.children.append(child)
@@ -131,8 +131,8 @@ class _Draft:
         if state.is_history:
             return
         ends = state.kind == "final" and state.parent.name == "m"
-        state.entry = (language.told(f"+{state.name}"), *self.some_actions(1))
-        state.exit = () if ends else (language.told(f"-{state.name}"), *self.some_actions(1))
+        state.entry = (language.told(f"+{state.name}"), *self.some_actions(1, self.odds(2)))
+        state.exit = () if ends else (language.told(f"-{state.name}"), *self.some_actions(1, self.odds(2)))
         if state.kind == "final":
             state.output = "n" if not ends and self.odds(2) else ""
             return
@@ -196,7 +196,7 @@ class _Draft:
         return tuple(self.action(loud) for _ in range(self.draw(st.integers(0, most))))
 
     def action(self, loud: bool, depth: int = 0) -> Action:
-        if self.kind.failures and self.odds(8):
+        if self.kind.failures and loud and self.odds(8):
             return BROKEN_ACTION
         forms = [self.count, self.look]
         forms += [self.raise_one, self.send_one] if loud else []

@@ -1,6 +1,7 @@
 """Messages from instance to instance: applied once each, in order, whoever delivers them and however often."""
 
 import pytest
+import redis
 
 from machines.engine import Engine, EngineUnavailable, Refused
 from machines.engine.keys import partition_of
@@ -304,11 +305,12 @@ def test_a_computed_name_that_no_event_has_refuses_the_step(engine, name):
 # Once, whatever happens
 
 
-def _first(engine):
-    """The oldest message of the teller's outbox, as sb_deliver takes it."""
-    reply = engine.client.fcall_ro("sb_outbox", 1, engine.keys.partition("teller").root, 1, "")
-    id, kind, _, instance, body = reply[3:8]
-    return id, kind, instance, body
+def _first(engine, count=1):
+    """The oldest messages of the teller's outbox, as sb_deliver takes them."""
+    reply = engine.client.fcall_ro("sb_outbox", 1, engine.keys.partition("teller").root, count, "")
+    words = iter(reply[3:])
+    rows = zip(*[words] * 5, strict=True)
+    return [word for id, kind, _, instance, body in rows for word in (id, kind, instance, body)]
 
 
 def _deliver(engine, *messages, floor=None, final=""):
@@ -424,6 +426,48 @@ def test_more_of_them_than_one_look_reads_are_passed_over(pair):
     assert told(pair, "x") == list(range(450))
 
 
+def test_a_call_that_took_long_is_followed_by_another_and_the_order_is_kept(engine):
+    """Each message costs several ms; one that waits is at the head."""
+    loop = {"foreach": {"in": "range(0, 6000)", "item": "i", "do": []}}
+    slow = noter("noter", note={"actions": [loop, {"append": {"got": "event.n"}}]})
+    publish(engine, slow | {"context": {"got": [], "i": 0}}, "x", "y")
+    publish(engine, teller(), "t")
+    corrupt(engine, "y")
+    post(engine, "y", 0)
+    for n in range(12):
+        post(engine, "x", n)
+    args = _first(engine, 13)
+    assert len(_deliver(engine, *args[4:], floor=args[0])) < 2 + 2 * 12, "it answers for as many as it came to"
+    engine.drive(["teller"])
+    assert (told(engine), waiting(engine)) == (list(range(12)), 1)
+
+
+def test_what_could_not_be_settled_is_looked_at_again_before_what_came_later(engine, monkeypatch):
+    """Else its receiver would forget how it ended, and its sender never hear of it."""
+    send = {"event": "note", "to": "event.to", "data": {"n": "1"}}
+    heard = {"actions": {"append": {"lost": "event.message"}}}
+    on = {"go": {"actions": {"send": send}}, "error.communication": heard}
+    publish(engine, machine("teller", {"A": {"on": on}}, context={"lost": []}), "t")
+    publish(engine, noter("stuck"), "x")
+    publish(engine, noter(), "y")
+    corrupt(engine, "x", "stuck")
+    many, broken = engine._caller.many, [True]
+
+    def without_settling(calls):
+        if broken[0] and calls and calls[0][0] == "sb_settle":
+            return [redis.ConnectionError("gone")] * len(calls)
+        return many(calls)
+
+    monkeypatch.setattr(engine._caller, "many", without_settling)
+    for name, id in [("stuck", "x"), ("noter", "nobody")]:
+        engine.fire("teller", "t", "go", {"to": {"machine": name, "id": id}})
+    broken[0] = False
+    for _ in range(2):
+        engine.fire("teller", "t", "go", {"to": {"machine": "noter", "id": "y"}})
+    engine.tick()
+    assert (told(engine, "y"), len(lost(engine)), waiting(engine)) == ([1, 1], 1, 1)
+
+
 def test_it_is_tried_again_after_a_pause_that_grows(pair, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr(pair._delivery, "_clock", lambda: clock[0])
@@ -484,8 +528,10 @@ def test_a_kind_of_a_later_release_waits_for_it(pair):
     later = {"kind": "ballad", "machine": "noter", "id": "x", "body": '{"from":{"machine":"teller","id":"t"}}'}
     pair.client.xadd(pair.keys.partition("teller").outbox, later)
     post(pair, "y", 7)
+    post(pair, "x", 8)
     pair.tick()
-    assert (told(pair, "y"), waiting(pair)) == ([7], 1)
+    assert (told(pair, "y"), waiting(pair)) == ([7], 2)
+    assert told(pair, "x") == [], "what came after it comes after it"
 
 
 def test_a_full_outbox_takes_no_more_and_says_so(pair):

@@ -21,7 +21,7 @@ def one(sent: int) -> None:
 
 
 def slow(seconds: float) -> None:
-    _engine().enqueue(machine.NAME, "noop", {"pause": seconds}, queue=machine.QUEUE)
+    _engine().enqueue(machine.NAME, "noop", {"pause": int(seconds * 1000)}, queue=machine.QUEUE)
 
 
 @cache

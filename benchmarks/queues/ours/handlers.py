@@ -1,4 +1,4 @@
-"""The handler that every job of ours runs: it notes that it started, and sleeps if it was told to."""
+"""The handler that every job of ours runs: it notes that it started, and sleeps the ms it was told to."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def noop(job: Job) -> None:
     given = job.input or job.data
     if given.get("pause"):
         stamps.note(stamps.SLOW)
-        time.sleep(given["pause"])
+        time.sleep(given["pause"] / 1000)
     else:
         stamps.note(given.get("sent", 0))

@@ -29,7 +29,7 @@ def one(sent: int) -> None:
 
 
 def slow(seconds: float) -> None:
-    _engine().create(machine.NAME, _id(), {"pause": seconds})
+    _engine().create(machine.NAME, _id(), {"pause": int(seconds * 1000)})
 
 
 def _id() -> str:

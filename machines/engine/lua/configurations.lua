@@ -318,6 +318,17 @@ function configurations.entered(program, targets, memory)
     return plan:finish(nil)
 end
 
+-- Without those that another one lies below: naming it says the same and more.
+function configurations.innermost(program, targets)
+    local kept = {}
+    for _, target in ipairs(targets) do
+        local around = false
+        for _, other in ipairs(targets) do around = around or other ~= target and below(program, other, target) end
+        if not around then kept[#kept + 1] = target end
+    end
+    return kept
+end
+
 -- Can these states be active together?
 function configurations.together(program, targets)
     return legal(program, configurations.entered(program, targets).config.active)

@@ -39,6 +39,7 @@ local function targets_of(ctx, text)
         targets[#targets + 1] = index
     end
     if not targets[1] then return nil, 'the state is missing' end
+    targets = configurations.innermost(ctx.program, targets)
     if targets[2] and not (ctx.chart and configurations.together(ctx.program, targets)) then
         return nil, 'these states are never active together'
     end

@@ -28,17 +28,19 @@ class Read:
 
 def read_transitions(chart: Chart, state: Element) -> tuple[dict[str, Any], list[Any]]:
     """What becomes ``on``, and what becomes ``always``."""
-    found = [_read(chart, state, element) for element in state.all("transition")]
+    inner = {chart.survey.names[one] for one in states_below(chart, state)}
+    found = [_read(chart, state, element, inner) for element in state.all("transition")]
     waiting = [transition for transition in found if transition.events]
     return by_event(chart, state, waiting), [transition.body for transition in found if not transition.events]
 
 
-def _read(chart: Chart, state: Element, element: Element) -> Read:
+def _read(chart: Chart, state: Element, element: Element, inner: set[str]) -> Read:
+    """``inner``: the names of the states inside the one the transition belongs to."""
     body: Transition = {}
     targets = _targets(chart, element)
     if targets:
         body["target"] = targets[0] if len(targets) == 1 else targets
-        if _reenters(chart, state, element):
+        if _reenters(chart, state, element, inner):
             body["reenter"] = True
     guard, effects = chart.guard_and_effects(element)
     if effects:
@@ -99,10 +101,9 @@ def written(name: str) -> str:
     return f"#{name}" if "." in name or name.startswith("#") else name
 
 
-def _reenters(chart: Chart, state: Element, element: Element) -> bool:
+def _reenters(chart: Chart, state: Element, element: Element, inner: set[str]) -> bool:
     """Whether a transition leaves its own state although all its targets are there; for any other this says nothing."""
     targets = {chart.survey.by_id.get(id) for id in (element.get("target") or "").split()}
-    inner = {chart.survey.names[one] for one in states_below(chart, state)}
     # A history state anywhere may stand for the state itself, or for one inside.
     if state is chart.root or not targets <= inner | {chart.survey.names.get(state)} | chart.survey.histories:
         return False
