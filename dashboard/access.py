@@ -25,7 +25,7 @@ RIGHTS = {
 MEANINGS = {
     "view": "see machines, instances, queues and workers",
     "fire": "create instances and fire events",
-    "operate": "force and delete instances",
+    "operate": "force, suspend, resume and delete instances",
     "publish": "publish definitions",
 }
 """right -> what it lets a person do, in the words of a 403 page."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ class Chart:
     scope: Scope
     library: Library
     late: bool = False
-    bound: list[str] = field(default_factory=list)  # fields that tell whether late data has its value yet
+    doubled: int = 0  # loops around what is being read that are written out twice
 
     @property
     def report(self) -> Report:

@@ -17,6 +17,9 @@ from .chart import EMPTY, Chart, value_of
 from .survey import is_variable
 
 
+MAX_DOUBLED = 3  # loops inside one another that are written out for lists and for objects
+
+
 def read_blocks(chart: Chart, elements: Iterable[Element]) -> list[Action]:
     """Several blocks stay apart: what fails in one does not keep the next from running."""
     found = [read(chart, element.children) for element in elements]
@@ -103,8 +106,11 @@ def _foreach(chart: Chart, element: Element) -> list[Action]:
         if name is not None:
             chart.fields.receive(name, kinds)
             loop[attribute] = chart.field(element, attribute)
-    if "object" in over.kinds and over.kinds != ANY:
-        return [_over_object(chart, element, over, loop)]
+    if "object" in over.kinds and over.kinds != ANY and chart.doubled < MAX_DOUBLED:
+        chart.doubled += 1
+        found = _over_object(chart, element, over, loop)
+        chart.doubled -= 1
+        return [found]
     return [{"foreach": loop | {"do": read(chart, element.children)}}]
 
 

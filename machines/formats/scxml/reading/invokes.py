@@ -18,7 +18,6 @@ from .chart import Chart
 
 TYPES = ("scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml")
 _SIMPLE = re.compile(r"\w+|'[^'\\]*'")  # an expression that cannot fail
-_FILE = re.compile(r"""["']((?:file:)?[^"'<>\s]{1,200}\.scxml)["']""")
 
 
 def read_invokes(chart: Chart, state: Element) -> list[Any]:
@@ -145,7 +144,7 @@ def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str] | None]:
     """The files that texts of the document name are brought along; which of them it is, shows when it runs."""
     asked = chart.code(element, "srcexpr")
     names: dict[str, str] = {}
-    for written in dict.fromkeys(_FILE.findall(chart.root.source.text)):
+    for written in chart.survey.files:
         name = chart.library.embed_file(chart, element, "srcexpr", written)
         if name is not None:
             names[written] = name

@@ -18,6 +18,7 @@ from ..names import Names
 from ..report import Report
 
 STATES = ("state", "parallel", "final", "history")
+_FILE = re.compile(r"""["']((?:file:)?[^"'<>\s]{1,200}\.scxml)["']""")
 VARIABLE = re.compile(r"[A-Za-z_$][\w$]*")
 RESERVED = re.compile(
     r"break|case|catch|class|const|continue|debugger|default|delete|do|else|export|extends|finally|for|function|if|"
@@ -40,6 +41,7 @@ class Survey:
     variables: dict[str, Element] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     programs: dict[Element, tuple[Script, list[Node]] | SyntaxProblem] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)  # names of documents that stand in quotes anywhere
 
     @property
     def body(self) -> Element:
@@ -53,7 +55,7 @@ class Survey:
 
 def survey(root: Element, report: Report, texts: dict[Element, str]) -> Survey:
     """``texts``: what scripts hold that stand in files of their own."""
-    found = Survey(root)
+    found = Survey(root, files=list(dict.fromkeys(_FILE.findall(root.source.text))))
     elements = list(_own(root))
     _name_states(found, elements, report)
     for element in elements:

@@ -12,7 +12,7 @@ from . import endings
 from .actions import read_actions
 from .context import Reading, Scope
 from .invokes import read_invokes
-from .transitions import read_after, read_on, read_transitions
+from .transitions import read_after, read_on, read_target, read_transitions
 from .tree import Branch
 from .values import read_value
 
@@ -129,7 +129,8 @@ def _history(place: Place, scope: Scope) -> dict[str, Any]:
     kind = place.value.get("history")
     parts: dict[str, Any] = {"history": kind} if kind in ("deep", "shallow") else {}
     if place.value.get("target") is not None:
-        parts["target"] = place.value["target"]
+        targets = [read_target(one, scope) for one in place.at("target").one_or_many()]
+        parts["target"] = targets[0] if len(targets) == 1 else targets
     _leave_out(place, BEHAVIOUR, "a history state is never active", scope)
     return parts
 

@@ -147,12 +147,13 @@ def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
 def _target(place: Place, internal: object, scope: Scope) -> tuple[Any, bool]:
     """The target as we write it, and whether XState 4 would leave the source and enter it again."""
     places = place.one_or_many()
-    targets = [_one_target(one, scope) for one in places]
+    targets = [read_target(one, scope) for one in places]
     reenter = scope.reading.four and any(_enters_again(one, internal, scope) for one in places)
     return (targets[0] if len(targets) == 1 else targets), reenter
 
 
-def _one_target(place: Place, scope: Scope) -> str:
+def read_target(place: Place, scope: Scope) -> str:
+    """One target as we write it."""
     text = place.text("the name of a state")
     if text is None:
         return ""
