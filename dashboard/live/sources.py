@@ -128,6 +128,7 @@ def _short(live: Live) -> Value:
         "version": live.version,
         "counts": live.counts,
         "total": live.total,
+        "overdue": live.overdue,
         "queues": live.queues,
     }
 

@@ -21,7 +21,7 @@ FORMS = (
         "overview",
         "overview",
         "`machines`: by name `version`, `counts` by leaf state, `total` (instances: one that stands in several regions"
-        " is counted once), `queues` by name; `workers`: how many are alive",
+        " is counted once), `overdue` (timers past their time), `queues` by name; `workers`: how many are alive",
     ),
     (
         "machine",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -18,9 +18,19 @@ class Alarm:
     url: str
 
 
-def raised(depths: Iterable[Depth], workers: Iterable[WorkerRow]) -> list[Alarm]:
-    served = {queue for worker in workers if is_alive(worker) for queue in worker.queues}
-    return [alarm for depth in depths for alarm in _about(depth, served)]
+def raised(
+    depths: Iterable[Depth], workers: Iterable[WorkerRow], overdue: Mapping[str, int] | None = None
+) -> list[Alarm]:
+    """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments."""
+    alive = [worker for worker in workers if is_alive(worker)]
+    served = {queue for worker in alive for queue in worker.queues}
+    late = [] if alive else [_late(machine, count) for machine, count in (overdue or {}).items() if count]
+    return [alarm for depth in depths for alarm in _about(depth, served)] + late
+
+
+def _late(machine: str, count: int) -> Alarm:
+    timers = "1 timer" if count == 1 else f"{count:,} timers"
+    return Alarm(f"{timers} of {machine} overdue, and no worker is running", reverse("machine", args=[machine]))
 
 
 def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:

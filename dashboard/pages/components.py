@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import require
+from dashboard.pages.deadlines import Child, Deadline
 from dashboard.pages.depths import Depth
 from dashboard.pages.levers import Route
 from dashboard.pages.rendering import page
@@ -36,7 +37,7 @@ def _everything() -> dict[str, Any]:
             Block(HOSTILE, 1, NOW),
         ],
         "depths": [Depth("new_device", "todo", 12, 4, 0, 0), Depth("new_device", "provision", 0, 0, 3, 2)],
-        "verdicts": ["open", "depends", "refused", "idle"],
+        "verdicts": ["open", "depends", "refused", "held", "idle"],
         "routes": _routes(),
         "ages": [NOW - ms for ms in (500, 45_000, 200_000, 7_500_000, 400_000_000, 4_000_000_000)],
         "later": [NOW + 12_000, NOW - 3_000],
@@ -44,6 +45,11 @@ def _everything() -> dict[str, Any]:
         "wrong": _form({"payload-count": "many", "payload-tags": "[1,", "payload-free": "x", "payload-*": "3"}),
         "steps": _steps(),
         "stamps": Stamps([FieldOutline("expires", ("integer",), "unix seconds")]),
+        "children": [Child("payment", "payment", "R-2001~payment~1.1", "#"), Child("other", HOSTILE, HOSTILE)],
+        "deadlines": [
+            Deadline(NOW + 12_000, "after 45 s", where="On its way"),
+            Deadline(NOW - 1_000, "ping", to=HOSTILE),
+        ],
         "jobs": [_job("leased", "", 1), _job("dead", "the provider did not answer", 3)],
         "workers": [(_worker(NOW - 2_000), True), (_worker(NOW - 60_000), False)],
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
@@ -57,6 +63,7 @@ def _routes() -> list[Route]:
         Route("t3", "error", "Active", "expires >= now", "", ["expires >= now fails: nothing cannot be compared"]),
         Route("t4", "holds", "Suspended", None, "one wrong code too many"),
         Route("t5", "later", HOSTILE, None, ""),
+        Route("t6", "outdone", "Cancelled", None, "", source="Invoice"),
     ]
 
 

@@ -1,9 +1,11 @@
-"""What an instance waits for, and what waits for it: its timers, its children, its parent."""
+"""What an instance waits for: its time, and the machines it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from django.urls import NoReverseMatch, reverse
 
 from dashboard.pages.plans import Plan
 from machines.engine import Instance
@@ -17,6 +19,27 @@ class Deadline:
     what: str
     where: str = ""
     to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """``url`` is empty where the machine, whose name may be computed, can have no page."""
+
+    invoke: str
+    machine: str
+    id: str
+    url: str = ""
+
+
+def children(instance: Instance) -> list[Child]:
+    return [Child(invoke, **child, url=_url(**child)) for invoke, child in instance.children.items()]
+
+
+def _url(machine: str, id: str) -> str:
+    try:
+        return reverse("instance", args=[machine, id])
+    except NoReverseMatch:
+        return ""
 
 
 def deadlines(plan: Plan, instance: Instance) -> list[Deadline]:

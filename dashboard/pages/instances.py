@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from dashboard.access import allows, require
 from dashboard.pages import painting, plans
 from dashboard.pages.attempts import Attempt
-from dashboard.pages.deadlines import deadlines
+from dashboard.pages.deadlines import children, deadlines
 from dashboard.pages.errors import bad_request
 from dashboard.pages.forms import DeleteForm, ForceForm, RepairForm, ResumeForm, SuspendForm, fresh_key
 from dashboard.pages.levers import Lever, levers
@@ -52,6 +52,7 @@ def instance_page(
         "plan": plan,
         "places": plan.places(instance.configuration),
         "deadlines": deadlines(plan, instance),
+        "children": children(instance),
         "attempt": attempt,
         "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
         "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],

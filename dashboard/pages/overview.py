@@ -25,7 +25,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "lost": plans.lost(tracks),
         "depths": depths,
         "workers": workers,
-        "alarms": alarms.raised(depths, workers),
+        "alarms": alarms.raised(depths, workers, {track.name: track.overdue for track in tracks}),
         "total": sum(track.total for track in tracks),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),

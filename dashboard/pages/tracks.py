@@ -44,7 +44,7 @@ class Block:
 @dataclass(frozen=True, slots=True)
 class Track:
     """``blocks``: every state. ``shown``: those of the top level, as many as were asked for, the fullest when there are
-    more; ``left_out`` counts the others."""
+    more; ``left_out`` counts the others. ``overdue``: timers that should have fired."""
 
     plan: Plan
     blocks: list[Block]
@@ -52,6 +52,7 @@ class Track:
     depths: list[Depth]
     total: int
     left_out: int = 0
+    overdue: int = 0
 
     @property
     def name(self) -> str:
@@ -73,7 +74,8 @@ def track_of(plan: Plan, live: Live, *, shown: int | None = None) -> Track:
     names = {state.name for state in _level(plan.outline)}
     top = [block for block in blocks if block.past or block.state in names]
     kept = _fullest(top, shown) if shown else top
-    return Track(plan, blocks, kept, depths_of(plan.machine, live.queues), live.total, len(top) - len(kept))
+    depths = depths_of(plan.machine, live.queues)
+    return Track(plan, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue)
 
 
 def _level(outline: Outline) -> list[StateOutline]:

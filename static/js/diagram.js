@@ -10,9 +10,9 @@ export function center() {
   for (const [frame, view] of views) {
     view.apply();
     if (view.chosen) continue;
-    const marks = [".node.current", ".chosen", ".initial"].map((kind) => [...frame.querySelectorAll(kind)]);
-    const lit = marks.find((found) => found.length);
-    if (!lit) continue;
+    const lit = [...frame.querySelectorAll(".node.current, .chosen")];
+    if (!lit.length) lit.push(...[frame.querySelector(".start")].filter(Boolean));
+    if (!lit.length) continue;
     const part = around(lit.map((mark) => mark.getBoundingClientRect()));
     const whole = frame.getBoundingClientRect();
     frame.scrollLeft += part.x - whole.left - whole.width / 2;

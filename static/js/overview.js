@@ -45,7 +45,8 @@ function sum(queues, place) {
 // value may differ from what the server rendered a moment ago: then nobody knows what else does.
 function renew({ machines, workers }, differs) {
   const shape = JSON.stringify([workers, Object.entries(machines).sort().map(([name, machine]) => [
-    name, machine.version, machine.total === 0, Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0]),
+    name, machine.version, machine.total === 0, !workers && machine.overdue > 0,
+    Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0]),
   ])]);
   if (known ? known !== shape : differs) again();
   known = shape;

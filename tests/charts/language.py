@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from tests.charts.reference import Machine
 
 TRACE = "trace"  # the data field that everything that happens is written into, a word each
-DATA = {TRACE: "", "n": 0, "zero": 0, "item": None, "list": [3, 1, 2]}
+FUEL = 10  # events raised and sent until one from outside refuels: nearly all charts come to rest
+DATA = {TRACE: "", "n": 0, "fuel": FUEL, "zero": 0, "item": None, "list": [3, 1, 2]}
 CONTEXT = {
     "type": "object",
     "properties": {
         TRACE: {"type": "string", "default": ""},
         "n": {"type": "integer", "default": 0},
+        "fuel": {"type": "integer", "default": FUEL},
         "zero": {"type": "integer", "default": 0},
         "item": {},
         "list": {"type": "array", "default": [3, 1, 2]},
@@ -123,6 +125,21 @@ def sent(event: str, delay: int = 0, id: str = "") -> Action:
 
 def cancelled(id: str) -> Action:
     return Action({"cancel": id}, lambda machine: machine.cancel(id))
+
+
+def fuelled(action: Action) -> Action:
+    """Only while there is fuel, of which it takes one."""
+
+    def do(machine: Machine) -> None:
+        if machine.data["fuel"] > 0:
+            machine.data["fuel"] -= 1
+            action.do(machine)
+
+    return Action({"if": [{"guard": "fuel > 0", "do": [{"set": {"fuel": "fuel - 1"}}, action.json]}]}, do)
+
+
+def refuelled() -> Action:
+    return Action({"set": {"fuel": FUEL}}, lambda machine: machine.data.update(fuel=FUEL))
 
 
 def chosen(cases: list[tuple[Guard, tuple[Action, ...]]], otherwise: tuple[Action, ...]) -> Action:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,15 +23,14 @@ class Transition:
     actions: tuple[Action, ...] = ()
     reenter: bool = False
     delay: int | None = None
+    id: str = ""
     source: State | None = field(default=None, repr=False)
 
 
 @dataclass(eq=False)
 class State:
-    """``transitions`` stand in document order: events, the state's own done event, timers; then the eventless ones.
-
-    ``initial`` of a history is where it leads when it remembers nothing.
-    """
+    """``initial`` of a history is where it leads when it remembers nothing. ``work``: it invokes a handler, whose end
+    the transitions of ``worked`` wait for."""
 
     name: str
     kind: str = "atomic"
@@ -38,6 +38,8 @@ class State:
     initial: tuple[str, ...] = ()
     initial_actions: tuple[Action, ...] = ()
     on: list[Transition] = field(default_factory=list)
+    work: bool = False
+    worked: list[Transition] = field(default_factory=list)
     done: list[Transition] = field(default_factory=list)
     after: list[Transition] = field(default_factory=list)
     always: list[Transition] = field(default_factory=list)
@@ -62,7 +64,8 @@ class State:
 
     @property
     def transitions(self) -> list[Transition]:
-        return [*self.on, *self.done, *self.after, *self.always]
+        """In document order."""
+        return [*self.on, *self.worked, *self.done, *self.after, *self.always]
 
     def below(self) -> Iterator[State]:
         """All states inside, in document order."""
@@ -88,12 +91,13 @@ class Chart:
 
     def __post_init__(self) -> None:
         self.states = {state.name: state for state in [self.top, *self.top.below()]}
+        numbers = itertools.count(1)
         for order, state in enumerate(self.states.values()):
             state.order = order
             for child in state.children:
                 child.parent = state
             for transition in state.transitions:
-                transition.source = state
+                transition.source, transition.id = state, f"t{next(numbers)}"
 
     def __repr__(self) -> str:
         """What hypothesis shows of a failing example."""

@@ -5,6 +5,9 @@ It reads a ``Chart``, not what the engine compiles. Where the engine goes past t
 - a transition whose targets are its source or lie inside it does not leave its source unless it says ``reenter``, whatever
   kind of state that is (the recommendation has that for compound sources and targets properly inside);
 - one external event is all or nothing: where errors refuse, what fails takes the whole step back;
+- a transition of a leaf to itself, without ``reenter``, enters nothing, whatever another region does meanwhile;
+- where the last region of a parallel state ends, so does each parallel state around it that ends with that (the appendix
+  looks one level up only), and the machine itself may be parallel;
 - the configuration stays when the machine has come to its end;
 - a step of more than MICROSTEPS microsteps, EVENTS events or TIMERS timers is given up.
 """
@@ -74,6 +77,7 @@ class _Picture:
     history: dict[str, list[str]]
     timers: list[Timer]
     entered: dict[str, int]
+    work: dict[str, int]
     running: bool
 
 
@@ -87,12 +91,15 @@ class Machine:
         self.history: dict[State, list[State]] = {}
         self.timers: list[Timer] = []
         self.entered: dict[str, int] = {}  # leaf -> ms
+        self.work: dict[str, int] = {}  # state -> number of the job it waits for
         self.running = True
         self.version = 0
         self.endless = False
         self.now = 0
         self.event = Event("")
         self.taken: list[Transition] = []
+        self._jobs = 0
+        self._begun: set[State] = set()  # entered since work was last started
         self._internal: deque[Event] = deque()
         self._external: deque[Event] = deque()
 
@@ -109,6 +116,14 @@ class Machine:
         if not self.running:
             return False
         return self._step(lambda: self._receive(Event(name, payload)))
+
+    def end_work(self, state: str, event: str, now: int) -> bool:
+        """``event``: done or error. Where the step fails, the state goes on waiting for its job."""
+        waiting = self.work.pop(state)
+        taken = self.fire(f"{event}.invoke.{state}", {}, now)
+        if self._failed:
+            self.work[state] = waiting
+        return taken
 
     def tick(self, now: int) -> None:
         """Fires what is due, oldest first; what is armed meanwhile waits for the next call."""
@@ -190,6 +205,7 @@ class Machine:
         before = self._picture()
         self.taken, self._microsteps, self._events = [], 0, 0
         self.endless = self._failed = False
+        self._begun.clear()
         self._internal.clear()
         self._external.clear()
         try:
@@ -207,13 +223,13 @@ class Machine:
     def _picture(self) -> _Picture:
         names = {state.name: [one.name for one in kept] for state, kept in self.history.items()}
         configuration = [state.name for state in self.configuration]
-        timers, entered = list(self.timers), dict(self.entered)
-        return _Picture(copy.deepcopy(self.data), configuration, names, timers, entered, self.running)
+        timers, entered, work = list(self.timers), dict(self.entered), dict(self.work)
+        return _Picture(copy.deepcopy(self.data), configuration, names, timers, entered, work, self.running)
 
     def _restore(self, picture: _Picture) -> None:
         named = self.chart.named
         self.data, self.timers, self.entered = picture.data, picture.timers, picture.entered
-        self.running = picture.running
+        self.work, self.running = picture.work, picture.running
         self.configuration = set(named(tuple(picture.configuration)))
         self.history = {self.chart.states[name]: named(tuple(kept)) for name, kept in picture.history.items()}
 
@@ -234,12 +250,21 @@ class Machine:
             enabled = self._select(None)
             if not enabled and self._internal:
                 enabled = self._select(self._internal.popleft())
-            elif not enabled and self._external:
-                enabled = self._select(self._external.popleft())
             elif not enabled:
-                return
+                self._start_work()
+                if not self._external:
+                    return
+                enabled = self._select(self._external.popleft())
             self._microstep(enabled)
         self._exit_interpreter()
+
+    def _start_work(self) -> None:
+        """Of the states entered, and still active, when there is nothing left to do (6.4.2)."""
+        for state in _in_order(self._begun & self.configuration):
+            if state.work:
+                self._jobs += 1
+                self.work[state.name] = self._jobs
+        self._begun.clear()
 
     def _exit_interpreter(self) -> None:
         everything = set(self.configuration)
@@ -247,6 +272,7 @@ class Machine:
             self.run_block(state.exit)
             self.configuration.discard(state)
         self.configuration = everything
+        self.work = {}
         self.timers = []  # what an ended session sent with a delay is discarded (6.2.4)
 
     # Selecting
@@ -342,6 +368,7 @@ class Machine:
             self.timers = [timer for timer in self.timers if timer.state != state.name]
             self.configuration.discard(state)
             self.entered.pop(state.name, None)
+            self.work.pop(state.name, None)
 
     def _domain(self, transition: Transition) -> State | None:
         """``getTransitionDomain``, with the wider meaning of transitions that stay inside. None: outside of everything."""
@@ -370,6 +397,7 @@ class Machine:
                 entering.add(transition)
         for state in _in_order(entering.states - self.configuration):
             self.configuration.add(state)
+            self._begun.add(state)
             if state.is_leaf:
                 self.entered[state.name] = self.now
             self.run_block(state.entry)
@@ -393,8 +421,9 @@ class Machine:
             return
         data = {"x": self.data[state.output]} if state.output else {}
         self._internal.append(Event(f"done.state.{parent.name}", data, "platform"))
-        around = parent.parent
-        if around.kind == "parallel" and all(self._is_final(region) for region in around.real_children):
+        for around in parent.ancestors():
+            if around.kind != "parallel" or not self._is_final(around):
+                return
             if around is self.chart.top:
                 self.running = False
             else:
@@ -429,6 +458,8 @@ class _Entering:
     def add(self, transition: Transition) -> None:
         machine = self._machine
         domain = machine._domain(transition)
+        if domain is not None and domain.is_leaf:
+            return
         for state in machine.chart.named(transition.targets):
             self._add_descendants(state)
         for state in machine._effective(transition.targets):

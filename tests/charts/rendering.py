@@ -7,6 +7,7 @@ from typing import Any
 from tests.charts.language import CONTEXT, Action
 from tests.charts.model import Chart, State, Transition
 
+QUEUE = "work"  # of every invoke
 HISTORY = 10_000  # steps kept: all of them, for the tests that look back
 
 
@@ -24,6 +25,7 @@ def _state(state: State) -> dict[str, Any]:
         "exit": _actions(state.exit),
         "initial": _start(state) if state.kind == "compound" else "",
         "on": _grouped((transition.descriptor, transition) for transition in state.on),
+        "invoke": _invoke(state) if state.work else "",
         "onDone": [_transition(transition) for transition in state.done],
         "after": _grouped((str(transition.delay), transition) for transition in state.after),
         "always": [_transition(transition) for transition in state.always],
@@ -31,6 +33,14 @@ def _state(state: State) -> dict[str, Any]:
         "output": {"x": state.output} if state.output else "",
     }
     return {key: part for key, part in parts.items() if part}
+
+
+def _invoke(state: State) -> dict[str, Any]:
+    """By default an invoke has the name of its state. ``worked`` holds what ends well, then what fails."""
+    ways: dict[str, Any] = {"onDone": [], "onError": []}
+    for transition in state.worked:
+        ways["onDone" if transition.descriptor.startswith("done") else "onError"].append(_transition(transition))
+    return {"src": QUEUE, "retry": {"attempts": 1}} | {key: way for key, way in ways.items() if way}
 
 
 def _start(state: State) -> Any:

@@ -21,7 +21,7 @@ INNER = ("i", "j.k")
 DESCRIPTORS = (*EVENTS, *EVENTS, *INNER, "c", "c.*", "*", "j")
 SEND_IDS = ("one", "two")
 MOST_STATES = 8
-MOST_DEPTH = 4
+DEPTHS = (1, 2, 3, 3, 4)
 PAYLOADS = st.sampled_from([{}, {"x": 1}, {"x": 2}])
 
 
@@ -33,6 +33,7 @@ class Kind:
     parallel: bool = True
     top: bool = True
     timers: bool = False
+    work: bool = False
     failures: bool = False
     raises: bool = False
 
@@ -52,7 +53,7 @@ class _Draft:
 
     def chart(self) -> Chart:
         top = State("m", "parallel" if self.kind.parallel and self.kind.top and self.odds(8) else "compound")
-        self.depth = self.draw(st.integers(1, MOST_DEPTH))
+        self.depth = self.pick(DEPTHS)
         self.grow(top, 1)
         Chart(top)  # every state now knows its parent
         acts = self.kind.top and (top.kind == "parallel" or self.odds(4))
@@ -94,9 +95,9 @@ class _Draft:
             state.children.append(history)
 
     def kind_of_child(self, parent: State, depth: int, number: int) -> str:
-        if depth < self.depth and len(self.states) < MOST_STATES and self.odds(2):
-            return self.pick(["compound", "compound", "parallel"]) if self.kind.parallel else "compound"
-        if number and parent.kind == "compound" and self.odds(3):
+        if depth < self.depth and len(self.states) < MOST_STATES and not self.odds(3):
+            return self.pick(["compound", "parallel"]) if self.kind.parallel else "compound"
+        if number and parent.kind == "compound" and self.odds(6 if depth == 1 else 2):
             return "final"
         return "atomic"
 
@@ -136,9 +137,13 @@ class _Draft:
         if state.kind == "final":
             state.output = "n" if not ends and self.odds(2) else ""
             return
-        listening = [self.descriptor() for _ in range(self.draw(st.integers(0, 3)))]
+        listening = [self.descriptor() for _ in range(self.draw(st.integers(1, 4)))]
         # A definition holds those of one event together, where the first of them stands.
         state.on = [self.transition(descriptor) for descriptor in sorted(listening, key=listening.index)]
+        if self.kind.work and self.odds(3):
+            state.work = True
+            ways = [f"{way}.invoke.{state.name}" for way in ("done", "error") if self.odds(2)]
+            state.worked = [self.transition(descriptor) for descriptor in ways]
         if state.kind in ("compound", "parallel") and state.name != "m" and self.odds(2):
             state.done = [self.transition(f"done.state.{state.name}")]
         if self.kind.timers and self.odds(3):
@@ -155,7 +160,8 @@ class _Draft:
         return self.pick(DESCRIPTORS)
 
     def transition(self, descriptor: str) -> Transition:
-        return Transition(descriptor, *self.content(descriptor in EVENTS, descriptor != "*"))
+        looked_at = descriptor != "*" and ".invoke." not in descriptor
+        return Transition(descriptor, *self.content(descriptor in EVENTS, looked_at))
 
     def content(self, loud: bool, named: bool) -> tuple[Any, ...]:
         """Targets, guard, actions and reenter. ``loud``: it may raise, send and have a guard that fails, which does not
@@ -163,10 +169,14 @@ class _Draft:
         targets = self.targets() if not self.odds(4) else ()
         guard = self.guard(loud, named) if self.odds(3) else None
         told = (language.told_event(),) if named and self.odds(3) else ()
-        return targets, guard, (self.label(), *told, *self.some_actions(2, loud)), self.odds(3)
+        fuel = (language.refuelled(),) if loud and self.odds(2) else ()
+        return targets, guard, (self.label(), *told, *fuel, *self.some_actions(2, loud)), self.odds(3)
 
     def targets(self) -> tuple[str, ...]:
-        return (self.odds(6) and self.several_inside(self.states[0].parent)) or (self.pick(self.states).name,)
+        if self.odds(6) and (several := self.several_inside(self.states[0].parent)):
+            return several
+        histories = [state for state in self.states if state.is_history]
+        return (self.pick(histories if histories and self.odds(4) else self.states).name,)
 
     def timed(self, state: State) -> list[Transition]:
         found = []
@@ -196,8 +206,8 @@ class _Draft:
         return tuple(self.action(loud) for _ in range(self.draw(st.integers(0, most))))
 
     def action(self, loud: bool, depth: int = 0) -> Action:
-        if self.kind.failures and loud and self.odds(8):
-            return BROKEN_ACTION
+        if self.kind.failures and loud and self.odds(8 if self.kind.raises else 20):
+            return self.fuelled(BROKEN_ACTION)
         forms = [self.count, self.look]
         forms += [self.raise_one, self.send_one] if loud else []
         forms += [self.delay_one, self.cancel_one] if loud and self.kind.timers else []
@@ -215,10 +225,13 @@ class _Draft:
         return language.told_of(language.inside(self.pick([state.name for state in self.states])))
 
     def raise_one(self, loud: bool, depth: int) -> Action:
-        return language.raised(self.pick(INNER), self.pick(["", "n"]))
+        return self.fuelled(language.raised(self.pick(INNER), self.pick(["", "n"])))
 
     def send_one(self, loud: bool, depth: int) -> Action:
-        return language.sent(self.pick(INNER))
+        return self.fuelled(language.sent(self.pick(INNER)))
+
+    def fuelled(self, action: Action) -> Action:
+        return action if self.odds(12) else language.fuelled(action)
 
     def delay_one(self, loud: bool, depth: int) -> Action:
         return language.sent(self.pick(INNER), self.delay(), self.pick(["", *SEND_IDS]))

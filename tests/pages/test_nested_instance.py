@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dashboard.pages import plans
+from dashboard.pages.deadlines import Child, children
 from dashboard.pages.levers import levers
 
 from .reading import Element, fields, read
@@ -103,6 +106,11 @@ def test_a_child_and_its_parent_lead_to_each_other(as_, engine, paying):
     shown = read(client.get(link["href"]))
     assert shown.one("h1").text == child
     assert shown.one("div", class_="head").one("a")["href"] == INSTANCE
+
+
+def test_a_child_of_a_machine_that_can_have_no_page_is_named_without_a_link(paying):
+    odd = replace(paying, children={"x": {"machine": "no such/machine", "id": "1"}})
+    assert children(odd) == [Child("x", "no such/machine", "1", "")]
 
 
 def test_suspending_needs_a_reason_and_stands_in_the_history(as_, engine, order):

@@ -96,6 +96,21 @@ def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
     assert [alarm.text for alarm in alarms.raised([depth], workers)] == said
 
 
+@pytest.mark.parametrize(
+    ("overdue", "workers", "said"),
+    [
+        ({"m": 0}, [], []),
+        ({"m": 1}, [], ["1 timer of m overdue, and no worker is running"]),
+        ({"m": 1200}, [worker("m/q", ago=60)], ["1,200 timers of m overdue, and no worker is running"]),
+        ({"m": 3}, [worker("m/q")], []),  # it is about to fire them
+    ],
+)
+def test_timers_that_nobody_fires_raise_an_alarm(overdue, workers, said):
+    raised = alarms.raised([], workers, overdue)
+    assert [alarm.text for alarm in raised] == said
+    assert [alarm.url for alarm in raised] == ["/machines/m/"] * len(said)
+
+
 def test_an_alarm_leads_to_what_it_is_about():
     raised = alarms.raised([Depth("m", "q", 1, 0, 0, 2)], [])
     assert [alarm.url for alarm in raised] == ["/queues/m/q/?place=dead", "/queues/m/q/"]

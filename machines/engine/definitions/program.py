@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from .doing import program_of_actions
-from .model import MISSING, Event, Field, Invoke, Machine, Start, State, Transition
+from .model import MISSING, Event, Field, Invoke, Machine, Start, State, Transition, flat
 from .types import SCALARS
 
 FORMAT = 1
@@ -65,7 +65,7 @@ def known_events(machine: Machine) -> list[str]:
 
 def queues_of(machine: Machine) -> list[str]:
     """Every queue the machine puts jobs on, in document order."""
-    queues: dict[str, None] = {}
+    queues = {action.name: None for action in flat(machine.start.actions) if action.verb == "enqueue"}
     for state in machine.states.values():
         for action in state.actions:
             if action.verb == "enqueue":

@@ -5,6 +5,7 @@ local actions = {}
 
 local MAX_LIST = 10000
 local MAX_EFFECTS = 1000
+local MAX_EFFECT_BYTES = 1048576 -- of one step
 local MAX_RAISED = 1000 -- internal events that wait for their turn
 local MAX_TURNS = 100000 -- of all loops of a step together
 local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true, null = true }
@@ -19,6 +20,10 @@ end
 local function effect(ctx, kind, name, value, extra)
     if #ctx.effects >= MAX_EFFECTS then values.fail('more than ' .. MAX_EFFECTS .. ' effects in one step') end
     local text = values.encoded(kind .. ' ' .. name, value)
+    ctx.effect_bytes = (ctx.effect_bytes or 0) + #text
+    if ctx.effect_bytes > MAX_EFFECT_BYTES then
+        values.fail('the effects of one step have more than ' .. MAX_EFFECT_BYTES .. ' bytes together')
+    end
     lists.add(ctx, 'effects', { kind = kind, name = name, text = text, extra = extra })
 end
 
@@ -63,10 +68,11 @@ local function named(spec, program)
 end
 
 forms.raise = function(action, program)
-    local event, payload = named(action[2], program), optional(action[3], program)
+    local event, payload, computed = named(action[2], program), optional(action[3], program), type(action[2]) == 'table'
     return function(ctx)
         if #ctx.internal >= MAX_RAISED then values.fail('more than ' .. MAX_RAISED .. ' raised events wait') end
         local name, given = event(ctx), payload(ctx) or {}
+        if computed then sends.check_event(name) end
         -- Values share their parts: without a bound, an event that raises itself with twice its payload never ends.
         values.encoded('the payload of ' .. name, given)
         lists.add(ctx, 'internal', { name, given })

@@ -257,8 +257,9 @@ end
 
 -- Invokes
 
+-- Never used again, not even by another instance that lives under the same id later.
 local function child_id(ctx, invoke)
-    local number = timers.unique(ctx)
+    local number = string.format('%.0f', ctx.raw._created) .. '.' .. timers.unique(ctx)
     local id = ctx.id .. '~' .. invoke .. '~' .. number
     return #id <= 200 and id or redis.sha1hex(ctx.id) .. '~' .. redis.sha1hex(invoke) .. '~' .. number
 end
@@ -388,13 +389,19 @@ exit_all = function(ctx)
     conclude(ctx, data)
 end
 
+-- Did anything come of it?
+local function something(ctx)
+    return ctx.edges[1] ~= nil or ctx.mail[1] ~= nil or ctx.changed[1] ~= nil or ctx.effects[1] ~= nil
+        or ctx.children_changed == true or ctx.timers_changed == true
+end
+
 local function attempt(ctx, event)
     local transitions = consider_external(ctx, event)
     -- A guard that failed has told so: that is handled like any other event.
-    if not transitions and not ctx.internal[1] then return ctx.mail[1] ~= nil or ctx.children_changed == true end
+    if not transitions and not ctx.internal[1] then return something(ctx) end
     if transitions then microstep(ctx, transitions) end
     settle(ctx)
-    return ctx.edges[1] ~= nil or ctx.mail[1] ~= nil or ctx.changed[1] ~= nil or ctx.children_changed == true
+    return something(ctx)
 end
 
 -- One macrostep. Answers true when something happened; false when nothing could; nil and why when it failed.
@@ -409,7 +416,7 @@ local function forward(ctx, target, event, payload, sendid)
     local facts = { sendid = sendid, origin = sends.address(ctx), origintype = sends.PROCESSOR }
     sends.route(ctx, target, event, payload, facts)
     settle(ctx)
-    return ctx.edges[1] ~= nil or ctx.changed[1] ~= nil
+    return ctx.edges[1] ~= nil or ctx.changed[1] ~= nil or ctx.effects[1] ~= nil
 end
 
 -- An event that was sent with a delay: to whomever it is for. Answers as `chart.step` does; a message alone is no step.

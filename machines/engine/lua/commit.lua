@@ -320,6 +320,13 @@ function commit.step(ctx, event, actor, reason, noted, clock)
     return true
 end
 
+-- Jobs, messages and log lines alone: of an instance that is about to go.
+function commit.effects(ctx)
+    progress.added = NONE
+    carry_out(ctx)
+    for _, added in ipairs(progress.added) do jobs.ring(ctx.program.root, added.queue) end
+end
+
 local function rewrite(ctx)
     local count, gone = note(ctx, words, 0)
     if ctx.timers_changed then ledger.schedule(ctx, progress.back) end

@@ -160,6 +160,7 @@ local function stop(root, id, body, now)
     local whose = parent and parent.id == from.id and parent.machine == from.machine and parent.invoke == body.invoke
     if not whose then return 'ignored' end
     chart.stop(ctx)
+    commit.effects(ctx) -- what its exit actions asked for outlives it
     removal.remove(ctx, sender(from), 'the state that invoked it was left', true)
     return 'applied'
 end

@@ -159,9 +159,11 @@ def test_data_and_scripts_from_files(engine, tmp_path):
     text = document('<script src="code.js"/><state id="a"/>', model)
     assert started(engine, load(text, "scxml", base=tmp_path)).data == {"x": [1, 2], "w": "a b", "y": 3}
     assert {one.code for one in read(text, "scxml")[1]} == {"SB141"}
-    for missing in ('<data id="x" src="nope.json"/>', '<data id="x" src="tree.xml"/>'):
-        found = read(document('<state id="a"/>', missing), "scxml", tmp_path)[1]
-        assert [one.code for one in found] == ["SB144" if "nope" in missing else "SB143"]
+    found = read(document('<state id="a"/>', '<data id="x" src="tree.xml"/>'), "scxml", tmp_path)[1]
+    assert [one.code for one in found] == ["SB143"]
+    missing = document('<state id="a"><transition event="error" target="b"/></state><state id="b"/>', model)
+    (tmp_path / "words.txt").unlink()
+    assert started(engine, load(missing, "scxml", base=tmp_path)).configuration == ["b"]
 
 
 def test_kinds_are_settled_over_the_whole_document():

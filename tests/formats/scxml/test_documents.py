@@ -163,6 +163,39 @@ def test_the_data_models_that_are_read(model):
     assert load(text, "scxml")["states"]["a"]["always"] == {"guard": "In('b')"}
 
 
+N = 15_000
+LARGE = {
+    "many transitions": "<state id='a'>"
+    + "".join(f"<transition event='e{i} f{i}' target='a'/>" for i in range(N))
+    + "</state>",
+    "many states without ids": "<state/>" * N,
+    "many names to change": "<datamodel>" + "".join(f"<data id='_{i}'/>" for i in range(N)) + "</datamodel><state/>",
+    "many errors": "<state><onentry>" + "<log expr='a b'/><goto/>" * (N // 2) + "</onentry></state>",
+    "a long script": "<state><onentry><script>" + "x = x + 1;" * N + "</script></onentry></state>",
+    "functions in functions": "<script>function a(x) { return x + x } function b(x) { return a(a(a(a(x)))) } "
+    "function c(x) { return b(b(b(b(x)))) } y = c(c(c(1)))</script><state/>",
+    "loops in loops": "<datamodel><data id='o' expr='{}'/></datamodel><script>o = []</script><state><onentry>"
+    + "<foreach array='o' item='i'>" * 60
+    + "</foreach>" * 60
+    + "</onentry></state>",
+    "calculated files": "<state><invoke srcexpr=\"'a.scxml'\"/></state>" * 2000,
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.timeout(30)
+def test_a_large_document_takes_time_that_grows_with_its_length_only(name):
+    definition, found = read(f"<scxml {NAMESPACE}>{LARGE[name]}</scxml>", "scxml")
+    assert definition is not None
+    assert len(found) <= 200
+
+
+def test_warnings_leave_room_for_errors():
+    body = "<state id='a'><onentry>" + "<log expr='a b'/>" * 300 + "<goto/></onentry></state>"
+    found = read(f"<scxml {NAMESPACE}>{body}</scxml>", "scxml")[1]
+    assert [one.code for one in found if one.is_error] == ["SB144"]
+
+
 PIECES = st.sampled_from(
     ["<state id='a'>", "</state>", "<parallel>", "</parallel>", "<transition event='e' target='a' cond='x>1'>",
      "</transition>", "<onentry>", "</onentry>", "<script>", "</script>", "x = 1", "<if cond='a'>", "<else/>", "</if>",

@@ -121,6 +121,9 @@ VALUES = {
     "isFinite('1')": True, "Number('12')": 12, "Number(yes)": 1, "Number.isInteger(n)": True,
     "Number.isInteger(f)": False,
     "Boolean([])": True, "Boolean('')": False,
+    "n + 1;": 8,
+    "1e308 > 1e307": True,
+    "{...o.a, c: 1, ['d']: n}": {"b": [10, 20], "c": 1, "d": 7},
     # JSON
     "JSON.stringify({b: [1, null], a: 'x'})": '{"a":"x","b":[1,null]}', "JSON.parse('[1, {\"a\": 2}]')": [1, {"a": 2}],
     "new Array()": [], "new Array(1, 2)": [1, 2], "Array(1, 2)": [1, 2], "new Object()": {},
@@ -177,6 +180,7 @@ def test_what_every_document_can_ask_for(engine):
 @pytest.mark.parametrize(
     "text",
     ["/a+/.test('x')", "(function () { return this; })()", "new Thing()", "async () => 1", "x => x", "class {}",
+     "1e309", "{a: 1, ...o}",
     "n & 1",
      "n >>> 1", "~n", "l.map(function (x) { return x; })", "l.sort()", "eval('1')", "l.forEach(n)", "[1, , 2]", "1n",
      "n = 5, n = 6", "<a/>", "'\\ud800'", "{get a() { return 1; }}", "tag`x`", "l.push(...l)", "o[n]()",
@@ -189,7 +193,7 @@ def test_what_cannot_be_said_here_is_refused_with_its_place(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["return", "", "a b", "1 +", "x;", "var x", "1) + (2", "'open", "/* nothing */", "}", "@"]
+    "text", ["return", "", "a b", "1 +", "x; y", "var x", "1) + (2", "'open", "/* nothing */", "}", "@"]
 )
 def test_what_is_no_expression_fails_when_it_runs_and_not_before(engine, text):
     body = (

@@ -137,6 +137,13 @@ def test_a_document_kept_in_a_variable(engine):
     assert engine.get(instance.machine, "x").configuration == ["b"]
 
 
+def test_a_document_that_is_not_there_fails_when_it_is_invoked(engine, tmp_path):
+    body = '<state id="a"><invoke {}="{}"/><transition event="error.execution" target="b"/></state><state id="b"/>'
+    for attribute, value in (("src", "nope.scxml"), ("srcexpr", "'x' + 1"), ("srcexpr", "nope.it")):
+        text = document(body.format(attribute, value))
+        assert started(engine, load(text, "scxml", base=tmp_path)).configuration == ["b"]
+
+
 def test_documents_too_deep_inside_one_another_are_refused():
     text = '<state id="a"/>'
     for _ in range(8):

@@ -151,8 +151,9 @@ class Translator:
         return code.call("concat", *parts, kinds=ARRAY)
 
     def object(self, node: Node) -> Code:
-        pairs, later = [], []
-        for pair in named(node):
+        pairs, later, parts = [], [], named(node)
+        copied = parts[0] if parts and parts[0].type == "spread_element" else None
+        for pair in parts[1:] if copied is not None else parts:
             if pair.type == "shorthand_property_identifier":
                 pairs.append((self.of(pair), self.name(pair)))
             elif pair.type != "pair":
@@ -163,6 +164,9 @@ class Translator:
                 (name,) = named(part(pair, "key"))
                 later.append((self.value(name), self.value(part(pair, "value"))))
         whole = Code("{" + ", ".join(f"{key!r}: {value.text}" for key, value in pairs) + "}", kinds=OBJECT)
+        if copied is not None:
+            whole = self.value(named(copied)[0])
+            later = [*((code.text(key), value) for key, value in pairs), *later]
         for name_code, value in later:
             whole = code.call("put", whole, name_code, value, kinds=OBJECT)
         return whole

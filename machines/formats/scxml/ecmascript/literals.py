@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Final
 
@@ -118,4 +119,7 @@ def number(written: str) -> int | float | None:
         return None
     if value < 2**53:
         return int(value) if value == int(value) else value
-    return float(value) if value < 10**300 else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None

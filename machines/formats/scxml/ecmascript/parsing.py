@@ -36,7 +36,7 @@ class Script:
         self._raw = f"({text}\n)".encode() if expression else text.encode()
         if len(text) > limits.MAX_DEFINITION // 4:
             raise SyntaxProblem("longer than a script may be", 0)
-        self.root: Node = _parser().parse(self._raw).root_node
+        self.root: Node = tree_sitter.Parser(_language()).parse(self._raw).root_node  # threads must not share a parser
         if self.root.has_error:
             raise self._problem()
 
@@ -63,8 +63,8 @@ class Script:
 
 
 def parse_expression(text: str, where: Where) -> tuple[Script, Node]:
-    """One expression, brackets around it taken off."""
-    script = Script(text, where, expression=True)
+    """One expression, brackets around it taken off. A semicolon at its end is what engines that run it pass over."""
+    script = Script(text.rstrip().rstrip(";"), where, expression=True)
     statements = named(script.root)
     if len(statements) == 1 and statements[0].type == "expression_statement":
         (whole,) = named(statements[0])
@@ -99,5 +99,5 @@ def part(node: Node, name: str) -> Node:
 
 
 @cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_javascript.language()))
+def _language() -> tree_sitter.Language:
+    return tree_sitter.Language(tree_sitter_javascript.language())

@@ -16,7 +16,6 @@ from . import sends
 from .chart import EMPTY, Chart, value_of
 from .survey import is_variable
 
-
 MAX_DOUBLED = 3  # loops inside one another that are written out for lists and for objects
 
 

@@ -107,6 +107,8 @@ def _set(chart: Chart, element: Element) -> Action | None:
 
 def _from_file(chart: Chart, element: Element) -> Any:
     path = chart.library.path(chart, element, "src", element.get("src") or "")
+    if path is not None and (why := chart.library.missing(chart, element, "src", path)):
+        return code.fails(why)
     text = chart.library.text(chart, element, "src", path) if path is not None else None
     if text is None:
         return EMPTY

@@ -115,11 +115,18 @@ def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str] |
     if (element.get("src") or "").startswith(MACHINE):
         return f"machine:{(element.get('src') or '').removeprefix(MACHINE)}", None
     if element.get("src") is not None:
-        return _embedded(chart.library.embed_file(chart, element, "src", element.get("src") or ""))
+        return _from_file(chart, element, element.get("src") or "")
     if element.get("srcexpr") is not None:
         return _calculated(chart, element)
     chart.refuse(element, "nothing to invoke: write <content>, or src")
     return None, []
+
+
+def _from_file(chart: Chart, element: Element, named: str) -> tuple[Any, list[str] | None]:
+    path = chart.library.path(chart, element, "src", named)
+    if path is not None and (why := chart.library.missing(chart, element, "src", path)):
+        return {"expr": code.fails(why).text}, []
+    return _embedded(chart.library.embed_file(chart, element, "src", named))
 
 
 def _embedded(name: str | None) -> tuple[Any, list[str] | None]:

@@ -115,6 +115,14 @@ class Library:
             return None
         return path
 
+    def missing(self, chart: Chart, element: Element, attribute: str, path: Path) -> str:
+        """Why a file cannot be had when the machine runs; empty when it is there."""
+        if path.is_file():
+            return ""
+        message = f"there is no file {path.name}"
+        chart.warn(element, f"this fails whenever it runs: {message}", attribute)
+        return message
+
     def text(self, chart: Chart, element: Element, attribute: str, path: Path) -> str | None:
         try:
             if path.stat().st_size > limits.MAX_DEFINITION:
