@@ -58,7 +58,7 @@ class Orders:
             self._engine.fire("delivery", id, event, actor=ACTOR)
 
     def _begin(self) -> None:
-        """Under the next number, so that a payment's id, which is made of its order's, is a new one, too."""
+        """Under the next number: an order that is over does not come back."""
         numbers = [int(id.removeprefix(PREFIX)) for id in self._ids if id.removeprefix(PREFIX).isdecimal()]
         id = f"{PREFIX}{max(numbers, default=FIRST - 1) + 1}"
         article = self._random.choice(list(ARTICLES))

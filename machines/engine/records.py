@@ -138,6 +138,8 @@ class Explanation:
         if self.taken:
             return f"event {self.event!r} is taken in state {self.state}"
         head = f"event {self.event!r} is refused in state {self.state}"
+        if not self.configuration:
+            head = "the instance could not begin"
         if self.why == "unknown event":
             known = ", ".join(self.known_events) or "none"
             return f"machine {self.machine!r} knows no event {self.event!r}; it knows: {known}"

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.charts.language import Action, Guard
 
@@ -81,16 +82,12 @@ class State:
         return other in self.ancestors()
 
 
-@dataclass(repr=False)
 class Chart:
     """``top`` is the machine itself. ``errors``: "refuse" or "raise"."""
 
-    top: State
-    errors: str = "refuse"
-    data: dict[str, object] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.states = {state.name: state for state in [self.top, *self.top.below()]}
+    def __init__(self, top: State, errors: str, data: dict[str, Any]) -> None:
+        self.top, self.errors, self.data = top, errors, data
+        self.states = {state.name: state for state in [top, *top.below()]}
         numbers = itertools.count(1)
         for order, state in enumerate(self.states.values()):
             state.order = order

@@ -55,7 +55,7 @@ class _Draft:
         top = State("m", "parallel" if self.kind.parallel and self.kind.top and self.odds(8) else "compound")
         self.depth = self.pick(DEPTHS)
         self.grow(top, 1)
-        Chart(top)  # every state now knows its parent
+        Chart(top, "", {})  # every state now knows its parent
         acts = self.kind.top and (top.kind == "parallel" or self.odds(4))
         for state in [top, *self.states]:
             self.lead(state)
