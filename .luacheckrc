@@ -6,6 +6,6 @@ files['machines/engine/lua'] = {
     read_globals = { 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions',
         'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
         'finishing', 'outcomes', 'random', 'births', 'chart', 'configurations', 'delivering', 'durations',
-        'ecmascript', 'inbox', 'ledger', 'lists', 'patience', 'removal', 'sends',
-        'sequences', 'statemachine', 'stopwatch', 'timers' },
+        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'patience', 'removal', 'sends',
+        'sequences', 'statemachine', 'stats', 'stopwatch', 'timers', 'work' },
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
 
@@ -75,10 +75,42 @@ def count(what: str, value: object, most: int) -> int:
     return value
 
 
+def between(what: str, value: object, least: int, most: int) -> int:
+    """A whole number within a range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadInput(f"{what} is a whole number from {least} to {most}, not {_shown(value)}", code="SB402")
+    return value
+
+
+def handler(value: object) -> str:
+    return name("handler", value, limits.check_handler_name(value))
+
+
+def unique(value: object) -> str:
+    """'' for None."""
+    return "" if value is None else name("unique key", value, limits.check_unique_key(value))
+
+
+def kinds(value: object) -> str:
+    """Names of exception classes, as one text."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > limits.MAX_STOPS:
+        raise BadInput(
+            f"stop is a list of at most {limits.MAX_STOPS} exception names, not {_shown(value)}", code="SB401"
+        )
+    return " ".join(name("exception", one, limits.check_exception_kind(one)) for one in value)
+
+
 def seconds(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
         raise BadInput(f"{what} is a number of seconds, not {_shown(value)}", code="SB402")
     return value
+
+
+def amount(what: str, value: object) -> str:
+    """Any number from 0, as text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= limits.MAX_INTEGER:
+        raise BadInput(f"{what} is a number from 0, not {_shown(value)}", code="SB402")
+    return str(value)
 
 
 def text(what: str, value: object, most: int) -> str:

@@ -17,10 +17,12 @@ from .delivery import Delivery, Driven
 from .errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .finding import Finder, Query
 from .keys import PREFIX, Keys, Partition
+from .operating import Operator
 from .queues import Queues
-from .records import Explanation, Fire, Instance, Job, Live, Page, PublishedMachine, Step, WorkerRow
+from .records import Explanation, Fire, Instance, Live, Page, PublishedMachine, Step, WorkerRow
 from .replies import Status
 from .roster import Roster
+from .working import Working
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ Data = Mapping[str, Any]
 OVERDUE = ("fire", "shift")
 
 
-class Engine:
+class Engine(Working):
     """State machines that live in one Redis. Safe to share between threads; make one per process.
 
     Every call that changes an instance is one function call in Redis, so it happens wholly or not at all, and two
@@ -43,6 +45,7 @@ class Engine:
         self._catalog = Catalog(self._caller, self.keys, partitions)
         self._delivery = Delivery(self._caller, self._catalog)
         self._queues = Queues(self._caller, self._catalog, self._deliver)
+        self._operator = Operator(self._caller, self._catalog, self._queues)
         self._roster = Roster(redis, self.keys)
 
     @classmethod
@@ -362,39 +365,7 @@ class Engine:
             parts.append(replies.live(machine, reply[1]))
         return replies.merged(parts)
 
-    # Jobs
-
-    def take(
-        self, machine: str, queue: str, worker: str, *, count: int = 1, lease: int | None = None, now: int | None = None
-    ) -> list[Job]:
-        """Up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says)."""
-        return self._queues.take(machine, queue, worker, count, lease, now)
-
-    def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
-        """End a job and move its instance, together. None when nobody waits for it.
-
-        Raises LeaseLost when the token no longer holds it, Refused when the step fails (the job is then still held).
-        """
-        return self._queues.complete(job, result, now)
-
-    def fail(
-        self, job: Job, error: str, *, kind: str = "", trace: str = "", retry: bool = True, now: int | None = None
-    ) -> str:
-        """A failed attempt: "delayed" until the next one, or "dead" when there is none; then the instance gets
-        ``error.invoke.<id>`` in the same step. Raises LeaseLost."""
-        return self._queues.fail(job, error, kind, trace, "1" if retry else "0", now)
-
-    def hand_back(self, job: Job, *, delay: int = 0, now: int | None = None) -> None:
-        """Return a job unworked, the attempt not counted: ready again after ``delay`` ms. Raises LeaseLost."""
-        self._queues.fail(job, "", "", "", "return", now, delay)
-
-    def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:
-        """Renew leases to ``lease`` ms from now; whether each is still held, in order."""
-        return self._queues.extend([jobs] if isinstance(jobs, Job) else list(jobs), lease, now)
-
-    def sweep(self, machine: str, *, now: int | None = None) -> int:
-        """Take back jobs whose lease ran out and wake due retries; how many moved."""
-        return self._queues.sweep(machine, now)
+    # Periodic duties
 
     def tick(self, machine: str | None = None, *, now: int | None = None) -> int:
         """The periodic duties, once: what every live process does all the time. How many things it moved.
@@ -437,17 +408,6 @@ class Engine:
     def queues(self, machine: str) -> dict[str, dict[str, int]]:
         """Queue -> how many jobs are ready, leased, delayed and dead."""
         return self.live(machine).queues
-
-    def bells(self, machine: str, queue: str) -> list[str]:
-        """The keys that are pushed to when a job comes to the queue, one for each partition."""
-        return self._queues.bells(machine, queue)
-
-    def jobs(self, machine: str, queue: str, *, place: str = "ready", limit: int = 50) -> list[Job]:
-        return self._queues.jobs(machine, queue, place, limit)
-
-    def job(self, machine: str, id: str) -> Job:
-        """Raises LookupFailed when the job is finished or withdrawn."""
-        return self._queues.job(machine, id)
 
     # Workers
 

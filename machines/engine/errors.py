@@ -14,6 +14,7 @@
     │   └── UnknownEvent         no transition of the machine listens for this event
     ├── Suspended                the instance is held until someone resumes it
     ├── Conflict                 the instance moved on since the caller looked
+    ├── Miscounted               a queue holds another number of jobs than the caller saw
     ├── LeaseLost                a job is no longer this worker's
     ├── EngineUnavailable        Redis cannot be reached or is not able to write
     └── EngineFault              the server answered something the engine does not expect
@@ -32,14 +33,16 @@ NARROWER = {
     "SB401": "BadInput: a name, an instance id or an event is not what a name may be",
     "SB402": "BadInput: a number (`expect`, `now`, a limit, an age) is none, or out of range",
     "SB403": "BadInput: a text (`actor`, `reason`, `key`) is none, or too long",
-    "SB404": "BadInput: a repair needs a reason",
+    "SB404": "BadInput: what an operator does to an instance or a queue needs a reason",
     "SB405": "BadInput: a cursor that `find` did not make",
     "SB406": "BadInput: a job is in no such place",
     "SB407": "BadInput: a call for `fire_many` is put together wrongly",
     "SB408": "BadInput: an argument is nothing Redis can take",
+    "SB409": "BadInput: a job for `enqueue_many` is put together wrongly",
     "SB411": "BadPayload: a payload or data is over its limit",
     "SB412": "BadInput: `find` was asked for a state no published version has",
     "SB413": "BadInput: `find` was asked for a data field no published version declares",
+    "SB414": "BadInput: a rate is none",
     "SB423": "LookupFailed: no such job: it is finished, withdrawn or never was",
 }
 """Codes that say more than their class does."""
@@ -198,8 +201,30 @@ class Conflict(SignalboxError):
         }
 
 
+class Miscounted(SignalboxError):
+    """``expected`` and ``actual`` are numbers of jobs in one place of a queue."""
+
+    code = "SB441"
+
+    def __init__(self, queue: str, place: str, *, expected: int, actual: int) -> None:
+        self.queue = queue
+        self.place = place
+        self.expected = expected
+        self.actual = actual
+        super().__init__(f"queue {queue} has {actual} {place} jobs, not {expected}: look at them again")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {
+            "queue": self.queue,
+            "place": self.place,
+            "expected": self.expected,
+            "actual": self.actual,
+        }
+
+
 class LeaseLost(SignalboxError):
-    """The job was taken back, withdrawn or finished by another; ``why`` is one of those words."""
+    """``why``: "taken back" (its lease ran out, or another holds it), "withdrawn" (its instance left the state, or an
+    operator took it away) or "gone" (it is finished)."""
 
     code = "SB450"
 

@@ -121,7 +121,7 @@ class Partition:
         return f"{self.root}:job:{job}"
 
     def ready(self, queue: str) -> str:
-        """zset: jobs waiting for a worker, by sequence."""
+        """zset: jobs waiting for a worker, by priority and then by sequence."""
         return f"{self.root}:q:{queue}"
 
     def leased(self, queue: str) -> str:
@@ -129,7 +129,7 @@ class Partition:
         return f"{self.root}:q:{queue}:leased"
 
     def delayed(self, queue: str) -> str:
-        """zset: jobs that wait for their next attempt, by the ms it is due."""
+        """zset: jobs that wait for their time, or for their next attempt, by the ms it is due."""
         return f"{self.root}:q:{queue}:delayed"
 
     def dead(self, queue: str) -> str:
@@ -139,6 +139,22 @@ class Partition:
     def bell(self, queue: str) -> str:
         """list, capped: the doorbell an idle worker blocks on; never the work itself."""
         return f"{self.root}:q:{queue}:bell"
+
+    def rules(self, queue: str) -> str:
+        """hash: what holds a queue back: a pause, limits of the operator and of the definition, the rate's clock."""
+        return f"{self.root}:q:{queue}:rules"
+
+    def stats(self, queue: str) -> str:
+        """hash: counters of what has happened on a queue, and how long jobs waited and ran."""
+        return f"{self.root}:qs:{queue}"
+
+    def unique(self, queue: str, key: str) -> str:
+        """string: the one open job that a unique key stands for."""
+        return f"{self.root}:u:{queue}:{key}"
+
+    def withdrawn(self, job: str) -> str:
+        """string with PX: the job was taken from the worker that runs it."""
+        return f"{self.root}:w:{job}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,18 @@ MAX_BACKOFF = 24 * 3600 * 1000  # ms
 DEFAULT_LEASE = 30_000  # ms a worker holds a job without a sign of life
 MIN_LEASE = 10  # ms
 MAX_LEASE = 24 * 3600 * 1000  # ms
+MAX_TIMEOUT = 100 * 24 * 3600 * 1000  # ms a job may run
+MAX_PRIORITY = 9  # goes first
+DEFAULT_PRIORITY = 5
+MAX_UNIQUE = 200  # bytes of UTF-8: it stands in a key name
+MAX_STOPS = 20  # kinds of exceptions that are not retried
+MAX_KIND = 100  # characters of the name of one
+MAX_CONCURRENCY = 1_000_000  # jobs of a queue that are worked on at a time
+MAX_RATE = 1_000_000  # jobs in its unit of time
+MAX_RATE_UNIT = 24 * 3600 * 1000  # ms
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+KIND = re.compile(rf"[A-Za-z_][A-Za-z0-9_.]{{0,{MAX_KIND - 1}}}")
 FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 RESERVED_FIELDS = frozenset(
     ["event", "now", "instance", "trigger", "In", "true", "false", "null", "None", "True", "False"]
@@ -127,6 +137,24 @@ def check_invoke_id(id: object) -> str | None:
     if (why := _check_word(id)) is not None:
         return why
     return "must not hold a *" if "*" in id else None
+
+
+def check_unique_key(key: object) -> str | None:
+    """What stands for the one open job of a queue: any text of 1 to 200 bytes."""
+    if not isinstance(key, str):
+        return f"must be text, not {_kind(key)}"
+    if not key:
+        return "must not be empty"
+    if (why := _check_characters(key)) is not None:
+        return why
+    size = len(key.encode())
+    return f"must be at most {MAX_UNIQUE} bytes long, not {size}" if size > MAX_UNIQUE else None
+
+
+def check_exception_kind(name: object) -> str | None:
+    if not isinstance(name, str) or not KIND.fullmatch(name):
+        return "must be the name of an exception class, such as ValueError"
+    return None
 
 
 def check_field_name(name: object) -> str | None:

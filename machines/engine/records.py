@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -215,7 +215,13 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One unit of work. ``data``: the instance's when it was taken; ``token`` fences complete, fail and extend."""
+    """One unit of work. ``data``: the instance's when it was taken; ``token`` fences complete, fail and extend.
+
+    ``lease`` and ``timeout`` (0: none) are lengths, all other times moments; 0 where there was no such moment.
+    ``due``: since when it is ready, or when it will be; ``deadline``: when this attempt has to be over; ``started``:
+    its first attempt, ``taken`` its latest; ``finished``: when it went to the dead. ``progress``: what its handler said
+    last, ``{"done", "total", "note", "at"}``. ``instance`` and ``invoke`` are empty for work nobody waits for.
+    """
 
     id: str
     machine: str
@@ -237,11 +243,96 @@ class Job:
     error: str = ""
     kind: str = ""
     trace: str = ""
+    priority: int = 5
+    unique: str = ""
+    timeout: int = 0
+    deadline: int = 0
+    due: int = 0
+    started: int = 0
+    taken: int = 0
+    finished: int = 0
+    backoff: int = 0
+    jitter: bool = True
+    stop: tuple[str, ...] = ()
+    progress: dict[str, Any] | None = None
 
     @property
     def key(self) -> str:
         """An idempotency key for what the handler does outside: the same for every attempt of this job."""
         return f"{self.machine}:{self.id}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Taken(list[Job]):
+    """The jobs one ``take`` gave, and in ``hint`` why they are fewer than asked for: "" (there are no more), "paused",
+    "busy" (as many are leased as may be) or "rate"; then ``wait`` is the ms until the rate allows one more."""
+
+    def __init__(self, jobs: Iterable[Job] = (), *, hint: str = "", wait: int | None = None) -> None:
+        super().__init__(jobs)
+        self.hint = hint
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """One job for ``Engine.enqueue_many``; the fields are ``Engine.enqueue``'s arguments."""
+
+    machine: str
+    src: str
+    input: Any = None
+    queue: str | None = None
+    priority: int = 5
+    delay: int = 0
+    unique: str | None = None
+    attempts: int = 3
+    backoff: int = 1_000
+    lease: int = 30_000
+    timeout: int = 0
+    jitter: bool = True
+    stop: Sequence[str] = ()
+    instance_key: str | None = None
+    now: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """``since`` is ms since the epoch."""
+
+    since: int
+    actor: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """One queue of a machine at one moment.
+
+    ``depth``: jobs in each place; ``oldest``: since when the ready job has waited that waits longest, None where none
+    does. Counters that only grow, from which rates come as differences: ``enqueued``, ``taken``, ``completed``,
+    ``failed`` (attempts that raised), ``lost`` (attempts whose lease ran out), ``died`` (jobs that went to the dead),
+    ``withdrawn``, ``purged``. ``waits`` and ``runs`` are histograms: magnitude -> how many, see ``quantile``. Limits:
+    ``concurrency`` and ``rate`` ("100/s") are those in force, None and "" where there are none.
+    """
+
+    queue: str
+    now: int
+    depth: dict[str, int]
+    oldest: int | None
+    enqueued: int
+    taken: int
+    completed: int
+    failed: int
+    lost: int
+    died: int
+    withdrawn: int
+    purged: int
+    waits: dict[int, int]
+    runs: dict[int, int]
+    paused: Pause | None = None
+    concurrency: int | None = None
+    rate: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
+from . import limits
 from .errors import (
     BadInput,
     BadPayload,
@@ -266,25 +267,45 @@ def _sum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
 
 
 def job(machine: str, root: str, id: str, row: Mapping[str, Any], data: dict[str, Any]) -> Job:
+    """A job from its hash, which leaves out what is empty or as it is by default."""
+    get = row.get
+    taken = _moment(get("taken"))
+    stop, progress, given = get("stop"), get("progress"), get("input")
     return Job(
-        id=id,
-        machine=machine,
-        root=root,
-        queue=row["queue"],
-        src=row["src"],
-        instance=row["instance"],
-        invoke=row["invoke"],
-        input=json.loads(row["input"]) if row.get("input") else None,
-        data=data,
-        attempt=int(row["attempt"]),
-        attempts=int(row["attempts"]),
-        token=row.get("token") or "",
-        lease_until=int(float(row.get("until") or 0)),
-        lease=int(row["lease"]),
-        created=int(float(row["created"])),
-        place=row["place"],
-        worker=row.get("worker") or "",
-        error=row.get("error") or "",
-        kind=row.get("kind") or "",
-        trace=row.get("trace") or "",
+        id,
+        machine,
+        root,
+        row["queue"],
+        row["src"],
+        get("instance") or "",
+        get("invoke") or "",
+        json.loads(given) if given else None,
+        data,
+        int(get("attempt") or 0),
+        int(row["attempts"]),
+        get("token") or "",
+        _moment(get("until")),
+        int(row["lease"]),
+        _moment(row["created"]),
+        row["place"],
+        get("worker") or "",
+        get("error") or "",
+        get("kind") or "",
+        get("trace") or "",
+        int(get("priority") or limits.DEFAULT_PRIORITY),
+        get("unique") or "",
+        int(get("timeout") or 0),
+        _moment(get("deadline")),
+        _moment(get("due")) or _moment(row["created"]),
+        _moment(get("started")) or taken,
+        taken,
+        _moment(get("finished")),
+        int(get("backoff") or 0),
+        get("jitter") != "0",
+        tuple(stop.split()) if stop else (),
+        json.loads(progress) if progress else None,
     )
+
+
+def _moment(raw: Any) -> int:
+    return _whole(raw) if raw else 0

@@ -89,11 +89,53 @@ def test_several_invokes_are_numbered():
 
 
 def test_durations_and_retries_become_milliseconds():
-    invoke = {"src": "h", "timeout": "1.5m", "retry": {"attempts": 7, "backoff": "250ms"}, "input": {"a": "now"}}
+    invoke = {"src": "h", "lease": "1.5m", "retry": {"attempts": 7, "backoff": "250ms"}, "input": {"a": "now"}}
     states = {"A": {"invoke": invoke, "on": {"x": "B"}}, "B": {"type": "final"}}
     compiled = compile(machine(states))["states"][0]["invoke"][0]
     assert (compiled["lease"], compiled["attempts"], compiled["backoff"]) == (90_000, 7, 250)
     assert compiled["input"] == ["obj", ["a", ["now"]]]
+
+
+WORK = {
+    "retry": {"jitter": False, "stop": ["ValueError", "app.Gone"]},
+    "timeout": "10m",
+    "priority": 9,
+    "delay": "5s",
+    "unique": "name",
+}
+COMPILED = {
+    "jitter": False,
+    "stop": "ValueError app.Gone",
+    "timeout": 600_000,
+    "priority": 9,
+    "delay": ["num", 5000],
+    "unique": ["data", "name"],
+}
+
+
+def test_how_work_is_done_is_part_of_the_program_where_it_is_not_as_by_default():
+    states = {"A": {"invoke": {"src": "h"} | WORK, "on": {"x": "B"}}, "B": {"invoke": {"src": "h", "priority": 5}}}
+    first, second = (state["invoke"][0] for state in compile(machine(states, context={"name": ""}))["states"])
+    usual = {"src": "h", "queue": "h", "attempts": 3, "backoff": 1000, "lease": 30_000}
+    assert (first, second) == ({"id": "A"} | usual | COMPILED, {"id": "B"} | usual)
+
+
+def test_a_priority_may_be_computed():
+    states = {"A": {"invoke": {"src": "h", "priority": "n % 10"}}}
+    invoke = compile(machine(states, context={"n": 1}))["states"][0]["invoke"][0]
+    assert invoke["priority"] == ["bin", "%", ["data", "n"], ["num", 10]]
+
+
+def test_limits_of_queues_are_part_of_the_program():
+    limits = {"h": {"concurrency": 3}, "bulk": {"rate": "30/m"}, "both": {"rate": "5/10s", "concurrency": 1}, "no": {}}
+    program = compile(machine({"A": {"invoke": {"src": "h"}}}, queues=limits))
+    assert program["queues"] == ["h", "bulk", "both", "no"]
+    assert program["limits"] == {
+        "h": {"concurrency": 3},
+        "bulk": {"rate": 30, "per": 60_000},
+        "both": {"concurrency": 1, "rate": 5, "per": 10_000},
+        "no": {},
+    }
 
 
 @pytest.mark.parametrize(
@@ -107,6 +149,8 @@ def test_durations_and_retries_become_milliseconds():
         ({"raise": {"event": "next", "data": {"a": 1}}}, [["raise", "next", ["obj", ["a", ["num", 1]]]]]),
         ({"enqueue": {"src": "h"}}, [["enqueue", "h", "h"]]),
         ({"enqueue": {"src": "h", "queue": "q", "input": {}}}, [["enqueue", "q", "h", ["obj"]]]),
+        ({"enqueue": {"src": "h"} | WORK}, [["enqueue", "h", "h", ["null"], COMPILED]]),
+        ({"enqueue": {"src": "h", "input": {}, "lease": "1s"}}, [["enqueue", "h", "h", ["obj"], {"lease": 1000}]]),
         ({"emit": {"type": "x"}}, [["emit", "x"]]),
         ({"log": "n"}, [["log", ["data", "n"]]]),
         ({"type": "log", "params": 1}, [["log", ["num", 1]]]),

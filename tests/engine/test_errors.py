@@ -29,6 +29,7 @@ SAMPLES = {
     errors.UnknownEvent: lambda: errors.UnknownEvent(NOTHING),
     errors.Suspended: lambda: errors.Suspended("m", "x", since=1),
     errors.Conflict: lambda: errors.Conflict("m", "x", expected=1, actual=2),
+    errors.Miscounted: lambda: errors.Miscounted("work", "dead", expected=1, actual=2),
     errors.LeaseLost: lambda: errors.LeaseLost("0-1", why="taken back"),
     errors.EngineUnavailable: lambda: errors.EngineUnavailable("why"),
     errors.EngineFault: lambda: errors.EngineFault("why"),

@@ -98,7 +98,7 @@ def test_a_result_that_comes_after_the_state_was_left_moves_nothing(engine):
     (job,) = take(engine)
     engine.fire("errand", "x", "abandon")
     engine.fire("errand", "x", "start")
-    with unchanged(engine), pytest.raises(LeaseLost, match="gone"):
+    with unchanged(engine), pytest.raises(LeaseLost, match="withdrawn"):
         engine.complete(job)
 
 

@@ -35,6 +35,10 @@ LITERALS = {
     ("delayed", "todo"): ":q:todo:delayed",
     ("dead", "todo"): ":q:todo:dead",
     ("bell", "todo"): ":q:todo:bell",
+    ("rules", "todo"): ":q:todo:rules",
+    ("stats", "todo"): ":qs:todo",
+    ("unique", "todo", "serial:7"): ":u:todo:serial:7",
+    ("withdrawn", "0-17"): ":w:0-17",
 }
 
 
@@ -94,21 +98,26 @@ def test_no_lua_file_but_keys_puts_a_key_together():
 def test_a_run_leaves_only_keys_that_are_listed_here(engine):
     states = {
         "Shut": {"on": {"open": {"target": "Open", "actions": {"emit": {"type": "opened"}}}}},
-        "Open": {"invoke": {"src": "work", "retry": {"attempts": 2}}},
+        "Open": {"invoke": {"src": "work", "retry": {"attempts": 2}, "unique": "instance.id"}, "on": {"shut": "Shut"}},
     }
-    name = publish(engine, machine("door", states))
+    name = publish(engine, machine("door", states, queues={"work": {"rate": "1000/s"}}))
     for id in ("a", "b", "c", "d"):
         engine.create(name, id, key="once")
         engine.fire(name, id, "open", key="once")
-    delayed, dead, _held = engine.take(name, "work", "w", count=3)
+    delayed, dead, held = engine.take(name, "work", "w", count=3)
     engine.fail(delayed, "no")
     engine.fail(dead, "no", retry=False)
+    engine.fire(name, held.instance, "shut")
+    engine.fire(name, held.instance, "open")
+    engine.take(name, "work", "w")
     known = [re.escape("{door:0}" + suffix) for call, suffix in LITERALS.items() if len(call) == 1]
-    known += [r"\{door:0\}:(def:1|i:[abcd]|in:(Shut|Open)|h:[abcd]|[kc]:1:[abcd]:once|job:0-[1-4])"]
-    known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:bell)?", "machines"]
+    known += [r"\{door:0\}:(def:1|i:[abcd]|in:(Shut|Open)|h:[abcd]|[kc]:1:[abcd]:once|job:0-[1-5])"]
+    known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:bell|:rules)?", "machines"]
+    known += [r"\{door:0\}:(qs:work|u:work:[abcd]|w:0-3)"]
     left = keys_left(engine)
     assert {key for key in left if not any(re.fullmatch(pattern, key) for pattern in known)} == set()
-    assert {"{door:0}:q:work" + end for end in ("", ":leased", ":delayed", ":dead", ":bell")} <= left
+    assert {"{door:0}:q:work" + end for end in ("", ":leased", ":delayed", ":dead", ":bell", ":rules")} <= left
+    assert {"{door:0}:" + end for end in ("qs:work", "u:work:a", "w:0-3")} <= left
 
 
 def test_the_checksum_is_the_one_clusters_place_keys_by():

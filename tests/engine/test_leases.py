@@ -13,7 +13,7 @@ from tests.engine.racing import in_processes, in_threads
 
 
 def test_the_lease_is_what_the_definition_says_unless_the_worker_asks(engine):
-    busy(engine, "a", "b", timeout="7s")
+    busy(engine, "a", "b", lease="7s")
     assert take(engine)[0].lease_until == NOW + 7000
     assert take(engine, lease=90)[0].lease_until == NOW + 90
 
@@ -27,7 +27,7 @@ def test_no_two_workers_get_one_job(engine, redis_url):
 
 
 def test_a_failed_attempt_waits_longer_each_time(engine):
-    busy(engine, "x", retry={"attempts": 4, "backoff": "2s"})
+    busy(engine, "x", retry={"attempts": 4, "backoff": "2s", "jitter": False})
     at = NOW
     for attempt, delay in enumerate([2000, 4000, 8000], start=1):
         (job,) = take(engine, now=at)
@@ -44,7 +44,7 @@ def test_a_failed_attempt_waits_longer_each_time(engine):
 
 
 def test_a_backoff_longer_than_an_hour_stays_as_long_as_it_is(engine):
-    busy(engine, "x", retry={"attempts": 3, "backoff": "2h"})
+    busy(engine, "x", retry={"attempts": 3, "backoff": "2h", "jitter": False})
     for at in (NOW, NOW + 7_200_000):
         (job,) = take(engine, now=at)
         engine.fail(job, "no", now=at)
@@ -104,7 +104,7 @@ def test_work_that_kills_its_worker_ends_among_the_dead(engine):
 
 
 def test_a_sweep_wakes_what_is_due_in_every_queue(engine):
-    states = {"A": {"invoke": [{"src": "one", "id": "one"}, {"src": "two", "id": "two"}]}}
+    states = {"A": {"invoke": [{"src": s, "id": s, "retry": {"jitter": False}} for s in ("one", "two")]}}
     started(engine, machine("m", states))
     for queue in ("one", "two"):
         (job,) = engine.take("m", queue, "w", now=NOW)

@@ -220,7 +220,7 @@ class Life(RuleBasedStateMachine):
         rows = {key.rpartition(":")[2]: self.engine.client.hgetall(key) for key in self.scan("job:*")}
         assert placed == {job: (row["queue"], row["place"]) for job, row in rows.items()}
         waited = {job: id for id in self.versions for job in self.engine.get("m", id).jobs}
-        open_jobs = {j: row["instance"] for j, row in rows.items() if row["invoke"] and row["place"] != "dead"}
+        open_jobs = {j: row["instance"] for j, row in rows.items() if row.get("invoke") and row["place"] != "dead"}
         assert open_jobs == waited
 
     def scan(self, end):

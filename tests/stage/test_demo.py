@@ -146,6 +146,7 @@ def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(demo):
         assert "worker     ended by itself (code 137)" in one.process.stdout.readline()
         eventually(lambda: client.zcard("sb:workers") > 1, "another worker reports")
         client.set("kept", "yes")
+        assert client.waitaof(1, 0, 5000)[0] == 1, "what is not on disk yet may go with the server"
         os.kill(client.info("server")["process_id"], signal.SIGKILL)
     assert "redis      ended by itself; starting it again on its data" in one.process.stdout.readline()
     eventually(lambda: healthy(url), "the site is well again")

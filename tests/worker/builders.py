@@ -17,7 +17,7 @@ BACKOFF = 1_000  # ms
 
 
 def errand(
-    id: str = "errand", *, src: str = "run", queue: str = "errands", backoff: str = "1s", timeout: str = "10s"
+    id: str = "errand", *, src: str = "run", queue: str = "errands", backoff: str = "1s", lease: str = "10s"
 ) -> dict[str, Any]:
     """One job with two attempts: done, failed or cancelled."""
     return {
@@ -29,8 +29,8 @@ def errand(
                 "invoke": {
                     "src": src,
                     "queue": queue,
-                    "retry": {"attempts": 2, "backoff": backoff},
-                    "timeout": timeout,
+                    "retry": {"attempts": 2, "backoff": backoff, "jitter": False},
+                    "lease": lease,
                     "onDone": {"target": "done", "actions": {"set": {"answer": "event.result"}}},
                     "onError": {
                         "target": "failed",

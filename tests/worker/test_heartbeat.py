@@ -71,7 +71,7 @@ def test_an_unchanged_row_is_written_again_before_it_would_be_forgotten(engine, 
 
 def test_it_beats_three_times_within_the_shortest_lease(engine, errand, hand, beating):
     assert beating.pause() == 2.0
-    engine.publish(builders.errand(timeout="300ms"))
+    engine.publish(builders.errand(lease="300ms"))
     errand("e1")
     hand.pick_up([Job(take_one(engine))])
     assert beating.pause() == pytest.approx(0.1)

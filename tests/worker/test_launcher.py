@@ -152,7 +152,7 @@ def test_a_withdrawn_jobs_handler_learns_of_it_while_it_runs(engine, errand, gat
 
 
 def test_a_lease_is_renewed_while_a_handler_works(engine, gate):
-    engine.publish(builders.errand(timeout="200ms"))
+    engine.publish(builders.errand(lease="200ms"))
     engine.create("errand", "e1")
     with Running(engine, registry_of(run=gate), sweep=0.05) as worker:
         assert gate.begun.acquire(timeout=10)

@@ -48,7 +48,7 @@ def start(engine, redis_url, prefix):
 @pytest.fixture
 def gated(engine, prefix):
     """A machine whose handler begins and waits; ``begun()`` is the instance that began."""
-    engine.publish(builders.errand(src="gated", timeout=f"{KILLED_LEASE}ms", backoff="10ms"))
+    engine.publish(builders.errand(src="gated", lease=f"{KILLED_LEASE}ms", backoff="10ms"))
     return lambda: any(engine.client.blpop([f"{prefix}begun"], timeout=3) for _ in range(6))
 
 

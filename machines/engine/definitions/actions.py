@@ -13,6 +13,8 @@ from .naming import name_of, required
 from .path import quote
 from .place import Place
 from .values import read_object, read_value
+from .work import HINTS, read_work
+from .work import KEYS as WORK_KEYS
 
 _NOT_YET = ("spawn", "spawnChild", "stop", "stopChild")
 _SYNONYMS = {
@@ -112,11 +114,12 @@ def _unset(place: Place) -> list[Action]:
 def _enqueue(place: Place) -> list[Action]:
     if not place.is_object("an object with src", 'write {"enqueue": {"src": "handler"}}'):
         return []
-    place.refuse_unknown(("src", "queue", "input"), {"data": 'write "input"', "handler": 'write "src"'})
+    place.refuse_unknown(("src", "queue", "input", *WORK_KEYS), HINTS | {"handler": 'write "src"'})
     src = name_of(required(place, "src"), "handler", limits.check_handler_name)
     queue = name_of(place.get("queue"), "queue", limits.check_queue_name)
     value, keys = read_object(place.get("input"))
-    return [Action("enqueue", place.path, queue or src, src, value, keys)] if src else []
+    work = read_work(place)
+    return [Action("enqueue", place.path, queue or src, src, value, keys, work=work)] if src else []
 
 
 def _emit(place: Place) -> list[Action]:

@@ -14,6 +14,7 @@ from .naming import required
 from .path import quote
 from .place import Place, text_of
 from .plain import BROKEN, Plain, TooLarge
+from .queues import read_queues
 from .report import Report
 from .review import review
 from .scope import Scope
@@ -32,6 +33,7 @@ KEYS = (
     "output",
     "errors",
     "machines",
+    "queues",
     "history",
     "retain",
     "version",
@@ -87,6 +89,7 @@ def _read_machine(place: Place) -> Machine:
         root=root.name if root in states else None,
         output=read_value(output) if output and not output.broken else None,
         errors=_read_errors(place.get("errors")),
+        limits=read_queues(place.get("queues")),
     )
 
 

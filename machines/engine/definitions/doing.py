@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .model import Action, Case, Value
+from .model import Action, Case, Value, Work
 
 
 def program_of_actions(actions: Iterable[Action]) -> list[list[Any]]:
@@ -17,7 +17,7 @@ def _action(action: Action) -> list[Any]:
     if action.verb == "log":
         return ["log", *value]
     if action.verb == "enqueue":
-        return ["enqueue", action.name, action.src, *value]
+        return _enqueued(action)
     if action.verb == "send":
         return ["send", _sent(action)]
     if action.verb == "if":
@@ -27,6 +27,32 @@ def _action(action: Action) -> list[Any]:
     if action.verb == "foreach":
         return ["foreach", _loop(action)]
     return [action.verb, _named(action.name, action.computed), *value]
+
+
+def _enqueued(action: Action) -> list[Any]:
+    """What is as by default is left out."""
+    node: list[Any] = ["enqueue", action.name, action.src]
+    options = options_of(action.work or Work())
+    if action.value or options:
+        node.append(action.value.tree if action.value else ["null"])
+    return [*node, options] if options else node
+
+
+def options_of(work: Work) -> dict[str, Any]:
+    """How a job is worked on, as far as that is not as by default."""
+    usual = Work()
+    parts = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter")}
+    options = {name: part for name, part in parts.items() if part != getattr(usual, name)}
+    if work.priority:
+        literal = work.priority.tree[0] == "num"
+        options["priority"] = work.priority.tree[1] if literal else work.priority.tree
+    if work.delay:
+        options["delay"] = work.delay.tree
+    if work.unique:
+        options["unique"] = work.unique.tree
+    if work.stop:
+        options["stop"] = " ".join(work.stop)
+    return options
 
 
 def _named(name: str, computed: Value | None) -> Any:

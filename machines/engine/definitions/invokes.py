@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .. import limits
 from .actions import read_actions
-from .durations import read_duration
 from .model import Invoke, Transition, Value
 from .naming import required
 from .path import quote
@@ -12,17 +11,14 @@ from .place import Place
 from .scope import Scope
 from .transitions import read_transitions
 from .values import read_expression, read_object
+from .work import HINTS, read_work
+from .work import KEYS as WORK_KEYS
 
 MACHINE = "machine:"
-_OF_WORK = ("queue", "retry", "timeout")
+_OF_WORK = ("queue", *WORK_KEYS)
 _OF_MACHINES = ("autoforward", "finalize", "idlocation")
 KEYS = ("src", "id", "input", "onDone", "onError", *_OF_WORK, *_OF_MACHINES, "description", "meta")
-_HINTS = {
-    "data": 'write "input"',
-    "onFailure": 'write "onError"',
-    "onSuccess": 'write "onDone"',
-    "lease": 'write "timeout"',
-}
+_HINTS = HINTS | {"onFailure": 'write "onError"', "onSuccess": 'write "onDone"'}
 
 
 def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
@@ -62,16 +58,13 @@ def _read_work(place: Place, src: Place | None, default: str) -> Invoke:
         if key in place:
             place.at(key).error("SB119", f'"{key}" belongs to an invoke of a machine', 'write "src": "machine:name"')
     name = _read_src(src)
-    attempts, backoff = _read_retry(place.get("retry"))
     return Invoke(
         id=_read_id(place.get("id")) or default,
         src=name,
         queue=_read_queue(place.get("queue")) or name or "_",
         input=read_object(place.get("input"))[0],
-        attempts=attempts,
-        backoff=backoff,
-        lease=read_duration(place.get("timeout"), limits.DEFAULT_LEASE, limits.MIN_LEASE, limits.MAX_LEASE),
         path=place.path,
+        work=read_work(place),
     )
 
 
@@ -86,9 +79,6 @@ def _read_machine(place: Place, src: Place, default: str, scope: Scope) -> Invok
         src=f"{MACHINE}{computed.text if computed else machine}",
         queue="",
         input=read_object(place.get("input"))[0],
-        attempts=0,
-        backoff=0,
-        lease=0,
         path=place.path,
         machine=machine,
         computed=computed,
@@ -132,14 +122,3 @@ def _read_queue(place: Place | None) -> str:
     if (why := limits.check_queue_name(queue)) is not None:
         place.error("SB107", f"the queue name {quote(queue)} {why}")
     return queue
-
-
-def _read_retry(place: Place | None) -> tuple[int, int]:
-    """Attempts, and ms before the second one."""
-    if place is None or not place.is_object("an object", 'write {"attempts": 3, "backoff": "1s"}'):
-        return limits.DEFAULT_ATTEMPTS, limits.DEFAULT_BACKOFF
-    place.refuse_unknown(("attempts", "backoff"), {"delay": 'write "backoff"', "max": 'write "attempts"'})
-    attempts = place.get("attempts")
-    count = attempts.whole(1, limits.MAX_ATTEMPTS) if attempts else None
-    backoff = read_duration(place.get("backoff"), limits.DEFAULT_BACKOFF, 0, limits.MAX_BACKOFF)
-    return count or limits.DEFAULT_ATTEMPTS, backoff

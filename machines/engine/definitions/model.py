@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .. import limits
 from ..expressions import Expression, Node
 from .path import Path
 
@@ -52,6 +53,38 @@ class Sending:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """How a job is worked on. ``backoff``, ``lease`` and ``timeout`` in ms; a timeout of 0 is none.
+
+    ``stop``: kinds of exceptions after which it is not tried again. ``priority``, ``delay`` and ``unique`` are None
+    where they are as by default.
+    """
+
+    attempts: int = limits.DEFAULT_ATTEMPTS
+    backoff: int = limits.DEFAULT_BACKOFF
+    jitter: bool = True
+    stop: tuple[str, ...] = ()
+    lease: int = limits.DEFAULT_LEASE
+    timeout: int = 0
+    priority: Value | None = None
+    delay: Value | None = None
+    unique: Value | None = None
+
+    @property
+    def values(self) -> tuple[Value | None, ...]:
+        return self.priority, self.delay, self.unique
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What holds a queue back: jobs at a time (None: any number), and ``rate`` jobs in ``per`` ms (0: at any rate)."""
+
+    concurrency: int | None
+    rate: int
+    per: int
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One way through an action that holds others. The guard is None for an else, a loop's body and a block."""
 
@@ -64,7 +97,7 @@ class Action:
     """``name`` is the field, event, queue, message type or id; ``computed`` the expression that stands for it.
 
     ``keys`` are those of the data of a raise or send, ``index`` and ``name`` the fields a foreach sets,
-    ``cases`` what an if, foreach or block holds.
+    ``cases`` what an if, foreach or block holds, ``work`` how the job of an enqueue is done.
     """
 
     verb: Verb
@@ -77,11 +110,13 @@ class Action:
     sending: Sending | None = None
     index: str = ""
     cases: tuple[Case, ...] = ()
+    work: Work | None = None
 
     @property
     def values(self) -> tuple[Value, ...]:
         """All values of its own: not those of the actions inside."""
-        found = (self.value, self.computed, *(self.sending.values if self.sending else ()))
+        parts = (part.values for part in (self.sending, self.work) if part)
+        found = (self.value, self.computed, *(value for values in parts for value in values))
         return tuple(value for value in found if value is not None)
 
     @property
@@ -140,19 +175,17 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """``backoff`` and ``lease`` in ms. ``machine`` is the name of a machine; ``computed`` an expression that gives it.
+    """``machine`` is the name of a machine; ``computed`` an expression that gives it.
 
-    The work of a handler has a queue, a child machine has none.
+    The work of a handler has a queue and ``work``, which says how it is done; a child machine has neither.
     """
 
     id: str
     src: str
     queue: str
     input: Value | None
-    attempts: int
-    backoff: int
-    lease: int
     path: Path
+    work: Work | None = None
     machine: str = ""
     computed: Value | None = None
     autoforward: bool = False
@@ -165,7 +198,8 @@ class Invoke:
 
     @property
     def parts(self) -> tuple[Located, ...]:
-        return tuple(part for value in (self.input, self.computed) if value for part in value.parts)
+        values = (self.input, self.computed, *(self.work.values if self.work else ()))
+        return tuple(part for value in values if value for part in value.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +304,7 @@ class Machine:
     """The whole of one definition. ``start`` names nothing where the definition does not say, or all is parallel.
 
     ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for
-    the machine itself, where there is one.
+    the machine itself, where there is one; ``limits`` are those of queues.
     """
 
     id: str
@@ -283,6 +317,7 @@ class Machine:
     root: str | None = None
     output: Value | None = None
     errors: str = ""
+    limits: dict[str, Limit] = field(default_factory=dict)
 
     def lineage(self, name: str) -> list[State]:
         """A state and its ancestors, from the inside out; empty for an unknown one."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .model import MISSING, Event, Field, Invoke, Machine, State, Transition, flat
+from .. import rates
+from .model import MISSING, Event, Field, Invoke, Limit, Machine, State, Transition, Value, Work, flat
 from .program import queues_of
 from .types import ANY
 from .wording import action_text
+
+NO_WORK = Work(attempts=0, backoff=0, lease=0)  # of an invoke of a machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class EventOutline:
 
 @dataclass(frozen=True, slots=True)
 class InvokeOutline:
-    """``backoff`` and ``lease`` in ms. ``machine``: the child's machine, or the expression for it; else empty."""
+    """``backoff``, ``lease`` and ``timeout`` (0: none) in ms. ``machine``: the child's machine, or the expression for
+    it; else empty. ``priority``, ``delay`` and ``unique`` are texts, empty where they are as by default."""
 
     id: str
     src: str
@@ -51,6 +55,20 @@ class InvokeOutline:
     lease: int
     machine: str = ""
     autoforward: bool = False
+    timeout: int = 0
+    jitter: bool = True
+    stop: tuple[str, ...] = ()
+    priority: str = ""
+    delay: str = ""
+    unique: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitOutline:
+    """``concurrency`` is None and ``rate`` ("100/s") empty where there is no such limit."""
+
+    concurrency: int | None
+    rate: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +128,8 @@ class StateOutline:
 
 @dataclass(frozen=True)
 class Outline:
-    """``events`` holds what the definition declares, ``queues`` every queue it feeds, in document order.
+    """``events`` holds what the definition declares, ``queues`` every queue it feeds, in document order, ``limits``
+    those that are declared for queues.
 
     ``root`` is the name of the state that stands for the machine itself, where there is one: it is the first of
     ``states``. ``initial`` is the first state that is entered.
@@ -125,6 +144,7 @@ class Outline:
     queues: tuple[str, ...]
     root: str | None = None
     output: str = ""
+    limits: dict[str, LimitOutline] = field(default_factory=dict)
 
     @cached_property
     def _by_name(self) -> dict[str, StateOutline]:
@@ -216,6 +236,7 @@ def outline_of(machine: Machine) -> Outline:
         queues=tuple(queues_of(machine)),
         root=machine.root,
         output=machine.output.text if machine.output else "",
+        limits={queue: _limit(limit) for queue, limit in machine.limits.items()},
     )
 
 
@@ -272,17 +293,32 @@ def _reads(transition: Transition) -> tuple[str, ...]:
 
 
 def _invoke(invoke: Invoke) -> InvokeOutline:
+    work = invoke.work or NO_WORK
     return InvokeOutline(
         id=invoke.id,
         src=invoke.src,
         queue=invoke.queue,
         input=invoke.input.text if invoke.input else "",
-        attempts=invoke.attempts,
-        backoff=invoke.backoff,
-        lease=invoke.lease,
+        attempts=work.attempts,
+        backoff=work.backoff,
+        lease=work.lease,
         machine=invoke.computed.text if invoke.computed else invoke.machine,
         autoforward=invoke.autoforward,
+        timeout=work.timeout,
+        jitter=work.jitter,
+        stop=work.stop,
+        priority=_text(work.priority),
+        delay=_text(work.delay),
+        unique=_text(work.unique),
     )
+
+
+def _text(value: Value | None) -> str:
+    return value.text if value else ""
+
+
+def _limit(limit: Limit) -> LimitOutline:
+    return LimitOutline(limit.concurrency, rates.show(limit.rate, limit.per) if limit.rate else "")
 
 
 def _field(field: Field) -> FieldOutline:

@@ -9,8 +9,8 @@ import hashlib
 import json
 from typing import Any
 
-from .doing import program_of_actions
-from .model import MISSING, Event, Field, Invoke, Machine, Start, State, Transition, flat
+from .doing import options_of, program_of_actions
+from .model import MISSING, Event, Field, Invoke, Limit, Machine, Start, State, Transition, Work, flat
 from .types import SCALARS
 
 FORMAT = 1
@@ -29,6 +29,7 @@ def program_of(machine: Machine) -> dict[str, Any]:
         "data": [_field(field) for field in machine.fields.values()],
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
         "queues": queues_of(machine),
+        "limits": {queue: _limit(limit) for queue, limit in machine.limits.items()},
         "known": known_events(machine),
         "open": any(is_pattern(event) for _, event in descriptors(machine)),
         "errors": "raise" if machine.raises_errors else "",
@@ -64,7 +65,7 @@ def known_events(machine: Machine) -> list[str]:
 
 
 def queues_of(machine: Machine) -> list[str]:
-    """Every queue the machine puts jobs on, in document order."""
+    """Every queue the machine puts jobs on, in document order, then those it only has limits for."""
     queues = {action.name: None for action in flat(machine.start.actions) if action.verb == "enqueue"}
     for state in machine.states.values():
         for action in state.actions:
@@ -73,7 +74,12 @@ def queues_of(machine: Machine) -> list[str]:
         for invoke in state.invokes:
             if not invoke.is_machine:
                 queues[invoke.queue] = None
-    return list(queues)
+    return list(queues | dict.fromkeys(machine.limits))
+
+
+def _limit(limit: Limit) -> dict[str, int]:
+    parts = {"concurrency": limit.concurrency, "rate": limit.rate, "per": limit.per}
+    return {key: part for key, part in parts.items() if part}
 
 
 def _initial(machine: Machine) -> Any:
@@ -132,8 +138,9 @@ def _invoke(invoke: Invoke) -> dict[str, Any]:
     if invoke.is_machine:
         result["machine"] = invoke.computed.tree if invoke.computed else invoke.machine
     else:
-        work = {"src": invoke.src, "queue": invoke.queue, "attempts": invoke.attempts}
-        result |= work | {"backoff": invoke.backoff, "lease": invoke.lease}
+        work = invoke.work or Work()
+        result |= {"src": invoke.src, "queue": invoke.queue, "attempts": work.attempts, "backoff": work.backoff}
+        result |= {"lease": work.lease} | options_of(work)
     parts: dict[str, Any] = {
         "input": invoke.input.tree if invoke.input else None,
         "autoforward": invoke.autoforward,

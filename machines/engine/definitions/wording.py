@@ -16,7 +16,7 @@ def action_text(action: Action) -> str:
     if action.verb == "append":
         return f"append {value} to {name}"
     if action.verb == "enqueue":
-        return f"enqueue {action.src}" + (f" on {name}" if name != action.src else "")
+        return f"enqueue {action.src}" + (f" on {name}" if name != action.src else "") + _when(action)
     if action.verb in ("raise", "emit"):
         return f"{action.verb} {name} {value}".rstrip()
     if action.verb == "send":
@@ -35,6 +35,10 @@ def _sent(action: Action, name: str, value: str) -> str:
     to = f" to {sending.to.text}" if sending and sending.to else ""
     delay = f" after {sending.delay.text}" if sending and sending.delay else ""
     return f"send {name} {value}".rstrip() + to + delay
+
+
+def _when(action: Action) -> str:
+    return f" after {action.work.delay.text}" if action.work and action.work.delay else ""
 
 
 def _case(case: Case, position: int) -> str:

@@ -1,4 +1,4 @@
--- needs: chart, durations, expressions, fields, json, lists, patience, sends, timers, values
+-- needs: chart, durations, expressions, fields, json, lists, patience, sends, timers, values, work
 -- Actions become closures that change the step's own picture of the instance; nothing is written here.
 -- What leaves the instance (jobs, outbox messages, log lines) is collected as effects for the commit.
 local actions = {}
@@ -16,15 +16,20 @@ local function field_of(program, name)
     return program.fields[name] or error('definition: no data field ' .. tostring(name))
 end
 
--- The value is written as JSON here and not by the commit: one that is too large or too deep refuses the step.
-local function effect(ctx, kind, name, value, extra)
+-- A job, a message or a log line, whose text has so many bytes.
+local function effect(ctx, made, bytes)
     if #ctx.effects >= MAX_EFFECTS then values.fail('more than ' .. MAX_EFFECTS .. ' effects in one step') end
-    local text = values.encoded(kind .. ' ' .. name, value)
-    ctx.effect_bytes = (ctx.effect_bytes or 0) + #text
+    ctx.effect_bytes = (ctx.effect_bytes or 0) + bytes
     if ctx.effect_bytes > MAX_EFFECT_BYTES then
         values.fail('the effects of one step have more than ' .. MAX_EFFECT_BYTES .. ' bytes together')
     end
-    lists.add(ctx, 'effects', { kind = kind, name = name, text = text, extra = extra })
+    lists.add(ctx, 'effects', made)
+end
+
+-- The value is written as JSON here and not by the commit: one that is too large or too deep refuses the step.
+local function tell(ctx, kind, name, value)
+    local text = values.encoded(kind .. ' ' .. name, value)
+    effect(ctx, { kind = kind, name = name, text = text }, #text)
 end
 
 local function optional(node, program)
@@ -162,18 +167,23 @@ forms.block = function(action, program)
 end
 
 forms.enqueue = function(action, program)
-    local input = optional(action[4], program)
-    return function(ctx) effect(ctx, 'enqueue', action[2], input(ctx), action[3]) end
+    local spec = action[5] or {}
+    spec.queue, spec.src, spec.input = action[2], action[3], action[4]
+    work.compile(spec, program)
+    return function(ctx)
+        local plan = work.plan(ctx, spec, 'enqueue ' .. spec.queue)
+        effect(ctx, { kind = 'enqueue', spec = spec, plan = plan }, plan and plan.input and #plan.input or 0)
+    end
 end
 
 forms.emit = function(action, program)
     local payload = optional(action[3], program)
-    return function(ctx) effect(ctx, 'emit', action[2], payload(ctx)) end
+    return function(ctx) tell(ctx, 'emit', action[2], payload(ctx)) end
 end
 
 forms.log = function(action, program)
     local value = expressions.compile(action[2], program)
-    return function(ctx) effect(ctx, 'log', 'log', value(ctx)) end
+    return function(ctx) tell(ctx, 'log', 'log', value(ctx)) end
 end
 
 -- One closure for a list of actions; nil when there are none.

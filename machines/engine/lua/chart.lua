@@ -1,4 +1,4 @@
--- needs: configurations, durations, fields, lists, patience, sends, timers, values
+-- needs: configurations, durations, fields, lists, patience, sends, timers, values, work
 -- The interpreter of whole statecharts: SCXML, appendix D. Pure: it changes the step's own picture of the instance and
 -- collects what is to happen outside; no key is touched. Machines without nesting, timers and messages never come
 -- here: `core` has a shorter way for them.
@@ -278,9 +278,9 @@ end
 
 local function start(ctx, invoke, state)
     if invoke.machine then return start_child(ctx, invoke, state) end
-    local input
-    if invoke.make_input then input = values.encoded('the input of ' .. invoke.id, invoke.make_input(ctx)) end
-    lists.add(ctx, 'started', { invoke = invoke, input = input, state = state })
+    local plan = work.plan(ctx, invoke, 'the input of ' .. invoke.id)
+    work.claim(ctx, invoke, plan)
+    lists.add(ctx, 'started', { invoke = invoke, plan = plan, state = state })
 end
 
 -- States entered since, and still active, begin what they invoke, in document order.

@@ -1,4 +1,4 @@
--- needs: json, keys, ledger, program, jobs, timers, values
+-- needs: json, keys, ledger, program, jobs, timers, values, work
 -- The one place that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the
 -- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
 local commit = {}
@@ -11,7 +11,6 @@ local HISTORY_SLACK = 16
 local PULSE_MS = 50
 local MOST_WORDS = 4000 -- of one command: Lua's stack holds 8000 values
 local NONE = {} -- shared by all steps that add no job; never written
-local JOB_DEFAULTS = { attempts = 3, backoff = 1000, lease = 30000 }
 
 local rung, remembered = {}, 0
 
@@ -20,7 +19,7 @@ local words = {}
 
 -- How far the commit under way has come, for taking it back. One at a time: the server runs no two calls at once.
 local progress = { added = NONE, counted = 0, remembered = false, overlong = false, was_jobs = nil, was_entered = nil,
-    stamp = '0', back = NONE, withdrawn = NONE }
+    stamp = '0', back = NONE, withdrawn = NONE, going = '' }
 
 -- At most one notification in 50 ms for a partition; between two the key would still be there, so it is not tried.
 -- `now` is the server's own time in ms where the caller has read it already.
@@ -168,41 +167,39 @@ local function uncount_flow(ctx)
     end
 end
 
--- `input`: JSON text or nil.
-local function job_spec(ctx, src, queue, invoke, input)
-    return {
-        instance = ctx.id,
-        invoke = invoke and invoke.id or '',
-        src = src,
-        queue = queue,
-        input = input or '',
-        attempts = invoke and invoke.attempts or JOB_DEFAULTS.attempts,
-        backoff = invoke and invoke.backoff or JOB_DEFAULTS.backoff,
-        lease = invoke and invoke.lease or JOB_DEFAULTS.lease,
-    }
-end
-
--- Inputs are computed before anything is written: an input that fails refuses the step like any other action.
+-- Work is planned before anything is written: an input that fails refuses the step like any other action.
 function commit.prepare(ctx)
     local state = ctx.program.states[ctx.state]
-    ctx.inputs = {}
+    ctx.plans = {}
     if not ctx.moved or not state.invokes[1] then return end
     for i, invoke in ipairs(state.invokes) do
-        if invoke.make_input then ctx.inputs[i] = values.encoded('the input of ' .. invoke.id, invoke.make_input(ctx)) end
+        local plan = work.plan(ctx, invoke, 'the input of ' .. invoke.id)
+        work.claim(ctx, invoke, plan)
+        ctx.plans[i] = plan
     end
 end
 
+-- Answers the job, and whether it was there already: the one that holds the unique key.
 local function add_job(ctx, spec)
-    local job = jobs.add(ctx.program.root, spec, ctx.now)
+    local going = spec.unique and ' ' .. progress.going .. ' ' .. (ctx.ending or '') .. ' '
+    local job, there, holder = jobs.add(ctx.program.root, spec, ctx.now, going)
+    if there then return job, true end
     if progress.added == NONE then progress.added = {} end
-    table.insert(progress.added, { job = job, queue = spec.queue })
+    table.insert(progress.added, { job = job, spec = spec, holder = holder })
+    return job
+end
+
+-- The job of an invoke.
+local function start(ctx, invoke, plan)
+    local job, there = add_job(ctx, work.spec(ctx, invoke, plan, invoke.id))
+    if there then values.fail('two jobs of one instance have the unique key of ' .. job) end
     return job
 end
 
 local function start_invokes(ctx)
     local started = {}
     for i, invoke in ipairs(ctx.program.states[ctx.state].invokes) do
-        started[i] = add_job(ctx, job_spec(ctx, invoke.src, invoke.queue, invoke, ctx.inputs[i]))
+        started[i] = start(ctx, invoke, ctx.plans[i])
     end
     return table.concat(started, ' ')
 end
@@ -216,7 +213,7 @@ end
 -- Jobs before messages: a message cannot be taken back, so that whatever may fail comes first.
 local function carry_out(ctx)
     for _, effect in ipairs(ctx.effects) do
-        if effect.kind == 'enqueue' then add_job(ctx, job_spec(ctx, effect.extra, effect.name, nil, effect.text)) end
+        if effect.kind == 'enqueue' then add_job(ctx, work.spec(ctx, effect.spec, effect.plan, '')) end
     end
     for _, effect in ipairs(ctx.effects) do
         if effect.kind ~= 'enqueue' then post(ctx, effect) end
@@ -228,10 +225,8 @@ local function change_work(ctx)
     local waiting = progress.was_jobs or ''
     if not ctx.started[1] and (waiting == '' or not ctx.moved and not ctx.over) then return end
     local kept, gone = ledger.sorted_jobs(ctx, waiting)
-    progress.withdrawn = gone
-    for _, started in ipairs(ctx.started) do
-        kept[#kept + 1] = add_job(ctx, job_spec(ctx, started.invoke.src, started.invoke.queue, started.invoke, started.input))
-    end
+    progress.withdrawn, progress.going = gone, table.concat(gone, ' ')
+    for _, started in ipairs(ctx.started) do kept[#kept + 1] = start(ctx, started.invoke, started.plan) end
     ctx.jobs = table.concat(kept, ' ')
 end
 
@@ -285,18 +280,27 @@ local function undo(ctx)
     if progress.counted_in then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end
     if progress.remembered then call('RPOP', keys.history(ctx.program.root, ctx.id)) end
     uncount_flow(ctx)
-    for _, added in ipairs(progress.added) do
-        jobs.remove(ctx.program.root, added.job)
-        jobs.uncount(ctx.program.root)
+    for i = #progress.added, 1, -1 do
+        local added = progress.added[i]
+        jobs.take_back(ctx.program.root, added.job, added.spec, added.holder)
     end
 end
 
 local function withdraw(ctx)
     if ctx.chart then
-        for _, job in ipairs(progress.withdrawn) do jobs.remove(ctx.program.root, job) end
+        for _, job in ipairs(progress.withdrawn) do jobs.remove(ctx.program.root, job, 'withdrawn') end
         return
     end
-    for job in string.gmatch(progress.was_jobs, '%S+') do jobs.remove(ctx.program.root, job) end
+    for job in string.gmatch(progress.was_jobs, '%S+') do jobs.remove(ctx.program.root, job, 'withdrawn') end
+end
+
+-- For the jobs that were added and are ready.
+local function ring(ctx)
+    local added = progress.added
+    for i = 1, #added do
+        local spec = added[i].spec
+        if (spec.delay or 0) == 0 then jobs.ring(ctx.program.root, spec.queue) end
+    end
 end
 
 -- Writes the step. `noted`: the payload as JSON for the history, or '0'; `clock`: ms of the server's own clock where it
@@ -306,6 +310,7 @@ function commit.step(ctx, event, actor, reason, noted, clock)
     progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
     progress.stamp = json.number(ctx.now)
     progress.was_jobs, progress.was_entered, progress.counted_in = ctx.raw._jobs, ctx.raw._entered, false
+    progress.going = not ctx.chart and ctx.moved and ctx.raw._jobs or ''
     if ctx.chart then progress.back, progress.withdrawn = {}, NONE end
     local ok, caught = pcall(write, ctx, event, actor, reason, noted)
     if not ok then
@@ -313,8 +318,7 @@ function commit.step(ctx, event, actor, reason, noted, clock)
         return nil, type(caught) == 'table' and caught.err or values.message(caught)
     end
     if progress.overlong then forget_oldest(ctx) end
-    local added = progress.added
-    for i = 1, #added do jobs.ring(ctx.program.root, added[i].queue) end
+    ring(ctx)
     if (ctx.moved or ctx.over) and progress.was_jobs and progress.was_jobs ~= '' then withdraw(ctx) end
     commit.pulse(ctx.program.root, clock)
     return true
@@ -322,9 +326,9 @@ end
 
 -- Jobs, messages and log lines alone: of an instance that is about to go.
 function commit.effects(ctx)
-    progress.added = NONE
+    progress.added, progress.going = NONE, ''
     carry_out(ctx)
-    for _, added in ipairs(progress.added) do jobs.ring(ctx.program.root, added.queue) end
+    ring(ctx)
 end
 
 local function rewrite(ctx)

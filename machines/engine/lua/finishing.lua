@@ -1,4 +1,4 @@
--- needs: commit, core, delivering, instances, jobs, json, keys, program, replies, steps, values
+-- needs: core, delivering, instances, jobs, json, keys, replies, steps
 -- The end of a job and the event it sends its instance, as one step.
 local finishing = {}
 
@@ -6,7 +6,7 @@ local FACTS = { type = 'external' }
 
 -- The instance a job's invoke belongs to, if it still waits for that very job.
 function finishing.waiting(root, row, job, now)
-    if row.invoke == '' then return nil end
+    if (row.invoke or '') == '' then return nil end
     local ctx = instances.open(root, row.instance, now)
     if not ctx or not string.find(' ' .. (ctx.raw._jobs or '') .. ' ', ' ' .. job .. ' ', 1, true) then return nil end
     return ctx
@@ -14,14 +14,16 @@ end
 
 -- The instance no longer waits for this job, whatever state it is in afterwards.
 local function forget(ctx, job)
-    local left = {}
-    for other in string.gmatch(ctx.raw._jobs, '%S+') do
-        if other ~= job then left[#left + 1] = other end
+    local left, stored = '', ctx.raw._jobs
+    if stored ~= job then
+        local others = {}
+        for other in string.gmatch(stored, '%S+') do
+            if other ~= job then others[#others + 1] = other end
+        end
+        left = table.concat(others, ' ')
     end
-    ctx.stored_jobs = ctx.raw._jobs
-    ctx.raw._jobs = table.concat(left, ' ')
-    ctx.jobs = ctx.raw._jobs
-    return ctx.raw._jobs
+    ctx.stored_jobs, ctx.raw._jobs, ctx.jobs, ctx.ending = stored, left, left, job
+    return left
 end
 
 local function stop_waiting(ctx, left)
@@ -38,12 +40,12 @@ local function hold(ctx, event, payload, left)
 end
 
 -- Sends `event` to the waiting instance. Answers a reply and the jobs it then waits for: {OK, ...} moved, {OK} nobody
--- listened, or what refused it; then no key has changed.
-function finishing.tell(ctx, job, event, payload)
+-- listened, or what refused it; then no key has changed. `clock`: ms of the server's own clock where it was read already.
+function finishing.tell(ctx, job, event, payload, clock)
     local left = forget(ctx, job)
     if ctx.raw._suspended then return hold(ctx, event, payload, left), left end
     local listening = core.listens(ctx, event)
-    local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, nil, FACTS)
+    local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, clock, FACTS)
     if reply and (reply[1] == replies.OK or reply[1] == replies.FAULT) then return reply, left end
     local failed = reply and cjson.decode(reply[2]).why == 'error'
     if failed then return reply, left end
@@ -51,20 +53,55 @@ function finishing.tell(ctx, job, event, payload)
     return { replies.OK }, left
 end
 
--- Out of attempts: the job goes to the dead, its instance gets error.invoke.<id>. An instance whose actions refuse that
--- event stays where it is and waits no longer. Answers {OK}, or {FAULT, why} when nothing could be written.
+-- The job comes to nothing: its instance gets error.invoke.<id>. One whose actions refuse that event stays where it is and
+-- waits no longer. Answers {OK}, or {FAULT, why} when nothing could be written.
+function finishing.disappoint(root, job, row, now, failure)
+    local ctx = finishing.waiting(root, row, job, now)
+    if not ctx then return { replies.OK } end
+    local payload = { error = failure.error, kind = failure.kind, attempts = tonumber(row.attempt or 0) }
+    local reply, left = finishing.tell(ctx, job, 'error.invoke.' .. row.invoke, payload)
+    if reply[1] == replies.FAULT then return reply end
+    if reply[1] ~= replies.OK then stop_waiting(ctx, left) end
+    return { replies.OK }
+end
+
+-- Out of attempts: the job goes to the dead.
 function finishing.bury(root, job, row, now, failure)
     jobs.probe(root, row.queue, 'dead')
-    local ctx = finishing.waiting(root, row, job, now)
-    if ctx then
-        local payload = { error = failure.error, kind = failure.kind, attempts = tonumber(row.attempt) }
-        local reply, left = finishing.tell(ctx, job, 'error.invoke.' .. row.invoke, payload)
-        if reply[1] == replies.FAULT then return reply end
-        if reply[1] ~= replies.OK then stop_waiting(ctx, left) end
-    end
-    jobs.bury(root, job, row, now)
-    redis.call('HSET', keys.job(root, job), 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace)
+    local reply = finishing.disappoint(root, job, row, now, failure)
+    if reply[1] ~= replies.OK then return reply end
+    jobs.bury(root, job, row, now, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace)
     return { replies.OK }
+end
+
+-- Somebody takes a job away, wherever it is. `why`: 'withdrawn' or 'purged'.
+function finishing.drop(root, job, row, now, why, failure)
+    if row.place ~= 'dead' then
+        local reply = finishing.disappoint(root, job, row, now, failure)
+        if reply[1] ~= replies.OK then return reply end
+    end
+    jobs.remove(root, job, why)
+    return { replies.OK }
+end
+
+-- Puts a dead job's instance back to waiting for it, where its state is still the one that asked for the work and no other
+-- job has taken this one's place.
+function finishing.reattach(root, row, job, now)
+    if (row.invoke or '') == '' then return end
+    local ctx = instances.open(root, row.instance, now)
+    if not ctx or ctx.raw._done then return end
+    local state = ctx.program.invoked_by[row.invoke]
+    if not state then return end
+    if ctx.chart then
+        if not ctx.active[state] then return end
+    elseif ctx.state ~= state or tonumber(ctx.raw._entered) ~= tonumber(row.created) then
+        return
+    end
+    local waiting = ctx.raw._jobs or ''
+    for other in string.gmatch(waiting, '%S+') do
+        if redis.pcall('HGET', keys.job(root, other), 'invoke') == row.invoke then return end
+    end
+    redis.call('HSET', keys.instance(root, row.instance), '_jobs', waiting == '' and job or waiting .. ' ' .. job)
 end
 
 return finishing

@@ -1,4 +1,4 @@
--- needs: json, keys
+-- needs: json, keys, stats
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead of its queue, and its own hash
 -- says which; every move goes through here.
 local jobs = {}
@@ -6,18 +6,68 @@ local jobs = {}
 local MAX_BELL = 8
 local MAX_DEAD = 10000
 local MAX_BACKOFF = 3600000
+local WITHDRAWN_MS = 600000 -- how long it is known of a job that it was taken from the worker that ran it
+local PRIORITY, LOWEST = 5, 9 -- 9 goes first
+local BAND = 2 ^ 43 -- more jobs than a partition will ever number: scores of one priority lie together
+local MAX_CRAVING = 10000
 
 local places = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead }
+jobs.places = places
+jobs.LOWEST, jobs.BAND = LOWEST, BAND
 
--- Wakes an idle worker. A bell is no work: what lies in its way is no reason to fail.
-function jobs.ring(root, queue)
-    local bell = keys.bell(root, queue)
-    local length = redis.pcall('LPUSH', bell, '1')
+-- Queues that have work and could not hand it out, as many jobs being leased as may be. Forgotten when the server starts
+-- anew: idle workers look again by themselves after a while.
+local craving, cravings = {}, 0
+
+-- Wakes idle workers, for `count` new jobs. A bell is no work: what lies in its way is no reason to fail.
+function jobs.ring(root, queue, count)
+    local bell, rings = keys.bell(root, queue), { '1' }
+    for i = 2, math.min(count or 1, MAX_BELL) do rings[i] = '1' end
+    local length = redis.pcall('LPUSH', bell, unpack(rings))
     if type(length) == 'number' and length > MAX_BELL then redis.call('LTRIM', bell, 0, MAX_BELL - 1) end
 end
 
+-- The queue's bell is to ring when one of its leased jobs comes to an end.
+function jobs.crave(root, queue)
+    local key = keys.leased(root, queue)
+    if craving[key] then return end
+    if cravings > MAX_CRAVING then craving, cravings = {}, 0 end
+    craving[key], cravings = true, cravings + 1
+end
+
+local function relieve(root, queue)
+    if cravings == 0 then return end
+    local key = keys.leased(root, queue)
+    if not craving[key] then return end
+    craving[key], cravings = nil, cravings - 1
+    jobs.ring(root, queue)
+end
+
 local function number_of(job)
-    return string.match(job, '(%d+)$')
+    return tonumber(string.match(job, '(%d+)$'))
+end
+
+-- What a job sorts by among the ready: first by priority, then by its number, whenever it comes back.
+local function rank(job, priority)
+    return (LOWEST - (tonumber(priority) or PRIORITY)) * BAND + number_of(job)
+end
+
+function jobs.id(root, number)
+    return string.match(root, ':(%d+)}$') .. '-' .. number
+end
+
+-- The open job that a unique key stands for; nil where it is free.
+function jobs.holder(root, queue, unique)
+    local job = redis.call('GET', keys.unique(root, queue, unique))
+    if not job then return nil end
+    local place = redis.call('HGET', keys.job(root, job), 'place')
+    return place and place ~= 'dead' and job or nil
+end
+
+-- A unique key is free again, if it was this job's.
+local function free(root, queue, unique, job)
+    local key = keys.unique(root, queue, unique)
+    if redis.pcall('GET', key) == job then redis.pcall('DEL', key) end
 end
 
 -- Gives back the number of the newest job, which could not be added or was taken back in the same call.
@@ -25,33 +75,87 @@ function jobs.uncount(root)
     if redis.call('HINCRBY', keys.meta(root), 'jobs', -1) == 0 then redis.call('HDEL', keys.meta(root), 'jobs') end
 end
 
-local function place_new(root, job, number, spec, now)
-    redis.call('HSET', keys.job(root, job), 'place', 'ready', 'instance', spec.instance, 'invoke', spec.invoke,
-        'src', spec.src, 'queue', spec.queue, 'input', spec.input, 'attempt', 0, 'attempts', spec.attempts,
-        'backoff', spec.backoff, 'lease', spec.lease, 'created', now)
-    local ok, caught = pcall(redis.call, 'ZADD', keys.ready(root, spec.queue), number, job)
+local OPTIONAL = { 'instance', 'invoke', 'input', 'unique', 'stop' }
+
+-- What is empty, or as it is by default, is left out.
+local function describe(spec, place, now)
+    local words = { 'place', place, 'src', spec.src, 'queue', spec.queue, 'attempts', spec.attempts,
+        'backoff', spec.backoff, 'lease', spec.lease, 'created', now }
+    local count = 14
+    for i = 1, #OPTIONAL do
+        local name = OPTIONAL[i]
+        local value = spec[name]
+        if value and value ~= '' then
+            words[count + 1], words[count + 2] = name, value
+            count = count + 2
+        end
+    end
+    if (spec.priority or PRIORITY) ~= PRIORITY then
+        words[count + 1], words[count + 2] = 'priority', spec.priority
+        count = count + 2
+    end
+    if (spec.timeout or 0) > 0 then
+        words[count + 1], words[count + 2] = 'timeout', spec.timeout
+        count = count + 2
+    end
+    if spec.jitter == false then
+        words[count + 1], words[count + 2] = 'jitter', '0'
+        count = count + 2
+    end
+    if place == 'delayed' then words[count + 1], words[count + 2] = 'due', now + spec.delay end
+    return words
+end
+
+local function place_new(root, job, spec, now)
+    local later = (spec.delay or 0) > 0
+    redis.call('HSET', keys.job(root, job), unpack(describe(spec, later and 'delayed' or 'ready', now)))
+    local ok, caught
+    if later then
+        ok, caught = pcall(redis.call, 'ZADD', keys.delayed(root, spec.queue), now + spec.delay, job)
+    else
+        ok, caught = pcall(redis.call, 'ZADD', keys.ready(root, spec.queue), rank(job, spec.priority), job)
+    end
     if ok then return end
     redis.call('DEL', keys.job(root, job))
     error(caught, 0)
 end
 
--- A new job, ready, whose bell the caller rings. `spec`: instance, invoke ('' for work nobody waits for), src, queue,
--- input, attempts, backoff, lease. All or nothing: where it throws, no key has changed.
-function jobs.add(root, spec, now)
+-- A new job, whose bell the caller rings. `spec`: instance, invoke (both empty for work nobody waits for), src, queue, input,
+-- attempts, backoff, lease, and where they are not as by default priority, timeout, delay, unique, jitter (false), stop.
+-- `going`: ids, between spaces, of jobs that end in this step and no longer hold their unique keys.
+-- Answers the job and, where its key has an open one already, that job and true. All or nothing: where it throws, no key
+-- has changed. The third answer is who held the key before, for taking this back.
+function jobs.add(root, spec, now, going)
+    local holder
+    if spec.unique then
+        holder = jobs.holder(root, spec.queue, spec.unique)
+        if holder and not (going and string.find(going, ' ' .. holder .. ' ', 1, true)) then return holder, true end
+    end
     local number = redis.call('HINCRBY', keys.meta(root), 'jobs', 1)
-    local job = string.match(root, ':(%d+)}$') .. '-' .. number
-    local ok, caught = pcall(place_new, root, job, number, spec, now)
-    if ok then return job end
-    jobs.uncount(root)
-    error(caught, 0)
+    local job = jobs.id(root, number)
+    local ok, caught = pcall(place_new, root, job, spec, now)
+    if not ok then
+        jobs.uncount(root)
+        error(caught, 0)
+    end
+    if spec.unique then redis.call('SET', keys.unique(root, spec.queue, spec.unique), job) end
+    return job, false, holder
 end
 
--- Moves a job to another place; `score` is its sequence, or the ms its time there ends. It comes to the new place
+-- A job that was added in this very call, and who held its unique key before.
+function jobs.take_back(root, job, spec, holder)
+    jobs.remove(root, job)
+    jobs.uncount(root)
+    if holder then redis.call('SET', keys.unique(root, spec.queue, spec.unique), holder) end
+end
+
+-- Moves a job to another place; `score` is its rank, or the ms its time there ends. It comes to the new place
 -- before it leaves the old one: where the new one cannot be written, nothing has changed.
-function jobs.move(root, job, queue, from, to, score)
+function jobs.move(root, job, queue, from, to, score, ...)
     redis.call('ZADD', places[to](root, queue), score, job)
     redis.pcall('ZREM', places[from](root, queue), job)
-    redis.call('HSET', keys.job(root, job), 'place', to)
+    redis.call('HSET', keys.job(root, job), 'place', to, ...)
+    if from == 'leased' then relieve(root, queue) end
 end
 
 -- Throws where a place cannot be written: asked before steps that could not be taken back.
@@ -60,62 +164,95 @@ function jobs.probe(root, queue, place)
 end
 
 -- Never fails: a place that is no sorted set does not hold the job.
-function jobs.remove(root, job)
-    local row = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place')
-    if row.err or not row[1] then return end
-    redis.pcall('ZREM', places[row[2]](root, row[1]), job)
+function jobs.erase(root, job, row)
+    redis.pcall('ZREM', places[row.place](root, row.queue), job)
     redis.call('DEL', keys.job(root, job))
+    if row.unique then free(root, row.queue, row.unique, job) end
+    if row.place == 'leased' then relieve(root, row.queue) end
 end
 
--- The hash of a job as a table; nil when there is none, or something that is no job in its place.
-function jobs.read(root, job)
-    local flat = redis.pcall('HGETALL', keys.job(root, job))
+-- The same for a job that may be anywhere. `why`: as what it is counted, 'withdrawn' or 'purged'; a worker that runs it
+-- learns so.
+function jobs.remove(root, job, why)
+    local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique')
+    if found.err or not found[1] then return end
+    jobs.erase(root, job, { queue = found[1], place = found[2], unique = found[3] })
+    if not why then return end
+    stats.count(root, found[1], why)
+    if found[2] == 'leased' then redis.pcall('SET', keys.withdrawn(root, job), 1, 'PX', WITHDRAWN_MS) end
+end
+
+-- A flat list of fields and values as a table; nil for what is no job.
+function jobs.row(flat)
     if flat.err or #flat == 0 then return nil end
     local row = {}
     for i = 1, #flat, 2 do row[flat[i]] = flat[i + 1] end
     return row.queue and row or nil
 end
 
--- Nothing when the token still holds the job; else why it does not: gone, or taken back.
-function jobs.lost(row, token)
-    if not row then return 'gone' end
+-- The hash of a job as a table; nil when there is none, or something that is no job in its place.
+function jobs.read(root, job)
+    return jobs.row(redis.pcall('HGETALL', keys.job(root, job)))
+end
+
+-- Nothing when the token still holds the job; else why it does not: 'withdrawn', 'gone' (finished, or never was) or
+-- 'taken back'.
+function jobs.lost(root, job, row, token)
+    if not row then return redis.call('EXISTS', keys.withdrawn(root, job)) == 1 and 'withdrawn' or 'gone' end
     if row.place ~= 'leased' or row.token ~= token then return 'taken back' end
     return nil
 end
 
-function jobs.release(root, job, queue, from)
-    jobs.move(root, job, queue, from, 'ready', number_of(job))
-    jobs.ring(root, queue)
+-- To the ready, with what else is to be written.
+function jobs.release(root, job, row, from, now, ...)
+    jobs.move(root, job, row.queue, from, 'ready', rank(job, row.priority), 'due', now, ...)
+    jobs.ring(root, row.queue)
 end
 
--- Exponential: backoff, twice that, four times that, to an hour at most; a longer backoff stays what it is.
-function jobs.delay(root, job, row, now)
+function jobs.postpone(root, job, row, from, due, ...)
+    jobs.move(root, job, row.queue, from, 'delayed', due, 'due', due, ...)
+end
+
+-- Exponential: backoff, twice that, four times that, to an hour at most; a longer backoff stays what it is. With jitter,
+-- between half of it and all, so that what failed together does not come back together.
+function jobs.backoff(job, row)
     local backoff = tonumber(row.backoff)
-    local due = now + math.min(backoff * 2 ^ (tonumber(row.attempt) - 1), math.max(MAX_BACKOFF, backoff))
-    jobs.move(root, job, row.queue, row.place, 'delayed', due)
-    return due
+    local wait = math.min(backoff * 2 ^ (tonumber(row.attempt) - 1), math.max(MAX_BACKOFF, backoff))
+    if row.jitter == '0' then return wait end
+    local chance = tonumber(string.sub(redis.sha1hex(job .. ' ' .. row.token), 1, 8), 16) / 2 ^ 32
+    return math.ceil(wait * (1 - chance / 2))
 end
 
-function jobs.bury(root, job, row, now)
-    jobs.move(root, job, row.queue, row.place, 'dead', now)
+function jobs.bury(root, job, row, now, ...)
+    jobs.move(root, job, row.queue, row.place, 'dead', now, 'finished', now, 'token', '', ...)
+    if row.unique then free(root, row.queue, row.unique, job) end
+    stats.count(root, row.queue, 'dead')
     local dead = keys.dead(root, row.queue)
     local over = redis.call('ZCARD', dead) - MAX_DEAD
     if over > 0 then
-        for _, oldest in ipairs(redis.call('ZRANGE', dead, 0, over - 1)) do jobs.remove(root, oldest) end
+        for _, oldest in ipairs(redis.call('ZRANGE', dead, 0, over - 1)) do jobs.remove(root, oldest, 'purged') end
     end
 end
 
 -- Up to `limit` delayed jobs whose time has come become ready.
 function jobs.wake(root, queue, now, limit)
-    local due = redis.call('ZRANGEBYSCORE', keys.delayed(root, queue), '-inf', now, 'LIMIT', 0, limit)
-    for _, job in ipairs(due) do
-        if jobs.read(root, job) then
-            jobs.release(root, job, queue, 'delayed')
-        else
-            redis.call('ZREM', keys.delayed(root, queue), job)
+    local due = redis.call('ZRANGEBYSCORE', keys.delayed(root, queue), '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
+    if not due[1] then return 0 end
+    local ready, gone, woken = {}, {}, 0
+    for i = 1, #due, 2 do
+        local job = due[i]
+        local row = redis.pcall('HMGET', keys.job(root, job), 'queue', 'priority')
+        gone[#gone + 1] = job
+        if not row.err and row[1] then
+            ready[#ready + 1], ready[#ready + 2] = rank(job, row[2]), job
+            woken = woken + 1
         end
     end
-    return #due
+    if woken > 0 then redis.call('ZADD', keys.ready(root, queue), unpack(ready)) end
+    for i = 2, #ready, 2 do redis.call('HSET', keys.job(root, ready[i]), 'place', 'ready') end
+    redis.call('ZREM', keys.delayed(root, queue), unpack(gone))
+    if woken > 0 then jobs.ring(root, queue, woken) end
+    return woken
 end
 
 return jobs

@@ -25,5 +25,9 @@ function keys.leased(root, queue) return root .. ':q:' .. queue .. ':leased' end
 function keys.delayed(root, queue) return root .. ':q:' .. queue .. ':delayed' end
 function keys.dead(root, queue) return root .. ':q:' .. queue .. ':dead' end
 function keys.bell(root, queue) return root .. ':q:' .. queue .. ':bell' end
+function keys.rules(root, queue) return root .. ':q:' .. queue .. ':rules' end
+function keys.stats(root, queue) return root .. ':qs:' .. queue end
+function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. key end
+function keys.withdrawn(root, job) return root .. ':w:' .. job end
 
 return keys

@@ -1,4 +1,4 @@
--- needs: json, values, fields, expressions, actions, keys
+-- needs: json, values, fields, expressions, actions, keys, work
 -- Compiled definitions, kept between calls. An instance names its definition as `<version>:<digest>`, so an
 -- entry can never be mistaken for another content, whatever was flushed, restored or published meanwhile.
 local program = {}
@@ -68,7 +68,7 @@ end
 
 local function compile_invokes(spec, compiled, state)
     for _, invoke in ipairs(spec.invoke or {}) do
-        invoke.make_input = invoke.input and expressions.compile(invoke.input, compiled)
+        work.compile(invoke, compiled)
         if invoke.machine then
             compiled.flat, state.hosts, compiled.finalizers = false, true, compiled.finalizers or {}
             compiled.finalizers[invoke.id] = actions.compile(invoke.finalize, compiled)

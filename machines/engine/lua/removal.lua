@@ -14,7 +14,7 @@ local function unindex(ctx)
         timers.list(ctx)
         for id in pairs(ctx.timers_before) do pcall(timers.unschedule, root, ctx.id, id) end
     end
-    for job in string.gmatch(ctx.raw._jobs or '', '%S+') do jobs.remove(root, job) end
+    for job in string.gmatch(ctx.raw._jobs or '', '%S+') do jobs.remove(root, job, 'withdrawn') end
 end
 
 -- What its end means to others: children stop, a parent that waits learns that nothing more will come.

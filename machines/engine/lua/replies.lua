@@ -23,10 +23,12 @@ local function edges_of(ctx)
 end
 
 -- {OK, transitions, replayed, JSON of the instance hash as it now is}, and '1' when the step put messages into the
--- outbox. One text is cheaper, for server and client alike, than an item for each field and value.
+-- outbox. One text is cheaper, for server and client alike, than an item for each field and value; none is cheaper still,
+-- for callers that want it short.
 function replies.instance(ctx)
-    if ctx.mail and ctx.mail[1] then return { replies.OK, edges_of(ctx), '0', cjson.encode(ctx.raw), '1' } end
-    return { replies.OK, edges_of(ctx), '0', cjson.encode(ctx.raw) }
+    local text = ctx.short and '' or cjson.encode(ctx.raw)
+    if ctx.mail and ctx.mail[1] then return { replies.OK, edges_of(ctx), '0', text, '1' } end
+    return { replies.OK, edges_of(ctx), '0', text }
 end
 
 local function data_after(ctx)

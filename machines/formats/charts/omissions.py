@@ -17,12 +17,17 @@ _MACHINE = {
     "retain": "how long instances are kept",
     "errors": "what happens when an action fails",
     "machines": "embedded machines",
+    "queues": "limits of queues",
 }
 _STATE = {"description": "descriptions", "tags": "tags"}
 _INVOKE = {
     "input": "input",
     "retry": "retries",
-    "timeout": "a lease",
+    "lease": "a lease",
+    "timeout": "a timeout",
+    "priority": "priorities",
+    "delay": "delayed work",
+    "unique": "unique keys",
     "autoforward": "forwarding",
     "finalize": "finalize",
 }

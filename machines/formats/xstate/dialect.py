@@ -6,8 +6,11 @@ DIALECT = "signalbox"  # the `queryLanguage` of texts whose expressions are ours
 OURS = "signalbox"  # the key below `meta` with what only we understand
 
 # Ours below `meta`, because no other XState tool would know what to do with them.
-MACHINE_KEYS = ("$schema", "history", "retain", "errors", "machines")
-INVOKE_KEYS = ("queue", "retry", "timeout", "autoforward", "finalize", "idlocation")
+MACHINE_KEYS = ("$schema", "history", "retain", "errors", "machines", "queues")
+INVOKE_KEYS = (
+    *("queue", "retry", "lease", "timeout", "priority", "delay", "unique"),
+    *("autoforward", "finalize", "idlocation"),
+)
 
 VERBS = ("set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block")
 

@@ -1,13 +1,15 @@
--- needs: arguments, commit, finishing, jobs, json, replies, values
--- sb_complete: ends a job and moves its instance by done.invoke.<id>, together, if the token still holds the job.
+-- needs: arguments, commit, finishing, jobs, json, replies, stats, values
+-- sb_complete: ends jobs and moves their instances by done.invoke.<id>, each together and if its token still holds it.
 -- KEYS:    1 root of the partition
--- ARGV:    1 job · 2 token · 3 result (JSON, or '') · 4 now (ms, or '')
--- Returns: {OK, transition ids, '0', instance JSON} the instance moved · {OK} nobody waited for it
---          · {LOST, 'gone' | 'taken back'} · {REFUSED, explanation JSON} the step failed, the job is still held
---          · {BADPAYLOAD, why, ''} · {BADARG, why} · {FAULT, why}
+-- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, or '' · then job, token, result (JSON, or ''),
+--          job, token, result, ... (at most 1000 jobs)
+-- Returns: {OK, reply, ...} in order, each on its own: {OK, transition ids, '0', instance JSON or ''} the instance moved
+--          (and '1' when it sent messages) · {OK} nobody waited for it · {LOST, 'gone' | 'withdrawn' | 'taken back'}
+--          · {REFUSED, explanation JSON} the step failed, the job is still held · {BADPAYLOAD, why, ''} · {FAULT, why}
+--          · {BADARG, why} when none was tried
 -- Notifies: <root>:pulse
--- Cost:    as sb_fire, plus O(log(queue))
-local MAX_RESULT = 65536
+-- Cost:    as sb_fire, plus O(log(queue)), for each job
+local MAX_RESULT, MAX_JOBS = 65536, 1000
 
 local function parse(text)
     if text == '' then return nil end
@@ -17,21 +19,44 @@ local function parse(text)
     return result
 end
 
-return function(KEYS, ARGV)
-    local root, job, token = KEYS[1], ARGV[1], ARGV[2]
-    local bad = arguments.missing(job, 'the job') or arguments.misfit('', '', '', '', ARGV[4] or '')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now = arguments.now(ARGV[4])
+local function complete(root, job, token, text, call)
     local row = jobs.read(root, job)
-    local lost = jobs.lost(row, token)
+    local lost = jobs.lost(root, job, row, token)
     if lost then return { replies.LOST, lost } end
-    local result, why = parse(ARGV[3] or '')
+    local result, why = parse(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
-    local ctx = finishing.waiting(root, row, job, now)
+    local ctx = finishing.waiting(root, row, job, call.now)
     local reply = { replies.OK }
-    if ctx then reply = finishing.tell(ctx, job, 'done.invoke.' .. row.invoke, { result = result }) end
+    if ctx then
+        ctx.short = call.short
+        reply = finishing.tell(ctx, job, 'done.invoke.' .. row.invoke, { result = result }, call.clock)
+    end
     if reply[1] ~= replies.OK then return reply end
-    jobs.remove(root, job)
-    commit.pulse(root)
+    jobs.erase(root, job, row)
+    stats.ran(root, row.queue, call.now - tonumber(row.taken))
+    return reply
+end
+
+-- What was thrown changed nothing, and is about this job alone.
+local function attempt(root, job, token, text, call)
+    local ok, reply = pcall(complete, root, job, token, text, call)
+    if ok then return reply end
+    return { replies.FAULT, type(reply) == 'table' and reply.err or values.message(reply) }
+end
+
+return function(KEYS, ARGV)
+    local root, count = KEYS[1], (#ARGV - 2) / 3
+    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
+        bad = 'each job comes with its token and its result, 1 to ' .. MAX_JOBS .. ' of them'
+    end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now, clock = arguments.now(ARGV[1])
+    local call, reply = { now = now, clock = clock, short = ARGV[2] == 'short' }, { replies.OK }
+    for i = 1, count do
+        local at = i * 3
+        reply[i + 1] = attempt(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
+    end
+    commit.pulse(root, clock)
     return reply
 end

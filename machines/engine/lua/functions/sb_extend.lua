@@ -1,24 +1,35 @@
 -- needs: arguments, jobs, keys, replies
--- sb_extend: renews leases a worker still holds.
+-- sb_extend: renews leases a worker still holds, none past the deadline of its job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 lease in ms · then job, token, job, token, ...
--- Returns: {OK, '1' or '0', ...} for each pair in order: still held, or not · {BADARG, why}
+-- Returns: {OK, word, ...} for each pair in order: '1' still held · 'gone' · 'withdrawn' · 'taken back'
+--          · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(pairs * log(queue))
+
+-- Leases of one queue are written together.
+local function note(renewed, root, queue, till, job)
+    local key = keys.leased(root, queue)
+    local list = renewed[key] or {}
+    renewed[key], list[#list + 1], list[#list + 2] = list, till, job
+end
+
 return function(KEYS, ARGV)
     local root, lease = KEYS[1], arguments.count(ARGV[2], 1, arguments.MAX_MS)
     local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
     if not lease then bad = 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
+    if #ARGV > 4002 then bad = 'at most 2000 leases are renewed at a time' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local till, reply = arguments.now(ARGV[1]) + lease, { replies.OK }
+    local till, reply, renewed = arguments.now(ARGV[1]) + lease, { replies.OK }, {}
     for i = 3, #ARGV - 1, 2 do
-        local row = jobs.read(root, ARGV[i])
-        local held = not jobs.lost(row, ARGV[i + 1])
-        if held then
-            redis.call('ZADD', keys.leased(root, row.queue), till, ARGV[i])
-            redis.call('HSET', keys.job(root, ARGV[i]), 'until', till)
-        end
-        reply[#reply + 1] = held and '1' or '0'
+        local job = ARGV[i]
+        local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'token', 'deadline')
+        local row = not found.err and found[1] and { place = found[2], token = found[3] } or nil
+        local lost = jobs.lost(root, job, row, ARGV[i + 1])
+        if not lost then note(renewed, root, found[1], math.min(till, tonumber(found[4] or till)), job) end
+        reply[#reply + 1] = lost or '1'
     end
+    for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first is written
+    for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
     return reply
 end

@@ -1,28 +1,47 @@
--- needs: arguments, commit, finishing, jobs, keys, replies, texts
+-- needs: arguments, commit, finishing, jobs, replies, stats, texts
 -- sb_fail: gives a job back as failed: a later attempt, or the dead and error.invoke.<id> for its instance.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 job · 2 token · 3 error · 4 kind (exception class) · 5 trace · 6 '0' never again · '1' by its attempts ·
---          'return' handed back unworked, the attempt not counted · 7 now (ms, or '') · 8 with 'return': ms until it is
---          ready again ('' = at once)
--- Returns: {OK, 'delayed' | 'dead' | 'ready', ms due} · {LOST, 'gone' | 'taken back'} · {BADARG, why} · {FAULT, why}
+--          'return' handed back unworked, the attempt not counted · 7 now (ms, or '') · 8 ms until it is ready again, in place
+--          of the backoff; with 'return', '' is at once · 9 further names the kind goes by, between spaces: a job whose
+--          `stop` has one of them is not tried again
+-- Returns: {OK, 'delayed' | 'dead' | 'ready', ms due} · {LOST, 'gone' | 'withdrawn' | 'taken back'} · {BADARG, why}
+--          · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue))
 local MAX_ERROR, MAX_TRACE = 1000, 16384
 
-local function hand_back(root, job, row, due)
+local function hand_back(root, job, row, now, due)
+    local attempt = tonumber(row.attempt) - 1
     if due then
-        jobs.move(root, job, row.queue, 'leased', 'delayed', due)
-    else
-        jobs.release(root, job, row.queue, 'leased')
+        jobs.postpone(root, job, row, 'leased', due, 'attempt', attempt, 'token', '', 'worker', '')
+        return { replies.OK, 'delayed', due }
     end
-    redis.call('HSET', keys.job(root, job), 'attempt', tonumber(row.attempt) - 1, 'token', '', 'worker', '')
-    return { replies.OK, due and 'delayed' or 'ready', due or 0 }
+    jobs.release(root, job, row, 'leased', now, 'attempt', attempt, 'token', '', 'worker', '')
+    return { replies.OK, 'ready', 0 }
 end
 
-local function try_later(root, job, row, now, failure)
-    local due = jobs.delay(root, job, row, now)
-    redis.call('HSET', keys.job(root, job), 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace, 'token', '')
+local function try_later(root, job, row, due, failure)
+    jobs.postpone(root, job, row, 'leased', due, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
+        'token', '')
+    stats.count(root, row.queue, 'failed')
     return { replies.OK, 'delayed', due }
+end
+
+local function bury(root, job, row, now, failure)
+    local reply = finishing.bury(root, job, row, now, failure)
+    if reply[1] ~= replies.OK then return reply end
+    stats.count(root, row.queue, 'failed')
+    return { replies.OK, 'dead', 0 }
+end
+
+-- Is one of the names among those the job is not tried again for?
+local function stops(row, names)
+    if not row.stop then return false end
+    for name in string.gmatch(names, '%S+') do
+        if string.find(' ' .. row.stop .. ' ', ' ' .. name .. ' ', 1, true) then return true end
+    end
+    return false
 end
 
 return function(KEYS, ARGV)
@@ -31,24 +50,24 @@ return function(KEYS, ARGV)
     local delay = arguments.count(ARGV[8], 0, arguments.MAX_MS)
     if (ARGV[8] or '') ~= '' and not delay then bad = 'a delay has 0 to ' .. arguments.MAX_MS .. ' ms' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now = arguments.now(ARGV[7])
+    local now, clock = arguments.now(ARGV[7])
     local failure = {
         error = texts.cut(ARGV[3] or '', MAX_ERROR),
         kind = texts.cut(ARGV[4] or '', MAX_ERROR),
         trace = texts.tail(ARGV[5] or '', MAX_TRACE),
     }
     local row = jobs.read(root, job)
-    local lost = jobs.lost(row, token)
+    local lost = jobs.lost(root, job, row, token)
     if lost then return { replies.LOST, lost } end
     local reply
     if ARGV[6] == 'return' then
-        reply = hand_back(root, job, row, delay and delay > 0 and now + delay)
-    elseif ARGV[6] ~= '0' and tonumber(row.attempt) < tonumber(row.attempts) then
-        reply = try_later(root, job, row, now, failure)
+        reply = hand_back(root, job, row, now, delay and delay > 0 and now + delay)
+    elseif ARGV[6] == '0' or tonumber(row.attempt) >= tonumber(row.attempts)
+        or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
+        reply = bury(root, job, row, now, failure)
     else
-        reply = finishing.bury(root, job, row, now, failure)
-        if reply[1] == replies.OK then reply = { replies.OK, 'dead', 0 } end
+        reply = try_later(root, job, row, now + (delay or jobs.backoff(job, row)), failure)
     end
-    commit.pulse(root)
+    commit.pulse(root, clock)
     return reply
 end

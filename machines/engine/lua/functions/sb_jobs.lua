@@ -3,35 +3,45 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue ('' with a job id) · 2 ready | leased | delayed | dead | job · 3 limit (1..1000), or the job's id
--- Returns: {OK, job, {field, value, ...}, {instance field, value, ...}, ...} · {BADARG, why}
+--          · 4 how many to pass over ('' = none)
+-- Returns: {OK, jobs in that place, job, {field, value, ...}, {instance field, value, ...}, ...} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log(queue) + limit)
-local PLACES = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead }
+local UNTIL = { leased = 'until', delayed = 'due' }
 
-local function listed(root, queue, place, limit)
-    local key = PLACES[place](root, queue)
-    if place == 'dead' then return redis.call('ZREVRANGE', key, 0, limit - 1) end
-    return redis.call('ZRANGE', key, 0, limit - 1)
+-- Jobs and their scores; the dead from the newest on.
+local function listed(root, queue, place, limit, skip)
+    local key = jobs.places[place](root, queue)
+    local command = place == 'dead' and 'ZREVRANGE' or 'ZRANGE'
+    return redis.call(command, key, skip, skip + limit - 1, 'WITHSCORES'), redis.call('ZCARD', key)
+end
+
+local function found_one(root, job)
+    local row = redis.call('HMGET', keys.job(root, job), 'queue', 'place')
+    local place = row[1] and jobs.places[row[2] or '']
+    return { job, place and redis.call('ZSCORE', place(root, row[1]), job) or '0' }, 1
 end
 
 return function(KEYS, ARGV)
     local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, 1000)
-    local found
+    local skip = arguments.whole(ARGV[4] or '') or (ARGV[4] or '') == '' and 0
+    local found, total
     if place == 'job' and ARGV[3] then
-        found = { ARGV[3] }
-    elseif PLACES[place or ''] and limit then
-        found = listed(root, queue, place, limit)
+        found, total = found_one(root, ARGV[3])
+    elseif jobs.places[place or ''] and limit and skip then
+        found, total = listed(root, queue, place, limit, skip)
     else
         return { replies.BAD_ARGUMENT, 'a place is ready, leased, delayed or dead, and a limit 1 to 1000' }
     end
-    local reply = { replies.OK }
-    for _, job in ipairs(found) do
-        local row = redis.call('HGETALL', keys.job(root, job))
-        if #row > 0 then
-            local instance = redis.call('HGET', keys.job(root, job), 'instance')
-            reply[#reply + 1] = job
-            reply[#reply + 1] = row
-            reply[#reply + 1] = redis.call('HGETALL', keys.instance(root, instance))
+    local reply = { replies.OK, total }
+    for i = 1, #found, 2 do
+        local flat = redis.call('HGETALL', keys.job(root, found[i]))
+        local row = jobs.row(flat)
+        if row then
+            local at, count, till = #reply, #flat, UNTIL[row.place]
+            if till then flat[count + 1], flat[count + 2] = till, found[i + 1] end
+            reply[at + 1], reply[at + 2] = found[i], flat
+            reply[at + 3] = row.instance and redis.call('HGETALL', keys.instance(root, row.instance)) or {}
         end
     end
     return reply

@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, program, replies, values
+-- needs: arguments, commit, keys, limits, program, replies, values
 -- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions
@@ -35,10 +35,11 @@ local function store(root, def, version, row)
 end
 
 -- Throws where a key of another type is in the way, before anything is written.
-local function probe(root, version)
+local function probe(root, version, source)
     redis.call('HLEN', keys.definition(root, version))
     redis.call('SCARD', keys.states(root))
     redis.call('SCARD', keys.queues(root))
+    for _, queue in ipairs(source.queues or {}) do redis.call('HLEN', keys.rules(root, queue)) end
 end
 
 local function register(root, source)
@@ -46,6 +47,14 @@ local function register(root, source)
         if not state.kind then redis.call('SADD', keys.states(root), state.name) end
     end
     for _, queue in ipairs(source.queues or {}) do redis.call('SADD', keys.queues(root), queue) end
+end
+
+-- The limits of queues are the current version's, also of queues that only earlier ones feed.
+local function declare(root, source, partitions)
+    local declared = source.limits or {}
+    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
+        limits.declare(root, queue, declared[queue], partitions)
+    end
 end
 
 return function(KEYS, ARGV)
@@ -68,11 +77,13 @@ return function(KEYS, ARGV)
     if why then return { replies.BAD_ARGUMENT, why } end
     if there then
         redis.call('HSET', keys.meta(root), 'current', def)
+        declare(root, source, tonumber(row.partitions))
         return { replies.OK, tostring(version), '0' }
     end
-    probe(root, version)
+    probe(root, version, source)
     store(root, def, version, row)
     register(root, source)
+    declare(root, source, tonumber(row.partitions))
     commit.pulse(root)
     return { replies.OK, tostring(version), '1' }
 end

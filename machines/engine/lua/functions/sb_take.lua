@@ -1,9 +1,11 @@
--- needs: arguments, commit, jobs, keys, replies
+-- needs: arguments, commit, jobs, keys, limits, replies, stats
 -- sb_take: gives up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = what each job asks for) · 5 now (ms, or '')
 --          · 6 nonce, mixed into the tokens
--- Returns: {OK, job, {job field, value, ...}, {instance field, value, ...}, job, ...} · {BADARG, why}
+-- Returns: {OK, hint, job, {job field, value, ..., field, newer value, ...}, {instance field, value, ...}, job, ...} where
+--          the hint says why there are fewer than asked for: '' there are no more, 'paused', 'busy' (as many are leased as
+--          may be) or the ms until the rate allows one more · {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
 local MAX_COUNT, WAKE = 1000, 100
@@ -21,52 +23,80 @@ local function misfit(queue, worker, count, lease, now)
     return arguments.misfit('', '', '', '', now)
 end
 
-local function lease_of(row, asked)
-    return asked or tonumber(row.lease)
-end
-
-local function hand_out(root, job, row, worker, now, asked, nonce)
-    local attempt = tonumber(row.attempt) + 1
-    local till = now + lease_of(row, asked)
-    row.attempt, row.token = attempt, attempt .. '-' .. nonce
-    row.worker, row['until'], row.place = worker, till, 'leased'
-    redis.call('ZADD', keys.leased(root, row.queue), till, job)
-    redis.call('HSET', keys.job(root, job), 'place', 'leased', 'attempt', attempt, 'token', row.token,
-        'worker', worker, 'until', till, 'taken', now)
-end
-
-local function flatten(row)
-    local flat = {}
-    for name, value in pairs(row) do
-        flat[#flat + 1] = name
-        flat[#flat + 1] = value
+-- Adds what changes to the flat list of fields; answers when the lease ends. A first attempt began when it was taken.
+local function lease(root, job, flat, row, hand)
+    local attempt, now = tonumber(row.attempt or 0) + 1, hand.now
+    local token, till = attempt .. '-' .. hand.nonce, now + (hand.asked or tonumber(row.lease))
+    local timeout, count = tonumber(row.timeout), #flat
+    local changed = count + 1
+    flat[changed], flat[count + 2] = 'place', 'leased'
+    flat[count + 3], flat[count + 4] = 'attempt', attempt
+    flat[count + 5], flat[count + 6] = 'token', token
+    flat[count + 7], flat[count + 8] = 'worker', hand.worker
+    flat[count + 9], flat[count + 10] = 'taken', now
+    count = count + 10
+    if row.taken and not row.started then
+        flat[count + 1], flat[count + 2] = 'started', row.taken
+        count = count + 2
     end
-    return flat
+    if timeout then
+        till = math.min(till, now + timeout)
+        flat[count + 1], flat[count + 2] = 'deadline', now + timeout
+        count = count + 2
+    end
+    redis.call('HSET', keys.job(root, job), unpack(flat, changed, count))
+    flat[count + 1], flat[count + 2] = 'until', till
+    return till
+end
+
+local function hand_out(root, queue, popped, hand)
+    local reply, leased, waits, taken = { replies.OK, '' }, {}, {}, 0
+    for i = 1, #popped, 2 do
+        local job = popped[i]
+        local flat = redis.pcall('HGETALL', keys.job(root, job))
+        local row = jobs.row(flat)
+        if row then
+            leased[#leased + 1], leased[#leased + 2] = lease(root, job, flat, row, hand), job
+            local bucket = stats.bucket(hand.now - tonumber(row.due or row.created))
+            waits[bucket], taken = (waits[bucket] or 0) + 1, taken + 1
+            local at, instance = #reply, row.instance and redis.pcall('HGETALL', keys.instance(root, row.instance))
+            reply[at + 1], reply[at + 2], reply[at + 3] = job, flat, instance and not instance.err and instance or {}
+        end
+    end
+    if taken > 0 then
+        redis.call('ZADD', keys.leased(root, queue), unpack(leased))
+        stats.waited(root, queue, waits)
+    end
+    return reply, taken
 end
 
 return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
     local bad = misfit(queue, worker, ARGV[3], ARGV[4] or '', ARGV[5] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local asked, nonce = tonumber(ARGV[4] or ''), ARGV[6] or ''
-    local now = arguments.now(ARGV[5])
-    if nonce == '' then
+    local hand = { worker = worker, asked = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
+    local now, clock = arguments.now(ARGV[5])
+    hand.now = now
+    if hand.nonce == '' then
         local time = redis.call('TIME')
-        nonce = time[1] .. time[2]
+        hand.nonce = time[1] .. time[2]
     end
     jobs.probe(root, queue, 'leased')
     jobs.wake(root, queue, now, WAKE)
-    local reply, popped = { replies.OK }, redis.call('ZPOPMIN', keys.ready(root, queue), count)
-    for i = 1, #popped, 2 do
-        local row = jobs.read(root, popped[i])
-        if row then
-            hand_out(root, popped[i], row, worker, now, asked, nonce)
-            reply[#reply + 1] = popped[i]
-            reply[#reply + 1] = flatten(row)
-            local instance = redis.pcall('HGETALL', keys.instance(root, row.instance))
-            reply[#reply + 1] = instance.err and {} or instance
-        end
+    local rules, why = limits.read(root, queue), nil
+    if rules then count, why = limits.allowance(rules, root, queue, count, now) end
+    if count == 0 then
+        if why == 'busy' then jobs.crave(root, queue) end
+        return { replies.OK, why }
     end
-    if #reply > 1 then commit.pulse(root) end
+    local popped = redis.call('ZPOPMIN', keys.ready(root, queue), count)
+    if not popped[1] then return { replies.OK, '' } end
+    local reply, taken = hand_out(root, queue, popped, hand)
+    if rules and taken > 0 then limits.spend(rules, root, queue, taken, now) end
+    if why and #popped == 2 * count then
+        reply[2] = why
+        if why == 'busy' then jobs.crave(root, queue) end
+    end
+    if taken > 0 then commit.pulse(root, clock) end
     return reply
 end

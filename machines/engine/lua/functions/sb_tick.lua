@@ -20,12 +20,14 @@ end
 -- What was neither a step nor a message is kept all the same: the timer is over.
 local function carry_out(ctx, timer)
     local taken, why, noted
+    ctx.timers_changed = nil -- that this one is over makes no step
     if timer[4] ~= 0 then
         taken, why = core.step(ctx, timer[3], nil, { type = 'platform' })
     else
         taken, why, noted = send(ctx, timer)
     end
     if taken == nil then return nil, why end
+    ctx.timers_changed = true
     local ok, fault
     if taken or ctx.numbered then
         ok, fault = commit.step(ctx, timer[3], ACTOR, '', noted or '0')

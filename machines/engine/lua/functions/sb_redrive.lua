@@ -1,0 +1,52 @@
+-- needs: arguments, commit, finishing, jobs, json, keys, replies
+-- sb_redrive: makes dead jobs ready again, with all their attempts before them; or delayed ones at once. An instance that is
+-- still in the state that asked for the work waits for it again.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 queue · 2 dead | delayed · 3 how many (1..500), or one job's id · 4 how many to pass over, which an earlier call
+--          could not move · 5 actor · 6 reason · 7 now (ms, or '') · 8 what the log is to say of it, or ''
+-- Returns: {OK, moved, passed over: their unique key has another open job, left in that place} · {BADARG, why}
+-- Notifies: <root>:pulse
+-- Cost:    O(jobs * log(queue))
+local KEEP_LOG, MOST = 10000, 500
+
+-- Did it move?
+local function revive(root, queue, place, job, now)
+    local row = jobs.read(root, job)
+    if not row or row.place ~= place or row.queue ~= queue then return false end
+    if place == 'delayed' then
+        jobs.release(root, job, row, place, now)
+        return true
+    end
+    if row.unique then
+        if jobs.holder(root, queue, row.unique) then return false end
+        redis.call('SET', keys.unique(root, queue, row.unique), job)
+    end
+    finishing.reattach(root, row, job, now)
+    jobs.release(root, job, row, place, now, 'attempt', 0)
+    redis.call('HDEL', keys.job(root, job), 'finished', 'progress')
+    return true
+end
+
+return function(KEYS, ARGV)
+    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, MOST)
+    local skip = arguments.whole(ARGV[4] or '') or 0
+    local bad = arguments.missing(ARGV[3], 'how many') or arguments.misfit('', '', ARGV[5] or '', ARGV[6] or '', ARGV[7] or '')
+    if place ~= 'dead' and place ~= 'delayed' then bad = 'a place is dead or delayed' end
+    if not queue then bad = 'the queue is missing' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now, what = arguments.now(ARGV[7]), ARGV[8] or ''
+    local key = jobs.places[place](root, queue)
+    redis.call('ZCARD', keys.ready(root, queue)) -- these two throw where they could not be written
+    redis.call('XLEN', keys.log(root))
+    local wanted = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
+    local moved, passed = 0, 0
+    for _, job in ipairs(wanted) do
+        if revive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
+    end
+    if what ~= '' then
+        redis.call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'queue', 'name', 'redrive', 'data',
+            json.encode({ queue = queue, place = place, jobs = what }), 'actor', ARGV[5] or '', 'reason', ARGV[6] or '')
+    end
+    if moved > 0 then commit.pulse(root) end
+    return { replies.OK, moved, passed, redis.call('ZCARD', key) }
+end

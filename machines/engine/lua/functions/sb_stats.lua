@@ -1,0 +1,40 @@
+-- needs: arguments, jobs, json, keys, replies
+-- sb_stats: each queue of a partition: how many jobs are where, what has happened, and what holds it back.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    none
+-- Returns: {OK, JSON {now, queues: {queue: {ready, leased, delayed, dead, oldest, counters, rules}}}}: oldest is the ms since
+--          when a ready job has waited; counters and rules are the hashes as they are
+-- Notifies: nothing
+-- Cost:    O(queues), whatever the number of jobs
+
+local function hash(key)
+    local flat, found = redis.call('HGETALL', key), {}
+    for i = 1, #flat, 2 do found[flat[i]] = flat[i + 1] end
+    return found
+end
+
+-- The first of each priority waits longest in it, but for those that came back.
+local function oldest(root, queue)
+    local key, from, since = keys.ready(root, queue), 0, nil
+    for _ = 0, jobs.LOWEST do
+        local first = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+        if not first[1] then return since end
+        local row = redis.call('HMGET', keys.job(root, first[1]), 'due', 'created')
+        local at = tonumber(row[1] or row[2])
+        if at and (not since or at < since) then since = at end
+        from = (math.floor(tonumber(first[2]) / jobs.BAND) + 1) * jobs.BAND
+    end
+    return since
+end
+
+return function(KEYS)
+    local root, found = KEYS[1], {}
+    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
+        local row = { counters = hash(keys.stats(root, queue)), rules = hash(keys.rules(root, queue)) }
+        for place, key in pairs(jobs.places) do row[place] = redis.call('ZCARD', key(root, queue)) end
+        row.oldest = row.ready > 0 and oldest(root, queue) or json.null
+        found[queue] = row
+    end
+    return { replies.OK, json.encode({ now = arguments.now(''), queues = found }) }
+end

@@ -1,0 +1,30 @@
+-- needs: keys
+-- What has happened on a queue, as counters that only grow: rates come out of differences. One hash for each queue, one
+-- increment for what one job does. Statistics are no part of a step: what lies in their way is no reason to fail.
+local stats = {}
+
+local frexp = math.frexp
+
+function stats.count(root, queue, what, by)
+    redis.pcall('HINCRBY', keys.stats(root, queue), what, by or 1)
+end
+
+-- Times are counted by their order of magnitude: 0 is below 1 ms, and n stands for 2^(n-1) ms up to 2^n ms.
+function stats.bucket(ms)
+    if ms < 1 then return 0 end
+    local _, exponent = frexp(ms)
+    return exponent
+end
+
+-- How long a job ran that was completed; all of them together are how many were.
+function stats.ran(root, queue, ms)
+    redis.pcall('HINCRBY', keys.stats(root, queue), 'run:' .. stats.bucket(ms), 1)
+end
+
+-- How long jobs waited that were handed out: `waits` holds how many there are of each magnitude.
+function stats.waited(root, queue, waits)
+    local key = keys.stats(root, queue)
+    for bucket, count in pairs(waits) do redis.pcall('HINCRBY', key, 'wait:' .. bucket, count) end
+end
+
+return stats

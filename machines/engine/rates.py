@@ -1,0 +1,49 @@
+"""How fast a queue may be worked off, as people write it: ``100/s``, ``30/m``, ``5/10s``; and histograms of times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from . import limits
+
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_RATE = re.compile(r"(\d{1,7}) ?/ ?(\d{0,7})(ms|s|m|h|d)")
+HINT = 'write "100/s", "30/m" or "5/10s"'
+
+
+def parse(text: str) -> tuple[int, int] | None:
+    """How many in how many ms; None when the text is no rate."""
+    match = _RATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    count, unit = int(match[1]), int(match[2] or 1) * _UNITS[match[3]]
+    fits = 1 <= count <= limits.MAX_RATE and 1 <= unit <= limits.MAX_RATE_UNIT
+    return (count, unit) if fits else None
+
+
+def show(count: int, ms: int) -> str:
+    """The same as text, in the largest unit that fits."""
+    for unit, size in reversed(_UNITS.items()):
+        if ms % size == 0:
+            number = ms // size
+            return f"{count}/{'' if number == 1 else number}{unit}"
+    return f"{count}/{ms}ms"
+
+
+def quantile(histogram: Mapping[int, int], share: float) -> float | None:
+    """The ms below which that share (0.5: half) of what was counted lies; None where nothing was.
+
+    Times are counted by magnitude (0: below 1 ms, n: from 2**(n-1) ms to 2**n), so this is right to a factor of two.
+    """
+    total = sum(histogram.values())
+    if total == 0:
+        return None
+    wanted, below = share * total, 0
+    for magnitude in sorted(histogram):
+        inside = histogram[magnitude]
+        if below + inside >= wanted:
+            least = 0 if magnitude == 0 else 2 ** (magnitude - 1)
+            return float(least + (2**magnitude - least) * max(0.0, wanted - below) / inside)
+        below += inside
+    return float(2 ** max(histogram))
