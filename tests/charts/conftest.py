@@ -10,6 +10,8 @@ import pytest
 from machines.engine import Engine
 from tests.conftest import remove
 
+pytest.register_assert_rewrite("tests.charts.twin")
+
 
 @pytest.fixture(scope="module")
 def shared(redis_url: str) -> Iterator[Engine]:

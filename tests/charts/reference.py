@@ -18,7 +18,6 @@ import copy
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from tests.charts.language import TRACE, Action, Failed, Guard
@@ -118,10 +117,10 @@ class Machine:
         return self._step(lambda: self._receive(Event(name, payload)))
 
     def end_work(self, state: str, event: str, now: int) -> bool:
-        """``event``: done or error. Where the step fails, the state goes on waiting for its job."""
+        """``event``: done, which is to be tried again where its step fails, or error."""
         waiting = self.work.pop(state)
         taken = self.fire(f"{event}.invoke.{state}", {}, now)
-        if self._failed:
+        if self._failed and event == "done":
             self.work[state] = waiting
         return taken
 
@@ -234,12 +233,7 @@ class Machine:
         self.history = {self.chart.states[name]: named(tuple(kept)) for name, kept in picture.history.items()}
 
     def _begin(self) -> None:
-        self._enter_states([self._first])
-
-    @cached_property
-    def _first(self) -> Transition:
-        """What enters the machine itself."""
-        return Transition(targets=(self.chart.top.name,))
+        self._enter_states({Transition(targets=(self.chart.top.name,)): None})
 
     def _receive(self, event: Event) -> None:
         self._microstep(self._select(event))
@@ -344,10 +338,12 @@ class Machine:
         if self._microsteps > MICROSTEPS:
             raise Endless
         self.taken += enabled
+        # Where a transition takes place is settled before anything is left, and what histories remember with it.
+        domains = {transition: self._domain(transition) for transition in enabled if transition.targets}
         self._exit_states(enabled)
         for transition in enabled:
             self.run_block(transition.actions)
-        self._enter_states(enabled)
+        self._enter_states(domains)
 
     def _exit_set(self, transitions: list[Transition]) -> set[State]:
         """``computeExitSet``."""
@@ -373,8 +369,6 @@ class Machine:
     def _domain(self, transition: Transition) -> State | None:
         """``getTransitionDomain``, with the wider meaning of transitions that stay inside. None: outside of everything."""
         targets, source = self._effective(transition.targets), transition.source
-        if source is None:
-            return None
         if not transition.reenter and all(target is source or target.is_inside(source) for target in targets):
             return source
         compound = (state for state in source.ancestors() if state.kind == "compound")
@@ -390,11 +384,11 @@ class Machine:
                 found.append(state)
         return found
 
-    def _enter_states(self, enabled: list[Transition]) -> None:
+    def _enter_states(self, domains: dict[Transition, State | None]) -> None:
+        """Of transitions with targets, each with the state inside which it takes place."""
         entering = _Entering(self)
-        for transition in enabled:
-            if transition.targets:
-                entering.add(transition)
+        for transition, domain in domains.items():
+            entering.add(transition, domain)
         for state in _in_order(entering.states - self.configuration):
             self.configuration.add(state)
             self._begun.add(state)
@@ -455,9 +449,8 @@ class _Entering:
         self.by_default: set[State] = set()
         self.history_actions: dict[State, tuple[Action, ...]] = {}
 
-    def add(self, transition: Transition) -> None:
+    def add(self, transition: Transition, domain: State | None) -> None:
         machine = self._machine
-        domain = machine._domain(transition)
         if domain is not None and domain.is_leaf:
             return
         for state in machine.chart.named(transition.targets):

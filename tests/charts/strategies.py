@@ -83,7 +83,9 @@ class _Draft:
     # The tree
 
     def grow(self, state: State, depth: int) -> None:
-        for number in range(self.draw(st.integers(2, 3) if state.kind == "parallel" else st.integers(2 if depth == 1 else 1, 3))):
+        for number in range(
+            self.draw(st.integers(2, 3) if state.kind == "parallel" else st.integers(2 if depth == 1 else 1, 3))
+        ):
             child = State(f"S{len(self.states) + 1}", self.kind_of_child(state, depth, number))
             self.states.append(child)
             state.children.append(child)

@@ -10,7 +10,7 @@ CHARTS_EXAMPLES=n makes the runs n times as long.
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from tests.charts.strategies import EVENTS, PAYLOADS, Kind, charts
@@ -25,7 +25,7 @@ KINDS = {
     "work": Kind(work=True),
     "everything": Kind(timers=True, work=True, failures=True, raises=True),
 }
-RUN = settings(max_examples=40 * TIMES, deadline=None, suppress_health_check=list(HealthCheck))
+RUN = settings(phases=[Phase.reuse,Phase.generate],max_examples=40 * TIMES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def calls(kind: Kind):

@@ -70,6 +70,8 @@ class Twin:
         expected = self._of_reference(lambda: self.reference.end_work(state, event, self.now))
         if event == "done":
             self._of_engine(lambda: self.engine.complete(job, now=self.now), expected)
+            if state in self.reference.work:
+                self.engine.hand_back(job, now=self.now)
         else:
             self.engine.fail(job, "no", retry=False, now=self.now)
         self.compare()

@@ -64,3 +64,39 @@ def corrupt(engine: Engine, id: str, name: str = "noter") -> None:
 
 def mend(engine: Engine, id: str, name: str = "noter", state: str = "A") -> None:
     engine.client.hset(engine.keys.partition(name).instance(id), "_state", state)
+
+
+def deaf(**options: Any) -> dict[str, Any]:
+    """A teller that does not listen for what comes back: a send that fails refuses its step."""
+    definition = teller("deaf", **options)
+    del definition["states"]["A"]["on"]["error.communication"]
+    return definition
+
+
+def lost(engine: Engine, id: str = "t", name: str = "teller") -> list[str]:
+    """What the teller heard of messages that failed."""
+    found: list[str] = engine.get(name, id).data["lost"]
+    return found
+
+
+def oldest(engine: Engine, count: int = 1) -> list[str]:
+    """The oldest messages of the teller's outbox, as sb_deliver takes them: id, kind, instance and body of each."""
+    reply = engine.client.fcall_ro("sb_outbox", 1, engine.keys.partition("teller").root, count, "")
+    words = iter(reply[3:])
+    rows = zip(*[words] * 5, strict=True)
+    return [word for id, kind, _, instance, body in rows for word in (id, kind, instance, body)]
+
+
+def deliver(engine: Engine, *messages: str, floor: str = "") -> list[Any]:
+    """Hand messages of the teller's outbox to the noters' partition, and nothing else."""
+    root, source = (engine.keys.partition(name).root for name in ("noter", "teller"))
+    reply: list[Any] = engine.client.fcall("sb_deliver", 1, root, source, floor or messages[0], "", "", *messages)
+    return reply
+
+
+def wipe(engine: Engine, name: str, *, machines: bool = True) -> None:
+    """Every key of a machine, and its name among the others."""
+    for key in engine.client.scan_iter(match=f"{engine.keys.partition(name).root}*", count=1000):
+        engine.client.delete(key)
+    if machines:
+        engine.client.hdel(engine.keys.machines, name)

@@ -3,47 +3,9 @@
 import pytest
 
 from machines.engine import Refused, Suspended, UnknownInstance
-from tests.engine.builders import fields, machine, publish, started
+from tests.engine.builders import machine, publish, started
 from tests.engine.dumps import unchanged
-from tests.engine.mailing import corrupt, in_minutes, mend, waiting
-
-WHO = {"actor": "alice", "reason": "r"}
-
-
-def child(name="child", **states):
-    """Counts ``hit``; ``end`` finishes it with the count doubled."""
-    on = {
-        "hit": {"actions": {"set": {"n": "n + 1"}}},
-        "end": "Z",
-        "say": {"actions": {"send": {"event": "said", "to": "'#_parent'", "data": {"n": "n"}}}},
-    }
-    final = {"type": "final", "output": {"twice": "n * 2"}}
-    return machine(name, {"A": {"on": on}, "Z": final} | states, context={"n": 0})
-
-
-def parent(name="parent", **invoke):
-    """``start`` begins a child, ``quit`` leaves it; ``pass`` sends it an event."""
-    done = {"target": "Done", "actions": {"set": {"got": "event.twice"}}}
-    failed = {"target": "Failed", "actions": {"set": {"why": "event.message"}}}
-    invoke = {"src": "machine:child", "id": "k", "onDone": done, "onError": failed} | invoke
-    on = {
-        "quit": "Idle",
-        "pass": {"actions": {"send": {"event": {"expr": "event.name"}, "to": "'#_k'"}}},
-        "said": {"actions": {"append": {"heard": "event.n"}}},
-    }
-    states = {
-        "Idle": {"on": {"start": "Busy"}},
-        "Busy": {"invoke": invoke, "on": on},
-        "Done": {"on": {"start": "Busy"}},
-        "Failed": {},
-    }
-    properties = {
-        "got": {},
-        "why": {"type": "string", "default": ""},
-        "heard": {"type": "array", "default": []},
-        "start": {"default": 5},
-    }
-    return machine(name, states, context=fields(**properties))
+from tests.engine.families import WHO, child, only, parent, tell
 
 
 @pytest.fixture
@@ -53,15 +15,6 @@ def family(engine):
     publish(engine, parent(input={"n": "start"}), "p")
     engine.fire("parent", "p", "start")
     return engine
-
-
-def only(engine, name="child"):
-    (instance,) = engine.find(name)
-    return instance
-
-
-def tell(engine, event, id="p"):
-    return engine.fire("parent", id, "pass", {"name": event})
 
 
 # Beginning and ending
@@ -204,137 +157,6 @@ def test_the_machine_may_be_named_by_the_data(engine):
     assert (engine.live("one").total, engine.live("two").total) == (0, 1)
 
 
-# What goes wrong
-
-
-@pytest.mark.parametrize(
-    ("definition", "why"),
-    [
-        (None, "no machine 'child' is published"),
-        (child(A={"entry": {"set": {"n": "1 / 0"}}}), "division by zero"),
-        (machine("child", {"A": {}}, context={"n": "text"}), "n takes string, not number"),
-    ],
-)
-def test_a_child_that_cannot_begin_is_an_error_of_the_invocation(engine, definition, why):
-    if definition:
-        publish(engine, definition)
-    publish(engine, parent(input={"n": "start"}), "p")
-    engine.fire("parent", "p", "start")
-    after = engine.get("parent", "p")
-    assert (after.state, after.children) == ("Failed", {})
-    assert why in after.data["why"]
-    assert (waiting(engine, "parent"), engine.tick()) == (0, 0)
-
-
-def test_where_nobody_listens_for_that_it_is_an_error_of_communication(engine):
-    publish(
-        engine,
-        machine("p", {"A": {"invoke": {"src": "machine:ghost"}, "on": {"error.communication": "B"}}, "B": {}}),
-        "x",
-    )
-    assert engine.get("p", "x").state == "B"
-
-
-def test_and_where_nobody_listens_for_that_either_the_child_is_simply_not_there(engine):
-    publish(engine, machine("p", {"A": {"invoke": {"src": "machine:ghost"}, "on": {"go": "B"}}, "B": {}}), "x")
-    after = engine.get("p", "x")
-    assert (after.state, after.children) == ("A", {})
-    assert engine.fire("p", "x", "go").state == "B"
-
-
-def test_a_failed_beginning_does_not_hit_the_child_of_the_next_time(family):
-    """The answer to a start comes late: meanwhile the state was left and entered again."""
-    root = family.keys.partition("parent").root
-    family.fire("parent", "p", "quit")
-    before = family.get("parent", "p").version
-    family.client.fcall("sb_fire", 1, root, "p", "start", "", "", "", "", "", "")
-    (message,) = family.client.xrange(family.keys.partition("parent").outbox)
-    family.client.fcall("sb_fire", 1, root, "p", "quit", "", "", "", "", "", "")
-    family.client.fcall("sb_fire", 1, root, "p", "start", "", "", "", "", "", "")
-    family.client.fcall("sb_settle", 1, root, "", message[0], "failed", "an old story")
-    after = family.get("parent", "p")
-    assert (after.state, after.version) == ("Busy", before + 3)
-    family.tick()
-    assert family.get("parent", "p").children["k"]["id"] == only(family).id
-
-
-def test_an_id_that_is_taken_is_no_child(engine):
-    """A parent deleted and made again under its id asks for the same children's ids."""
-    publish(engine, child())
-    publish(engine, parent(), "p")
-    engine.fire("parent", "p", "start")
-    id = only(engine).id
-    tell(engine, "end")
-    engine.delete("parent", "p")
-    engine.create("parent", "p")
-    engine.fire("parent", "p", "start")
-    after = engine.get("parent", "p")
-    if after.state == "Busy":
-        assert after.children["k"]["id"] != id
-    else:
-        assert (after.state, "is taken" in after.data["why"]) == ("Failed", True)
-
-
-def test_done_data_whose_actions_fail_are_an_error_of_the_invocation(engine):
-    publish(engine, child())
-    done = {"target": "Done", "actions": {"set": {"got": "1 / 0"}}}
-    publish(engine, parent(onDone=done), "p")
-    engine.fire("parent", "p", "start")
-    tell(engine, "end")
-    after = engine.get("parent", "p")
-    assert (after.state, after.data["why"], after.children) == ("Failed", "division by zero", {})
-
-
-def test_and_where_those_fail_too_the_instance_waits_no_longer(engine):
-    publish(engine, child())
-    bad = {"target": "Done", "actions": {"set": {"got": "1 / 0"}}}
-    publish(engine, parent(onDone=bad, onError=bad), "p")
-    engine.fire("parent", "p", "start")
-    tell(engine, "end")
-    after = engine.get("parent", "p")
-    assert (after.state, after.children) == ("Busy", {})
-    assert (waiting(engine, "child"), engine.tick()) == (0, 0)
-    ((_, entry),) = engine.client.xrange(engine.keys.partition("child").log)
-    assert (entry["name"], entry["machine"]) == ("undelivered", "child")
-
-
-def test_a_machine_that_invokes_itself_for_ever_is_stopped(engine):
-    """Sixteen deep, and the last one is told why it has no child."""
-    on = {"error.communication": {"actions": {"set": {"why": "event.message"}}}}
-    states = {"A": {"invoke": {"src": "machine:mirror"}, "on": on}}
-    publish(engine, machine("mirror", states, context={"why": ""}), "x")
-    while engine.tick():
-        pass
-    found = list(engine.find("mirror", limit=50))
-    assert len(found) == 17, "the first, and sixteen that were invoked"
-    assert [i.data["why"] for i in found if not i.children] == ["machines invoke each other at most 16 deep"]
-    engine.delete("mirror", "x")
-    while engine.tick():
-        pass
-    assert engine.live("mirror").total == 0
-
-
-def test_a_child_that_cannot_be_written_waits_for_its_end(family):
-    id = only(family).id
-    corrupt(family, id, "child")
-    family.fire("parent", "p", "quit")
-    assert waiting(family, "parent") == 1
-    mend(family, id, "child")
-    family.tick()
-    assert family.live("child").total == 0
-
-
-def test_and_is_given_up_after_ten_minutes(family):
-    corrupt(family, only_id(family), "child")
-    family.fire("parent", "p", "quit")
-    family.tick(now=in_minutes(11))
-    assert waiting(family, "parent") == 0
-
-
-def only_id(engine):
-    return only(engine).id
-
-
 # Talking
 
 
@@ -362,7 +184,7 @@ def test_the_childs_events_say_which_invocation_they_belong_to(engine):
 
 def test_what_a_child_sent_before_its_state_was_left_is_not_heard_after(family):
     root = family.keys.partition("child").root
-    family.client.fcall("sb_fire", 1, root, only_id(family), "say", "", "", "", "", "", "")
+    family.client.fcall("sb_fire", 1, root, only(family).id, "say", "", "", "", "", "", "")
     family.fire("parent", "p", "quit")
     family.fire("parent", "p", "start")
     family.tick()
@@ -404,7 +226,7 @@ def test_finalize_runs_before_the_childs_event_is_looked_at(engine):
 def test_what_a_child_says_and_how_it_ends_waits_for_a_suspended_parent(family):
     family.suspend("parent", "p", **WHO)
     for event in ("say", "hit", "say", "end"):
-        family.fire("child", only_id(family), event)
+        family.fire("child", only(family).id, event)
     assert family.get("parent", "p").state == "Busy"
     after = family.resume("parent", "p", **WHO)
     assert (after.state, after.data["heard"], after.data["got"], after.children) == ("Done", [5, 6], 12, {})
@@ -422,7 +244,7 @@ def test_a_beginning_that_fails_waits_for_it_too(engine):
 
 
 def test_a_suspended_child_ends_with_the_state_all_the_same(family):
-    id = only_id(family)
+    id = only(family).id
     family.suspend("child", id, **WHO)
     tell(family, "hit")
     with pytest.raises(Suspended):

@@ -99,12 +99,13 @@ class Tree:
         """The state a target names, where ``source`` has it.
 
         ``#id`` and ``#id.child`` from anywhere, ``.child`` below the source; else a state in ``near`` or a path that
-        begins with one; else the name of any state, or a path from the top.
+        begins with one; else the name of any state, or a path from the top. A state whose own name begins with ``#`` or
+        ``.`` is found beside the source where the sign leads nowhere.
         """
         if target.startswith("#"):
-            return self._absolute(target[1:])
+            return self._absolute(target[1:]) or near.children.get(target)
         if target.startswith("."):
-            return source.descend(target[1:])
+            return source.descend(target[1:]) or near.children.get(target)
         return near.descend(target) or self.names.get(target) or self._keys.get(target) or self.top.descend(target)
 
     def _absolute(self, path: str) -> Branch | None:

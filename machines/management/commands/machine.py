@@ -70,8 +70,7 @@ class Command(BaseCommand):
     def _list(self, **_: Any) -> None:
         engine = get_engine()
         rows = [
-            (name, f"v{number}", f"instances: {engine.live(name).total}")
-            for name, number in engine.machines().items()
+            (name, f"v{number}", f"instances: {engine.live(name).total}") for name, number in engine.machines().items()
         ]
         lost = Machine.objects.exclude(name__in=[name for name, *_ in rows])
         rows += [(machine.name, f"v{machine.current}", "not in Redis: see `machine restore`") for machine in lost]

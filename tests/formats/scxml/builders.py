@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 from machines.engine import Engine, Instance
 from machines.engine.definitions import check
-from machines.formats import load, read
+from machines.formats import dump, load, read
 
 _numbers = count(1)
 
@@ -30,6 +30,11 @@ def definition(body: str, data: str = "", attributes: str = "") -> dict[str, Any
 def findings(body: str, data: str = "", attributes: str = "") -> list[str]:
     """``SB144 line 1, column 20: ...`` of everything found while reading."""
     return [str(found) for found in read(document(body, data, attributes), "scxml")[1]]
+
+
+def back(found: dict[str, Any]) -> dict[str, Any]:
+    """What is read from what was written."""
+    return load(dump(found, "scxml")[0], "scxml")
 
 
 def data(**variables: str) -> str:

@@ -6,7 +6,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from .builders import evaluate, expression, findings, run
+from .builders import back, definition, evaluate, expression, findings, run
 
 VARIABLES = {
     "n": "7", "f": "2.5", "neg": "-7", "s": "'text'", "e": "''", "yes": "true", "no": "false", "nil": "null",
@@ -46,6 +46,7 @@ WRITTEN = {
     "_event.data.a.b": "event.a.b",
     "_event['data']['a']": "event.a",
     "_event.data === 'x'": "event == 'x'",
+    "_event": "trigger and put(trigger, 'data', event)",
     "'name' in _event": "trigger != None",
     "In('a')": "In('a')",
     "In('nowhere')": "False",
@@ -165,6 +166,30 @@ def test_an_expression_is_worth_what_ecmascript_says(engine, text):
 )
 def test_the_event_is_what_it_was(engine, text, payload, value):
     assert evaluate(engine, text, payload) == value
+
+
+EARLY = ["typeof _event === 'undefined'", "typeof _event == 'undefined'", "_event === undefined", "_event == null"]
+LATE = ["typeof _event !== 'undefined'", "typeof _event === 'object'", "_event !== undefined", "_event"]
+
+
+@pytest.mark.parametrize("text", [*EARLY, *LATE, *(f"!({text})" for text in EARLY + LATE)])
+def test_there_is_no_event_before_the_first(engine, text):
+    """Asking for one fails nowhere."""
+    asked = f"<if cond={quoteattr(text)}><assign location='{{}}' expr='true'/></if>"
+    body = (
+        f"<state id='a'><onentry>{asked.format('first')}</onentry>"
+        f"<transition event='go'>{asked.format('then')}</transition>"
+        "<transition event='error.*' target='b'/></state><state id='b'/>"
+    )
+    early = text in EARLY or text.removeprefix("!") in [f"({late})" for late in LATE]
+    found = run(engine, body, '<data id="first"/><data id="then"/>', "go")
+    assert (found.configuration, found.data) == (["a"], {"first" if early else "then": True})
+
+
+@pytest.mark.parametrize("text", ["_event", "typeof _event", "_event === undefined"])
+def test_the_whole_event_is_read_back_as_it_was_written(text):
+    found = definition(f"<state id='a'><onentry><log expr={quoteattr(text)}/></onentry></state>")
+    assert back(found)["states"] == found["states"]
 
 
 def test_what_every_document_can_ask_for(engine):

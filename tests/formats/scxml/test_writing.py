@@ -11,17 +11,14 @@ import pytest
 
 from machines.engine import DefinitionError, Engine, Refused
 from machines.engine.definitions import check, compile
-from machines.formats import dump, load, read
+from machines.formats import dump, read
 from tests.engine import test_expressions, test_functions
 from tests.engine.builders import NOW, machine
 
+from .builders import back
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 _numbers = count(1)
-
-
-def back(definition: dict[str, Any]) -> dict[str, Any]:
-    """What is read from what was written."""
-    return load(dump(definition, "scxml")[0], "scxml")
 
 
 def said(definition: dict[str, Any]) -> list[str]:
@@ -168,6 +165,20 @@ DEFINITIONS: dict[str, tuple[dict[str, Any], list[Any]]] = {
         ),
         [1, 1, "back", 3, 4, 1],
     ),
+    "the machine itself as a target": (
+        {
+            "id": "again",
+            "initial": "a",
+            "context": {"n": 0},
+            "entry": {"set": {"n": "n + 1"}},
+            "states": {
+                "a": {"on": {"go": "b"}},
+                "b": {"on": {"up": {"target": "#again", "guard": "In('again')"}}},
+            },
+            "on": {"stay": "#again", "whole": {"target": "#again", "reenter": True}},
+        },
+        ["go", "up", "go", "stay", "go", "whole"],
+    ),
     "a parallel machine": (
         {
             "id": "both",
@@ -279,6 +290,20 @@ def test_what_is_read_back_does_the_same(engine, name):
     assert steps(engine, again, events) == there
 
 
+@pytest.mark.parametrize("states", [{"a": {"on": {"x": "#m"}}}, {"a": {"id": "m.a", "on": {"x": "#m"}}}])
+def test_the_machine_itself_stays_a_target(states):
+    definition = {"id": "m", "initial": "a", "states": states}
+    assert [state["on"] for state in back(definition)["states"].values()] == [{"x": "#m"}]
+
+
+def test_a_machine_that_is_brought_along_may_lead_to_itself():
+    kid = {"initial": "a", "states": {"a": {"on": {"x": {"target": "#m.kid", "guard": "In('m.kid')"}}}}}
+    definition = machine("m", {"a": {"invoke": {"src": "machine:kid"}}}, machines={"kid": kid})
+    again = back(definition)
+    assert again["machines"]["kid"]["states"]["a"]["on"] == kid["states"]["a"]["on"]
+    assert [str(one) for one in check(again) if one.is_error] == []
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.json")), ids=lambda path: path.stem)
 def test_the_examples_keep_their_shape(path):
     definition = json.loads(path.read_text())
@@ -328,6 +353,11 @@ def test_machines_that_are_brought_along(engine):
         ({"states": {"a": {"invoke": {"src": "work"}}}}, "SB222 states.a.invoke"),
         ({"states": {"a": {"invoke": {"src": "machine:m"}}}}, "SB222 states.a.invoke"),
         ({"states": {"a": {"entry": {"log": "random_token(3)"}}}}, "SB222 states.a.entry.log"),
+        ({"states": {"a": {"after": {"1s": "a"}}}}, 'SB224 states.a.after["1s"]'),
+        (
+            {"states": {"a": {"entry": {"send": {"event": "e", "delay": {"expr": "1 + 1"}}}}}},
+            "SB224 states.a.entry.send.delay.expr",
+        ),
         ({"type": "parallel", "initial": None}, "SB224 "),
         ({"initial": {"target": "a", "actions": {"log": "1"}}}, "SB224 initial"),
         ({"states": {"a": {"initial": "b", "on": {"e": "a"}, "states": {"b": {}}}}}, "SB224 states.a.on.e"),

@@ -30,7 +30,8 @@ DATA = Code("filled(event)", kinds=ANY)
 
 
 def _event(translator: Translator) -> Code:
-    return Code("put(trigger, 'data', event)", kinds=OBJECT | NONE)
+    """Not bound before the first event."""
+    return Code("trigger and put(trigger, 'data', event)", code.AND, OBJECT | NONE)
 
 
 def _processors(translator: Translator) -> Code:

@@ -12,7 +12,7 @@ from ..ecmascript.code import Code
 from ..ecmascript.kinds import ANY, ARRAY, NUMBER, STRING, TABLES
 from ..ecmascript.scope import Action
 from ..elements import OURS, SCXML, Element
-from . import sends
+from . import sends, timers
 from .chart import EMPTY, Chart, value_of
 from .survey import is_variable
 
@@ -21,7 +21,7 @@ MAX_DOUBLED = 3  # loops inside one another that are written out for lists and f
 
 def read_blocks(chart: Chart, elements: Iterable[Element]) -> list[Action]:
     """Several blocks stay apart: what fails in one does not keep the next from running."""
-    found = [read(chart, element.children) for element in elements]
+    found = [read(chart, timers.others(element)) for element in elements]
     blocks = [actions for actions in found if actions]
     return blocks[0] if len(blocks) == 1 else [{"block": actions} for actions in blocks]
 
@@ -35,6 +35,11 @@ def _read(chart: Chart, element: Element) -> list[Action]:
         return _ours(chart, element)
     if element.space not in (SCXML, ""):
         chart.report.add("SB221", element.where, f"<{element.name}> of another namespace was left out")
+        return []
+    if timers.is_part(element):
+        chart.refuse(
+            element, "sb:after stands for timers of states: on <send> in <onentry>, <cancel> in <onexit>", "after"
+        )
         return []
     reader = _READERS.get(element.name)
     if reader is None:

@@ -38,8 +38,9 @@ def read(text: str, base: Path | str | None = None) -> tuple[dict[str, Any] | No
     if not root.is_scxml("scxml"):
         report.add("SB144", root.where, f"not an SCXML document: its root is <{root.name[:60]}>", "write <scxml>")
         return None, report.findings
-    library = Library(folder, lambda inner, below, name: _read(inner, below, name, report, inner_=True))
-    definition, _ = _read(root, library, _machine_id(root.get("name") or stem), report)
+    id = _machine_id(root.get("name") or stem)
+    library = Library(folder, lambda inner, below, name: _read(inner, below, name, report, inner_=True), id)
+    definition, _ = _read(root, library, id, report)
     return definition, report.findings
 
 
@@ -83,7 +84,7 @@ def _survey(root: Element, library: Library, report: Report) -> Survey:
         if source is not None:
             path = library.path(blank, element, "src", source)
             texts[element] = (library.text(blank, element, "src", path) if path is not None else None) or ""
-    return survey(root, report, texts)
+    return survey(root, library.machine, report, texts)
 
 
 def _scripts(element: Element) -> list[Element]:

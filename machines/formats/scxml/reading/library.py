@@ -36,10 +36,14 @@ Read = Callable[[Element, "Library", str], tuple[dict[str, Any], dict[str, str]]
 
 @dataclass(slots=True)
 class Library:
-    """``read`` turns an inner document into a definition; ``above`` are the files being read, to see circles."""
+    """``read`` turns an inner document into a definition; ``above`` are the files being read, to see circles.
+
+    ``machine`` is the full name of the one that brings all this along.
+    """
 
     base: Path | None
     read: Read
+    machine: str
     depth: int = 0
     above: tuple[Path, ...] = ()
     found: dict[object, Embedded] = field(default_factory=dict)
@@ -81,7 +85,7 @@ class Library:
             chart.refuse(root, message, code="SB111")
             return None
         name = exact if exact and exact not in self.machines else self._free(stem)
-        inside = Library(self.base, self.read, self.depth + 1, above)
+        inside = Library(self.base, self.read, f"{self.machine}.{name}", self.depth + 1, above)
         self.found[key] = Embedded(name, {}, {})  # taken: what is read now must not take the name
         definition, inputs = self.read(root, inside, name)
         self.found[key] = Embedded(name, definition, inputs)

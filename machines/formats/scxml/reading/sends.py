@@ -53,7 +53,7 @@ def _parts(chart: Chart, element: Element) -> Action | None:
         parts["data"] = value_of(data)
     if element.get("delayexpr") is not None:
         parts["delay"] = {"expr": chart.code(element, "delayexpr").text}
-    elif (delay := element.get("delay")) is not None and (length := _milliseconds(delay)):
+    elif (delay := element.get("delay")) is not None and (length := milliseconds(delay)):
         parts["delay"] = length
     _id(chart, element, parts)
     return parts
@@ -113,7 +113,7 @@ def id_location(chart: Chart, element: Element) -> str:
     return field
 
 
-def _milliseconds(text: str) -> int:
+def milliseconds(text: str) -> int:
     match = _DURATION.fullmatch(text)
     length = round(float(match[1]) * _UNITS[match[2]]) if match else -1
     if not 0 <= length <= limits.MAX_DELAY:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..ecmascript.scope import Action
 from ..elements import OURS, SCXML, Element
-from . import content, data, sends, transitions
+from . import content, data, sends, timers, transitions
 from .chart import EMPTY, Chart, more, value_of
 from .invokes import read_invokes
 from .survey import STATES
@@ -54,12 +54,13 @@ def behaviour(chart: Chart, element: Element) -> dict[str, Any]:
     """What a state does, and on what; of the document as a whole, this is more than the recommendation has."""
     entry = _entry(chart, element)
     exit = content.read_blocks(chart, element.all("onexit"))
-    on, always = transitions.read_transitions(chart, element)
+    on, always, timed = transitions.read_transitions(chart, element)
     parts = {
         "entry": transitions.unlisted(entry) if entry else None,
         "exit": transitions.unlisted(exit) if exit else None,
         "invoke": _one(read_invokes(chart, element)),
         "on": on,
+        "after": timers.read_after(chart, element, timed),
         "always": _one(always),
         "output": _output(chart, element),
     }

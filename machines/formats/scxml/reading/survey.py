@@ -30,7 +30,8 @@ RESERVED = re.compile(
 @dataclass(slots=True)
 class Survey:
     """``names``: what each state is called here, ``by_id``: by its id in the document; ``variables``: in the order they
-    are met; ``programs``: scripts, read once. ``body`` is the root, or the state that stands for the machine itself.
+    are met; ``programs``: scripts, read once. ``body`` is the root, or the state that stands for the machine itself,
+    which is called like it.
     """
 
     root: Element
@@ -53,11 +54,12 @@ class Survey:
         return {id: name for id, name in self.by_id.items() if name not in self.histories}
 
 
-def survey(root: Element, report: Report, texts: dict[Element, str]) -> Survey:
-    """``texts``: what scripts hold that stand in files of their own."""
+def survey(root: Element, machine: str, report: Report, texts: dict[Element, str]) -> Survey:
+    """``machine``: its full name; ``texts``: what scripts hold that stand in files of their own."""
     found = Survey(root, files=list(dict.fromkeys(_FILE.findall(root.source.text))))
     elements = list(_own(root))
     _name_states(found, elements, report)
+    _name_body(found, machine, report)
     for element in elements:
         if element.is_scxml("data"):
             _data(found, element, report)
@@ -93,6 +95,17 @@ def _name_states(found: Survey, elements: list[Element], report: Report) -> None
         found.names[element] = found.by_id[id] = name
         if element.name == "history":
             found.histories.add(name)
+
+
+def _name_body(found: Survey, machine: str, report: Report) -> None:
+    """The state that stands for the machine itself is none of the definition, but can be a target, or be asked for."""
+    id = found.body.get("id")
+    if found.body is found.root or not id:
+        return
+    if id in found.by_id:
+        report.add("SB144", partial(found.body.where, "id"), f'another state has the id "{id[:80]}" too')
+        return
+    found.names[found.body] = found.by_id[id] = "(machine)" if machine in found.by_id.values() else machine
 
 
 def _data(found: Survey, element: Element, report: Report) -> None:

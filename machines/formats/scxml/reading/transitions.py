@@ -11,7 +11,7 @@ from machines.engine import limits
 
 from ..ecmascript.scope import Action
 from ..elements import OURS, Element
-from . import content
+from . import content, timers
 from .chart import Chart, more
 
 Transition = dict[str, Any]
@@ -26,12 +26,14 @@ class Read:
     body: Transition | str
 
 
-def read_transitions(chart: Chart, state: Element) -> tuple[dict[str, Any], list[Any]]:
-    """What becomes ``on``, and what becomes ``always``."""
+def read_transitions(chart: Chart, state: Element) -> tuple[dict[str, Any], list[Any], list[tuple[Element, Any]]]:
+    """What becomes ``on``, what becomes ``always``, and what waits for timers of the state."""
     inner = {chart.survey.names[one] for one in states_below(chart, state)}
-    found = [_read(chart, state, element, inner) for element in state.all("transition")]
-    waiting = [transition for transition in found if transition.events]
-    return by_event(chart, state, waiting), [transition.body for transition in found if not transition.events]
+    found = [(element, _read(chart, state, element, inner)) for element in state.all("transition")]
+    timed = [(element, transition.body) for element, transition in found if timers.is_part(element)]
+    others = [transition for element, transition in found if not timers.is_part(element)]
+    waiting = [transition for transition in others if transition.events]
+    return by_event(chart, state, waiting), [one.body for one in others if not one.events], timed
 
 
 def _read(chart: Chart, state: Element, element: Element, inner: set[str]) -> Read:
@@ -90,10 +92,15 @@ def named(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
     found = []
     for id in ids.split():
         if id in chart.survey.by_id:
-            found.append(written(chart.survey.by_id[id]))
+            found.append(_written(chart, chart.survey.by_id[id]))
         else:
             chart.report.add("SB144", partial(element.where, attribute), f'there is no state "{id[:80]}"')
     return found[0] if len(found) == 1 else found
+
+
+def _written(chart: Chart, name: str) -> str:
+    """Only with # can a target be the machine itself."""
+    return f"#{name}" if name == chart.survey.names.get(chart.survey.body) else written(name)
 
 
 def written(name: str) -> str:

@@ -113,6 +113,9 @@ def delay(writing: Writing, value: Value | None, path: Path) -> dict[str, str | 
         return {}
     if value.tree[0] == "num":
         return {"delay": f"{value.tree[1]}ms"}
+    if Translator(writing, path).types(value.tree) != frozenset({"string"}):
+        message = "a calculated delay is a number of ms here; SCXML wants a text with a unit"
+        writing.once("SB224", value.parts[0][0] if value.parts else path, message)
     return {"delayexpr": script(writing, value, path)}
 
 

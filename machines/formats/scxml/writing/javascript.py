@@ -120,8 +120,13 @@ def _object(translator: Translator, node: Node) -> Script:
     return Script("{" + ", ".join(f"{literal(key)}: {translator.text(value)}" for key, value in node[1:]) + "}")
 
 
+_WHOLE_EVENT = ["and", ["trigger"], ["call", "put", ["trigger"], ["str", "data"], ["event"]]]
+
+
 def _logic(translator: Translator, node: Node) -> Script:
     """Gives an operand back; lists and objects that are empty are false to us only."""
+    if node == _WHOLE_EVENT:
+        return Script("_event")
     *before, last = node[1:]
     whole = translator.value(last)
     for part in reversed(before):

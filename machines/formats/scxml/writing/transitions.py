@@ -31,6 +31,8 @@ def _transition(writing: Writing, state: State, transition: Transition) -> Tag:
         translator = Translator(writing, transition.guard.path)
         attributes["cond"] = translator.condition(transition.guard.expression.tree).text
     attributes |= _target(writing, state, transition)
+    if transition.cause == "after":
+        attributes["sb:after"] = "true"
     found = writing.at(transition.path)
     described = {key: found[key] for key in ("description", "meta") if key in found} if isinstance(found, dict) else {}
     if described:
@@ -65,7 +67,9 @@ def timers(writing: Writing, state: State) -> Iterator[tuple[Tag, Tag]]:
     """The send that starts each timer of a state, and the cancel that ends it."""
     for transition in state.transitions:
         if transition.delay is not None:
+            message = "SCXML has no timers of states: in the text, an event that anyone may send stands for each"
+            writing.once("SB224", transition.path, message)
             name = writing.events[transition.events[0]]
             attributes: dict[str, str | None] = {"event": name, "id": name}
-            attributes |= delay(writing, transition.delay, transition.path)
-            yield Tag("send", attributes), Tag("cancel", {"sendid": name})
+            attributes |= delay(writing, transition.delay, transition.path) | {"sb:after": "true"}
+            yield Tag("send", attributes), Tag("cancel", {"sendid": name, "sb:after": "true"})
