@@ -32,6 +32,7 @@ STATUS: dict[type[Exception], int] = {
     errors.Refused: 422,
     errors.InstanceExists: 409,
     errors.Conflict: 409,
+    errors.Miscounted: 409,
     errors.Suspended: 409,
     errors.LeaseLost: 409,
     errors.EngineUnavailable: 503,

@@ -25,7 +25,12 @@ KINDS = {
     "work": Kind(work=True),
     "everything": Kind(timers=True, work=True, failures=True, raises=True),
 }
-RUN = settings(phases=[Phase.reuse,Phase.generate],max_examples=40 * TIMES, deadline=None, suppress_health_check=list(HealthCheck))
+RUN = settings(
+    phases=[Phase.reuse, Phase.generate],
+    max_examples=40 * TIMES,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 def calls(kind: Kind):

@@ -67,10 +67,11 @@ class Twin:
         if job is None:
             return
         state = next(state for state, waiting in self.jobs.items() if waiting.id == job.id)
+        number = self.reference.work[state]
         expected = self._of_reference(lambda: self.reference.end_work(state, event, self.now))
         if event == "done":
             self._of_engine(lambda: self.engine.complete(job, now=self.now), expected)
-            if state in self.reference.work:
+            if self.reference.work.get(state) == number:
                 self.engine.hand_back(job, now=self.now)
         else:
             self.engine.fail(job, "no", retry=False, now=self.now)
