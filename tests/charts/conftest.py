@@ -1,4 +1,4 @@
-"""An engine for many random charts: one prefix for all the tests of a module, since hypothesis runs a test many times."""
+"""An engine for many random charts: one prefix for all tests of a module, since hypothesis runs each many times."""
 
 from __future__ import annotations
 

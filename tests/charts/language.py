@@ -1,7 +1,7 @@
 """The guards and actions of random charts: how a definition writes each, and what it means.
 
-The meaning is written down a second time on purpose, in Python, so that the engine is held against something that shares
-no code with it. ``machine`` is the reference interpreter, of which only the data, the event and the queues are touched.
+The meaning is written down a second time on purpose, in Python, so that the engine is held against something that
+shares no code with it. ``machine`` is the reference interpreter, of which only the data, the event and the queues are touched.
 """
 
 from __future__ import annotations
@@ -121,6 +121,12 @@ def sent(event: str, delay: int = 0, id: str = "") -> Action:
     json |= {"delay": delay} if delay else {}
     json |= {"id": id} if id else {}
     return Action({"send": json}, lambda machine: machine.send(event, {"x": machine.data["n"]}, delay, id))
+
+
+def mailed(event: str, machine: str, id: str, delay: int = 0) -> Action:
+    """To another instance, which the reference does not know of."""
+    json = {"event": event, "data": {"x": "n"}, "to": {"machine": machine, "id": f"'{id}'"}}
+    return Action({"send": json | ({"delay": delay} if delay else {})}, lambda machine: None)
 
 
 def cancelled(id: str) -> Action:

@@ -1,4 +1,4 @@
-"""A chart as plain Python objects: what the strategies draw, the reference interprets and a definition is written from."""
+"""A chart as plain Python objects: what strategies draw, the reference interprets and a definition is written from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HISTORIES = ("shallow", "deep")
 
 @dataclass(eq=False)
 class Transition:
-    """``descriptor`` is empty for an eventless one. ``delay``: ms of the timer it waits for, which is then its event."""
+    """``descriptor`` is empty for an eventless one. ``delay``: ms of the timer it waits for, then its event."""
 
     descriptor: str = ""
     targets: tuple[str, ...] = ()

@@ -2,12 +2,12 @@
 
 It reads a ``Chart``, not what the engine compiles. Where the engine goes past the recommendation, so does this:
 
-- a transition whose targets are its source or lie inside it does not leave its source unless it says ``reenter``, whatever
-  kind of state that is (the recommendation has that for compound sources and targets properly inside);
+- a transition whose targets are its source or lie inside it does not leave its source unless it says ``reenter``,
+  whatever kind of state that is (the recommendation has that for compound sources and targets properly inside);
 - one external event is all or nothing: where errors refuse, what fails takes the whole step back;
 - a transition of a leaf to itself, without ``reenter``, enters nothing, whatever another region does meanwhile;
-- where the last region of a parallel state ends, so does each parallel state around it that ends with that (the appendix
-  looks one level up only), and the machine itself may be parallel;
+- where the last region of a parallel state ends, so does each parallel state around it that ends with that (the
+  appendix looks one level up only), and the machine itself may be parallel;
 - the configuration stays when the machine has come to its end;
 - a step of more than MICROSTEPS microsteps, EVENTS events or TIMERS timers is given up.
 """
@@ -48,7 +48,7 @@ class Event:
 
 @dataclass
 class Timer:
-    """``due`` and ``at``: ms when it is meant to fire, and when it is tried. ``state``: whose ``after`` it is, else None."""
+    """``due`` and ``at``: ms when it is meant to fire, and is tried. ``state``: whose ``after`` it is, else None."""
 
     due: int
     at: int
@@ -367,7 +367,7 @@ class Machine:
             self.work.pop(state.name, None)
 
     def _domain(self, transition: Transition) -> State | None:
-        """``getTransitionDomain``, with the wider meaning of transitions that stay inside. None: outside of everything."""
+        """``getTransitionDomain``, with the wider meaning of transitions that stay inside. None: around everything."""
         targets, source = self._effective(transition.targets), transition.source
         if not transition.reenter and all(target is source or target.is_inside(source) for target in targets):
             return source

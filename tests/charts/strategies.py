@@ -20,6 +20,7 @@ EVENTS = ("a", "b", "c.d")
 INNER = ("i", "j.k")
 DESCRIPTORS = (*EVENTS, *EVENTS, *INNER, "c", "c.*", "*", "j")
 SEND_IDS = ("one", "two")
+IDS = ("p", "q", "r")
 MOST_STATES = 8
 DEPTHS = (1, 2, 3, 3, 4)
 PAYLOADS = st.sampled_from([{}, {"x": 1}, {"x": 2}])
@@ -27,19 +28,21 @@ PAYLOADS = st.sampled_from([{}, {"x": 1}, {"x": 2}])
 
 @dataclass(frozen=True)
 class Kind:
-    """What the charts may have. ``top``: the machine itself may act. ``raises``: what fails raises error.execution."""
+    """What the charts may have. ``top``: the machine itself may act. ``mail``: it sends events to other instances of its own
+    machine, IDS. ``raises``: what fails raises error.execution."""
 
     history: bool = True
     parallel: bool = True
     top: bool = True
     timers: bool = False
     work: bool = False
+    mail: bool = False
     failures: bool = False
     raises: bool = False
 
 
 @st.composite
-def charts(draw: st.DrawFn, kind: Kind = Kind()) -> Chart:  # noqa: B008 - it never changes
+def charts(draw: st.DrawFn, kind: Kind = Kind()) -> Chart:
     return _Draft(draw, kind).chart()
 
 
@@ -213,6 +216,7 @@ class _Draft:
         forms = [self.count, self.look]
         forms += [self.raise_one, self.send_one] if loud else []
         forms += [self.delay_one, self.cancel_one] if loud and self.kind.timers else []
+        forms += [self.mail_one] if loud and self.kind.mail else []
         forms += [self.choose, self.repeat] if depth < 2 else []
         forms += [self.divide] if depth < 1 and self.kind.raises else []
         return self.pick(forms)(loud, depth + 1)
@@ -231,6 +235,9 @@ class _Draft:
 
     def send_one(self, loud: bool, depth: int) -> Action:
         return self.fuelled(language.sent(self.pick(INNER)))
+
+    def mail_one(self, loud: bool, depth: int) -> Action:
+        return self.fuelled(language.mailed(self.pick(INNER), "m", self.pick(IDS), self.delay() if self.odds(3) else 0))
 
     def fuelled(self, action: Action) -> Action:
         return action if self.odds(12) else language.fuelled(action)

@@ -1,7 +1,7 @@
 """Random charts and random events: the engine does what appendix D of the SCXML recommendation says.
 
-The oracle is ``reference.py``, which follows the appendix procedure by procedure and shares no code with the engine. Both
-write down all they do, so that what agrees here agrees in configuration, data and every order: of exits, transitions,
+The oracle is ``reference.py``, which follows the appendix procedure by procedure and shares no code with the engine.
+Both write down all they do, so that what agrees here agrees in configuration, data and every order: of exits, transitions,
 entries, default contents, internal and external events, timers.
 
 CHARTS_EXAMPLES=n makes the runs n times as long.

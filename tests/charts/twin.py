@@ -1,4 +1,4 @@
-"""One instance twice: in the engine, and in the reference. Each call is made to both, and both must then be the same."""
+"""One instance twice: in the engine, and in the reference. Each call is made to both; both must then be the same."""
 
 from __future__ import annotations
 
