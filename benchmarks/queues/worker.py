@@ -14,7 +14,8 @@ from benchmarks.queues.contenders import Contender
 from benchmarks.queues.peers.stamps import SLOW
 from machines.server import Guarded
 
-PATIENCE = 3600.0  # seconds until all jobs must have started: a million take their time
+PATIENCE = 120.0  # seconds until all jobs must have started, and one more for every SLOWEST of them
+SLOWEST = 100
 LOOK = 0.002  # seconds between two looks for the stamps
 GRACE = 15.0  # seconds a worker gets to end
 
@@ -57,6 +58,7 @@ class Worker:
             "BENCH_STAMPS": str(self._stamps),
             "SIGNALBOX_HOME": self._folder.name,
         }
+        self._patience = PATIENCE + jobs / SLOWEST
         self._process: Guarded | None = None
 
     def __enter__(self) -> Self:
@@ -74,7 +76,7 @@ class Worker:
 
     def stamps(self) -> Stamped:
         """Waits until all jobs have started."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         while not self._stamps.exists():
             assert self._process is not None
             if self._process.poll() is not None or time.monotonic() > deadline:

@@ -18,6 +18,7 @@ from .names import queue_id, start_id, state_id
 from .reading import read
 from .routes import Piece, Routes, port_id
 from .sketch import Cell, Sketch
+from .touching import touching
 from .tree import Tree, main_line
 from .wiring import Level, feeds
 
@@ -63,7 +64,8 @@ class _Levels:
                 boxes |= inside.boxes
                 pieces |= {(state.name, id): curve for id, curve in inside.curves.items()}
         curves = {route.wire.id: joined(self._tree, route, pieces, boxes) for route in self._routes.all}
-        return Layout(block.width, block.height, boxes, {id: curve for id, curve in curves.items() if curve})
+        drawn = {id: curve for id, curve in curves.items() if curve}
+        return Layout(block.width, block.height, boxes, touching(self._tree, boxes, drawn))
 
     # ---- which way lines go: decides on which side of a border their ports are
 

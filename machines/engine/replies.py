@@ -282,17 +282,17 @@ def job(machine: str, root: str, id: str, row: Mapping[str, Any], data: dict[str
         json.loads(given) if given else None,
         data,
         int(get("attempt") or 0),
-        int(row["attempts"]),
+        int(get("attempts") or limits.DEFAULT_ATTEMPTS),
         get("token") or "",
         _moment(get("until")),
-        int(row["lease"]),
+        int(get("lease") or limits.DEFAULT_LEASE),
         _moment(row["created"]),
         row["place"],
         get("worker") or "",
         get("error") or "",
         get("kind") or "",
         get("trace") or "",
-        int(get("priority") or limits.DEFAULT_PRIORITY),
+        _or(get("priority"), limits.DEFAULT_PRIORITY),
         get("unique") or "",
         int(get("timeout") or 0),
         _moment(get("deadline")),
@@ -300,11 +300,15 @@ def job(machine: str, root: str, id: str, row: Mapping[str, Any], data: dict[str
         _moment(get("started")) or taken,
         taken,
         _moment(get("finished")),
-        int(get("backoff") or 0),
+        _or(get("backoff"), limits.DEFAULT_BACKOFF),
         get("jitter") != "0",
         tuple(stop.split()) if stop else (),
         json.loads(progress) if progress else None,
     )
+
+
+def _or(raw: Any, default: int) -> int:
+    return default if raw is None else int(raw)
 
 
 def _moment(raw: Any) -> int:

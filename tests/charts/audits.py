@@ -1,7 +1,8 @@
-"""What must be true of everything that Redis holds of a machine, whatever happened: counts, indexes, timers, jobs, histories."""
+"""What must be true of all that Redis holds of a machine, whatever happened: counts, indexes, timers, jobs."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 
@@ -69,12 +70,17 @@ class Audit:
     def _check_timers(self, held: dict[str, Instance]) -> None:
         """The partition's lists point at the instances' own. Late are those whose step failed when they were due."""
         awake = [instance for instance in held.values() if instance.suspended is None]
-        expected = {f"{timer.id}:{one.id}": timer.due for one in awake for timer in one.timers}
-        waiting = dict(self.engine.client.zrange(self.keys.timers, 0, -1, withscores=True))
-        late = set(self.engine.client.zrange(self.keys.late, 0, -1))
-        assert waiting | {member: expected[member] for member in late} == expected
-        assert not late & set(waiting)
+        expected = {(timer.id, one.id): timer.due for one in awake for timer in one.timers}
+        waiting, late = self._pointers(self.keys.timers), self._pointers(self.keys.late)
+        assert waiting | {pointer: expected[pointer] for pointer in late} == expected
+        assert not set(late) & set(waiting)
         assert self.engine.live(self.name).timers == len(expected)
+
+    def _pointers(self, key: str) -> dict[tuple[str, str], float]:
+        """(timer, instance) -> score. In a member, a letter before each part of the id says how long it is."""
+        scores = self.engine.client.zrange(key, 0, -1, withscores=True)
+        parts = {member: member.partition(":") for member, _ in scores}
+        return {(re.sub("[a-z]", ".", parts[member][0])[1:], parts[member][2]): score for member, score in scores}
 
     def _check_jobs(self, held: dict[str, Instance]) -> None:
         """Each job is in exactly one place, and those somebody waits for are those of active states."""

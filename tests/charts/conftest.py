@@ -10,7 +10,7 @@ import pytest
 from machines.engine import Engine
 from tests.conftest import remove
 
-pytest.register_assert_rewrite("tests.charts.twin")
+pytest.register_assert_rewrite("tests.charts.audits", "tests.charts.twin")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The guards and actions of random charts: how a definition writes each, and what it means.
 
 The meaning is written down a second time on purpose, in Python, so that the engine is held against something that
-shares no code with it. ``machine`` is the reference interpreter, of which only the data, the event and the queues are touched.
+shares no code with it. ``machine`` is the reference interpreter, of which only data, event and queues are touched.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ It reads a ``Chart``, not what the engine compiles. Where the engine goes past t
 - where the last region of a parallel state ends, so does each parallel state around it that ends with that (the
   appendix looks one level up only), and the machine itself may be parallel;
 - the configuration stays when the machine has come to its end;
-- a step of more than MICROSTEPS microsteps, EVENTS events or TIMERS timers is given up.
+- a step of more than MOST_MICROSTEPS microsteps, MOST_EVENTS events or MOST_TIMERS timers is given up.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 from tests.charts.language import TRACE, Action, Failed, Guard
 from tests.charts.model import Chart, State, Transition
 
-MICROSTEPS = 1000
-EVENTS = 10_000
-TIMERS = 1000
+MOST_MICROSTEPS = 1000
+MOST_EVENTS = 10_000
+MOST_TIMERS = 1000
 POSTPONED = 60_000  # ms until a timer whose step failed is tried again
 TIMER = "after."  # how the events of timers begin
 ROOM = 60_000  # bytes of trace; the engine takes a little more than 64 KB
@@ -166,7 +166,7 @@ class Machine:
             self._external.append(Event(name, data))
 
     def _add_timer(self, delay: int, event: Event, state: str | None, id: str = "") -> None:
-        if len(self.timers) >= TIMERS:
+        if len(self.timers) >= MOST_TIMERS:
             raise Endless if self.chart.errors == "refuse" else TooMuch
         self.timers.append(Timer(self.now + delay, self.now + delay, event, state, id))
 
@@ -285,7 +285,7 @@ class Machine:
 
     def _count(self, event: Event) -> None:
         self.event, self._events = event, self._events + 1
-        if self._events > EVENTS:
+        if self._events > MOST_EVENTS:
             raise Endless
 
     def _first_open(self, leaf: State, event: Event | None, asked: dict[Transition, bool]) -> Transition | None:
@@ -335,7 +335,7 @@ class Machine:
         if not enabled:
             return
         self._microsteps += 1
-        if self._microsteps > MICROSTEPS:
+        if self._microsteps > MOST_MICROSTEPS:
             raise Endless
         self.taken += enabled
         # Where a transition takes place is settled before anything is left, and what histories remember with it.

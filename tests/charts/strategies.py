@@ -28,12 +28,13 @@ PAYLOADS = st.sampled_from([{}, {"x": 1}, {"x": 2}])
 
 @dataclass(frozen=True)
 class Kind:
-    """What the charts may have. ``top``: the machine itself may act. ``mail``: it sends events to other instances of its own
-    machine, IDS. ``raises``: what fails raises error.execution."""
+    """What the charts may have. ``top``: the machine itself may act. ``looks``: events have data, and are looked at.
+    ``mail``: it sends events to other instances of its own machine, IDS. ``raises``: a failure raises an event."""
 
     history: bool = True
     parallel: bool = True
     top: bool = True
+    looks: bool = True
     timers: bool = False
     work: bool = False
     mail: bool = False
@@ -165,7 +166,7 @@ class _Draft:
         return self.pick(DESCRIPTORS)
 
     def transition(self, descriptor: str) -> Transition:
-        looked_at = descriptor != "*" and ".invoke." not in descriptor
+        looked_at = self.kind.looks and descriptor != "*" and ".invoke." not in descriptor
         return Transition(descriptor, *self.content(descriptor in EVENTS, looked_at))
 
     def content(self, loud: bool, named: bool) -> tuple[Any, ...]:
@@ -231,7 +232,7 @@ class _Draft:
         return language.told_of(language.inside(self.pick([state.name for state in self.states])))
 
     def raise_one(self, loud: bool, depth: int) -> Action:
-        return self.fuelled(language.raised(self.pick(INNER), self.pick(["", "n"])))
+        return self.fuelled(language.raised(self.pick(INNER), self.pick(["", "n"] if self.kind.looks else [""])))
 
     def send_one(self, loud: bool, depth: int) -> Action:
         return self.fuelled(language.sent(self.pick(INNER)))

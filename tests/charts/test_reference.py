@@ -1,22 +1,20 @@
 """Random charts and random events: the engine does what appendix D of the SCXML recommendation says.
 
 The oracle is ``reference.py``, which follows the appendix procedure by procedure and shares no code with the engine.
-Both write down all they do, so that what agrees here agrees in configuration, data and every order: of exits, transitions,
-entries, default contents, internal and external events, timers.
+Both write down all they do, so that what agrees here agrees in configuration, data and every order: of exits,
+transitions, entries, default contents, internal and external events, timers.
 
-CHARTS_EXAMPLES=n makes the runs n times as long.
+``profile.py`` says how to make the runs longer.
 """
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
+from tests.charts.profile import RUN, TIMES
 from tests.charts.strategies import EVENTS, PAYLOADS, Kind, charts
 from tests.charts.twin import Twin
 
-TIMES = int(os.environ.get("CHARTS_EXAMPLES", "1"))
 KINDS = {
     "flat and nested": Kind(),
     "timers": Kind(timers=True),
@@ -25,12 +23,6 @@ KINDS = {
     "work": Kind(work=True),
     "everything": Kind(timers=True, work=True, failures=True, raises=True),
 }
-RUN = settings(
-    phases=[Phase.reuse, Phase.generate],
-    max_examples=40 * TIMES,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def calls(kind: Kind):
@@ -45,7 +37,7 @@ def calls(kind: Kind):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_engine_follows_the_recommendation(shared, kind):
     @RUN
-    @given(chart=charts(kind), made=st.lists(calls(kind), min_size=4, max_size=14))
+    @given(chart=charts(kind), made=st.lists(calls(kind), min_size=6, max_size=20))
     def check(chart, made):
         with Twin(shared, chart).living() as twin:
             for method, arguments in made if twin.alive else ():

@@ -35,15 +35,17 @@ FOREIGN = ["string", "list", "hash", "zset", "set", "stream"]
 
 @pytest.fixture
 def box(engine):
-    """Instances in every situation: ``a`` idle, ``b`` with a held job, ``c`` with a ready one, ``d`` with a delayed."""
-    publish(engine, machine("m", STATES, context={"n": 0}, history=2), *"abcd")
+    """Instances in every situation: ``a`` idle, ``b`` with a held job, ``c`` with a ready one, ``d`` with a delayed,
+    ``e`` with a dead one."""
+    publish(engine, machine("m", STATES, context={"n": 0}, history=2), *"abcde")
     job = None
-    for id in "bdc":
+    for id in "bdec":
         engine.fire("m", id, "go", now=NOW)
         if id != "c":
             (job,) = engine.take("m", "work", "w", now=NOW)
             engine.job_of = {**getattr(engine, "job_of", {}), id: job}
     engine.fail(engine.job_of["d"], "no", now=NOW)
+    engine.fail(engine.job_of["e"], "no", retry=False, now=NOW)
     return engine
 
 
@@ -71,6 +73,15 @@ CALLS = {
     "bury": lambda e: e.fail(e.job_of["b"], "no", retry=False, now=NOW),
     "hand back": lambda e: e.hand_back(e.job_of["b"], now=NOW),
     "extend": lambda e: e.extend(e.job_of["b"], 5000, now=NOW),
+    "progress": lambda e: e.progress(e.job_of["b"], 1, now=NOW),
+    "enqueue": lambda e: e.enqueue("m", "work", unique="u", now=NOW),
+    "enqueue later": lambda e: e.enqueue("m", "mail", delay=5, unique="v", now=NOW),
+    "withdraw": lambda e: e.withdraw("m", e.job_of["b"], actor="a", reason="r", now=NOW),
+    "purge": lambda e: e.purge("m", "work", place="dead", actor="a", reason="r", now=NOW),
+    "redrive": lambda e: e.redrive("m", "work", e.job_of["e"], actor="a", reason="r", now=NOW),
+    "move now": lambda e: e.move_now("m", "work", e.job_of["d"], actor="a", reason="r", now=NOW),
+    "pause": lambda e: e.pause("m", "work", actor="a", reason="r", now=NOW),
+    "limit": lambda e: e.limit("m", "work", concurrency=5, rate="5/s"),
 }
 ROOT = "{m:0}"
 KEYS = {
@@ -93,24 +104,35 @@ KEYS = {
     "delayed": f"{ROOT}:q:work:delayed",
     "dead": f"{ROOT}:q:work:dead",
     "bell": f"{ROOT}:q:work:bell",
-    "next job": f"{ROOT}:job:0-10",
-    "the job after": f"{ROOT}:job:0-11",
-    "the third job": f"{ROOT}:job:0-12",
+    "next job": f"{ROOT}:job:0-13",
+    "the job after": f"{ROOT}:job:0-14",
+    "the third job": f"{ROOT}:job:0-15",
     "the held job": f"{ROOT}:job:0-1",
+    "dead job": f"{ROOT}:job:0-7",
+    "delayed job": f"{ROOT}:job:0-4",
+    "history of the one that died": f"{ROOT}:h:e",
+    "instance that died": f"{ROOT}:i:e",
+    "queues": f"{ROOT}:queues",
+    "rules": f"{ROOT}:q:work:rules",
+    "statistics": f"{ROOT}:qs:work",
+    "unique key": f"{ROOT}:u:work:u",
+    "unique key of mail": f"{ROOT}:u:mail:v",
+    "withdrawn": f"{ROOT}:w:0-1",
     "outcome": f"{ROOT}:k:1:a:k",
     "creation": f"{ROOT}:c:3:new:k",
     "definition": f"{ROOT}:def:1",
 }
 # What the engine itself keeps there, so that a foreign key is of another type.
 OWN = {"in": "zset", "h": "list", "flow": "hash", "log": "stream", "meta": "hash", "i": "hash", "q": "zset",
-       "job": "hash", "k": "string", "c": "string", "def": "hash"}  # fmt: skip
+       "job": "hash", "k": "string", "c": "string", "def": "hash",
+       "queues": "set", "qs": "hash", "u": "string", "w": "string"}  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("place", KEYS)
 def test_a_call_that_meets_a_foreign_key_succeeds_without_it_or_changes_nothing(box, place, call):
     key = box.keys.prefix + KEYS[place]
-    own = "list" if place == "bell" else OWN[KEYS[place].split(":")[2]]
+    own = {"bell": "list", "rules": "hash"}.get(place) or OWN[KEYS[place].split(":")[2]]
     kind = "string" if own != "string" else "list"
     plant(box, key, kind)
     silence(box)

@@ -13,7 +13,9 @@ JOB = {"machine": machine.NAME, "src": "noop", "queue": machine.QUEUE}
 def many(count: int) -> None:
     engine = machine.engine()
     for at in range(0, count, machine.BATCH):
-        engine.enqueue_many([JOB] * min(machine.BATCH, count - at))
+        found = engine.enqueue_many([JOB] * min(machine.BATCH, count - at))
+        if (failed := next((each for each in found if isinstance(each, Exception)), None)) is not None:
+            raise failed
 
 
 def one(sent: int) -> None:

@@ -75,33 +75,34 @@ function jobs.uncount(root)
     if redis.call('HINCRBY', keys.meta(root), 'jobs', -1) == 0 then redis.call('HDEL', keys.meta(root), 'jobs') end
 end
 
-local OPTIONAL = { 'instance', 'invoke', 'input', 'unique', 'stop' }
+-- What a job's hash leaves out, being so for most.
+jobs.DEFAULT = { attempts = 3, backoff = 1000, lease = 30000, priority = PRIORITY, timeout = 0, unique = '', stop = '',
+    input = '', jitter = true }
 
--- What is empty, or as it is by default, is left out.
-local function describe(spec, place, now)
-    local words = { 'place', place, 'src', spec.src, 'queue', spec.queue, 'attempts', spec.attempts,
-        'backoff', spec.backoff, 'lease', spec.lease, 'created', now }
-    local count = 14
-    for i = 1, #OPTIONAL do
-        local name = OPTIONAL[i]
+-- Those words of a job's hash that are not as for most: names and values in turn.
+function jobs.unusual(spec)
+    local words, count = {}, 0
+    for name, usual in pairs(jobs.DEFAULT) do
         local value = spec[name]
-        if value and value ~= '' then
-            words[count + 1], words[count + 2] = name, value
+        if value ~= nil and value ~= usual then
+            words[count + 1], words[count + 2] = name, value or '0'
             count = count + 2
         end
     end
-    if (spec.priority or PRIORITY) ~= PRIORITY then
-        words[count + 1], words[count + 2] = 'priority', spec.priority
-        count = count + 2
+    return words
+end
+
+-- The words of its hash: few, for every step that asks for work writes them.
+local function describe(spec, place, now)
+    local words = { 'place', place, 'src', spec.src, 'queue', spec.queue, 'created', now }
+    local count = 8
+    if spec.instance then
+        words[9], words[10], count = 'instance', spec.instance, 10
+        if spec.invoke ~= '' then words[11], words[12], count = 'invoke', spec.invoke, 12 end
     end
-    if (spec.timeout or 0) > 0 then
-        words[count + 1], words[count + 2] = 'timeout', spec.timeout
-        count = count + 2
-    end
-    if spec.jitter == false then
-        words[count + 1], words[count + 2] = 'jitter', '0'
-        count = count + 2
-    end
+    local unusual = spec.unusual or jobs.unusual(spec)
+    for i = 1, #unusual do words[count + i] = unusual[i] end
+    count = count + #unusual
     if place == 'delayed' then words[count + 1], words[count + 2] = 'due', now + spec.delay end
     return words
 end
@@ -121,8 +122,9 @@ local function place_new(root, job, spec, now)
 end
 
 -- A new job, whose bell the caller rings. `spec`: instance, invoke (both empty for work nobody waits for), src, queue, input,
--- attempts, backoff, lease, and where they are not as by default priority, timeout, delay, unique, jitter (false), stop.
--- `going`: ids, between spaces, of jobs that end in this step and no longer hold their unique keys.
+-- and where they are not as by default attempts, backoff, lease, priority, timeout, delay, unique, jitter (false), stop;
+-- `unusual` is what jobs.unusual would give, where that is known. `going`: ids, between spaces, of jobs that end in this step
+-- and no longer hold their unique keys.
 -- Answers the job and, where its key has an open one already, that job and true. All or nothing: where it throws, no key
 -- has changed. The third answer is who held the key before, for taking this back.
 function jobs.add(root, spec, now, going)
@@ -179,7 +181,7 @@ function jobs.remove(root, job, why)
     jobs.erase(root, job, { queue = found[1], place = found[2], unique = found[3] })
     if not why then return end
     stats.count(root, found[1], why)
-    if found[2] == 'leased' then redis.pcall('SET', keys.withdrawn(root, job), 1, 'PX', WITHDRAWN_MS) end
+    if found[2] == 'leased' then redis.pcall('SET', keys.withdrawn(root, job), 1, 'NX', 'PX', WITHDRAWN_MS) end
 end
 
 -- A flat list of fields and values as a table; nil for what is no job.
@@ -195,12 +197,23 @@ function jobs.read(root, job)
     return jobs.row(redis.pcall('HGETALL', keys.job(root, job)))
 end
 
--- Nothing when the token still holds the job; else why it does not: 'withdrawn', 'gone' (finished, or never was) or
--- 'taken back'.
-function jobs.lost(root, job, row, token)
-    if not row then return redis.call('EXISTS', keys.withdrawn(root, job)) == 1 and 'withdrawn' or 'gone' end
-    if row.place ~= 'leased' or row.token ~= token then return 'taken back' end
-    return nil
+-- Is the job's last attempt for failing once more?
+function jobs.spent(row)
+    return tonumber(row.attempt) >= tonumber(row.attempts or jobs.DEFAULT.attempts)
+end
+
+-- Some fields of a job that the token holds, as a table, `names` being a list of them that begins with queue and token.
+-- Nothing and why, where it does not: 'withdrawn', 'gone' (finished, or never was) or 'taken back'. A job that is not leased
+-- has no token.
+function jobs.held(root, job, token, names)
+    local found = redis.pcall('HMGET', keys.job(root, job), unpack(names))
+    if found.err or not found[1] then
+        return nil, redis.call('EXISTS', keys.withdrawn(root, job)) == 1 and 'withdrawn' or 'gone'
+    end
+    if found[2] ~= token or token == '' then return nil, 'taken back' end
+    local row = { place = 'leased' }
+    for i = 1, #names do row[names[i]] = found[i] or nil end
+    return row
 end
 
 -- To the ready, with what else is to be written.
@@ -216,7 +229,7 @@ end
 -- Exponential: backoff, twice that, four times that, to an hour at most; a longer backoff stays what it is. With jitter,
 -- between half of it and all, so that what failed together does not come back together.
 function jobs.backoff(job, row)
-    local backoff = tonumber(row.backoff)
+    local backoff = tonumber(row.backoff or jobs.DEFAULT.backoff)
     local wait = math.min(backoff * 2 ^ (tonumber(row.attempt) - 1), math.max(MAX_BACKOFF, backoff))
     if row.jitter == '0' then return wait end
     local chance = tonumber(string.sub(redis.sha1hex(job .. ' ' .. row.token), 1, 8), 16) / 2 ^ 32

@@ -4,9 +4,10 @@
 local limits = {}
 
 local BURST_MS = 50 -- jobs of this much time may be handed out at once: a worker need not come back for each
+local SKEW_MS = 1000
 local FIELDS = { 'paused', 'concurrency', 'rate', 'declared_concurrency', 'declared_rate', 'tat' }
 local MOST_JOBS, MOST_MS = 1e9, 1e13
-local floor, max, min = math.floor, math.max, math.min
+local floor, max = math.floor, math.max
 
 -- `<count>/<ms>`; nil where it is none.
 function limits.rate(text)
@@ -39,9 +40,11 @@ function limits.read(root, queue)
 end
 
 -- The generic cell rate algorithm. `tat`: when the next job would be handed out if each came in its turn; a burst may be
--- that far ahead. A clock that was set back must not stop the queue for as long.
+-- that far ahead. A clock that was set back, by more than servers differ, must not stop the queue for as long.
 local function arrival(rules, now)
-    return min(max(rules.tat, now), now + rules.burst * rules.interval)
+    local ahead = rules.burst * rules.interval
+    if rules.tat > now + ahead + max(rules.interval, SKEW_MS) then return now end
+    return max(rules.tat, now)
 end
 
 -- How many of `count` jobs may be handed out now; and, where that is fewer, why: 'paused', 'busy' (as many are leased as

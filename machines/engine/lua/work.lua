@@ -3,7 +3,6 @@
 -- so that what fails refuses the step like any other action.
 local work = {}
 
-local ATTEMPTS, BACKOFF, LEASE = 3, 1000, 30000
 local MAX_UNIQUE = 200
 
 local function computed(node, program)
@@ -18,6 +17,7 @@ function work.compile(spec, program)
     spec.make_delay = computed(spec.delay, program)
     spec.make_unique = computed(spec.unique, program)
     spec.plain = not (spec.make_input or spec.make_priority or spec.make_delay or spec.make_unique)
+    spec.unusual = spec.plain and jobs.unusual(spec) or nil
     return spec
 end
 
@@ -63,22 +63,31 @@ end
 
 -- For jobs.add. `invoke`: its id, or '' for work nobody waits for.
 function work.spec(ctx, spec, plan, invoke)
-    plan = plan or spec
+    if not plan then
+        return {
+            instance = ctx.id,
+            invoke = invoke,
+            src = spec.src,
+            queue = spec.queue,
+            priority = spec.priority,
+            unusual = spec.unusual,
+        }
+    end
     return {
         instance = ctx.id,
         invoke = invoke,
         src = spec.src,
         queue = spec.queue,
-        input = spec.make_input and plan.input,
-        attempts = spec.attempts or ATTEMPTS,
-        backoff = spec.backoff or BACKOFF,
-        lease = spec.lease or LEASE,
+        input = plan.input,
+        attempts = spec.attempts,
+        backoff = spec.backoff,
+        lease = spec.lease,
         timeout = spec.timeout,
         jitter = spec.jitter,
         stop = spec.stop,
-        priority = plan.priority or spec.make_priority == nil and spec.priority or nil,
-        delay = spec.make_delay and plan.delay,
-        unique = spec.make_unique and plan.unique,
+        priority = plan.priority or not spec.make_priority and spec.priority or nil,
+        delay = plan.delay,
+        unique = plan.unique,
     }
 end
 

@@ -10,6 +10,7 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_RESULT, MAX_JOBS = 65536, 1000
+local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken' }
 
 local function parse(text)
     if text == '' then return nil end
@@ -20,9 +21,8 @@ local function parse(text)
 end
 
 local function complete(root, job, token, text, call)
-    local row = jobs.read(root, job)
-    local lost = jobs.lost(root, job, row, token)
-    if lost then return { replies.LOST, lost } end
+    local row, lost = jobs.held(root, job, token, FIELDS)
+    if not row then return { replies.LOST, lost } end
     local result, why = parse(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local ctx = finishing.waiting(root, row, job, call.now)
@@ -52,11 +52,12 @@ return function(KEYS, ARGV)
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.now(ARGV[1])
-    local call, reply = { now = now, clock = clock, short = ARGV[2] == 'short' }, { replies.OK }
+    local call, reply, ended = { now = now, clock = clock, short = ARGV[2] == 'short' }, { replies.OK }, false
     for i = 1, count do
         local at = i * 3
-        reply[i + 1] = attempt(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
+        local one = attempt(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
+        reply[i + 1], ended = one, ended or one[1] == replies.OK
     end
-    commit.pulse(root, clock)
+    if ended then commit.pulse(root, clock) end
     return reply
 end

@@ -7,6 +7,8 @@
 -- Notifies: nothing
 -- Cost:    O(pairs * log(queue))
 
+local FIELDS = { 'queue', 'token', 'deadline' }
+
 -- Leases of one queue are written together.
 local function note(renewed, root, queue, till, job)
     local key = keys.leased(root, queue)
@@ -23,10 +25,8 @@ return function(KEYS, ARGV)
     local till, reply, renewed = arguments.now(ARGV[1]) + lease, { replies.OK }, {}
     for i = 3, #ARGV - 1, 2 do
         local job = ARGV[i]
-        local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'token', 'deadline')
-        local row = not found.err and found[1] and { place = found[2], token = found[3] } or nil
-        local lost = jobs.lost(root, job, row, ARGV[i + 1])
-        if not lost then note(renewed, root, found[1], math.min(till, tonumber(found[4] or till)), job) end
+        local row, lost = jobs.held(root, job, ARGV[i + 1], FIELDS)
+        if row then note(renewed, root, row.queue, math.min(till, tonumber(row.deadline or till)), job) end
         reply[#reply + 1] = lost or '1'
     end
     for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first is written

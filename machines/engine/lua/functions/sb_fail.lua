@@ -10,6 +10,8 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue))
 local MAX_ERROR, MAX_TRACE = 1000, 16384
+local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
+    'stop' }
 
 local function hand_back(root, job, row, now, due)
     local attempt = tonumber(row.attempt) - 1
@@ -56,13 +58,12 @@ return function(KEYS, ARGV)
         kind = texts.cut(ARGV[4] or '', MAX_ERROR),
         trace = texts.tail(ARGV[5] or '', MAX_TRACE),
     }
-    local row = jobs.read(root, job)
-    local lost = jobs.lost(root, job, row, token)
-    if lost then return { replies.LOST, lost } end
+    local row, lost = jobs.held(root, job, token, FIELDS)
+    if not row then return { replies.LOST, lost } end
     local reply
     if ARGV[6] == 'return' then
         reply = hand_back(root, job, row, now, delay and delay > 0 and now + delay)
-    elseif ARGV[6] == '0' or tonumber(row.attempt) >= tonumber(row.attempts)
+    elseif ARGV[6] == '0' or jobs.spent(row)
         or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
         reply = bury(root, job, row, now, failure)
     else

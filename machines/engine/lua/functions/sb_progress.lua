@@ -6,6 +6,7 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(1)
 local MAX_NOTE = 800 -- bytes
+local FIELDS = { 'queue', 'token' }
 
 local function number(text)
     local found = tonumber(text)
@@ -19,10 +20,8 @@ return function(KEYS, ARGV)
     if not done or not total and (ARGV[4] or '') ~= '' then bad = 'done and total are numbers from 0' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.now(ARGV[6])
-    local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'token')
-    local row = not found.err and found[1] and { place = found[2], token = found[3] } or nil
-    local lost = jobs.lost(root, job, row, token)
-    if lost then return { replies.LOST, lost } end
+    local row, lost = jobs.held(root, job, token, FIELDS)
+    if not row then return { replies.LOST, lost } end
     redis.call('HSET', keys.job(root, job), 'progress', json.encode({
         done = done, total = total or json.null, note = texts.cut(ARGV[5] or '', MAX_NOTE), at = now,
     }))

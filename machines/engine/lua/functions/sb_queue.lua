@@ -32,6 +32,7 @@ return function(KEYS, ARGV)
     local bad = misfit(queue, action, concurrency, rate) or arguments.misfit('', '', actor, reason, ARGV[5] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, key = arguments.now(ARGV[5]), keys.rules(root, queue)
+    local waiting = redis.call('ZCARD', keys.ready(root, queue))
     redis.call('HLEN', key) -- throws where it could not be written
     redis.call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'queue', 'name', action, 'data',
         json.encode({ queue = queue, concurrency = concurrency, rate = rate }), 'actor', actor, 'reason', reason)
@@ -44,7 +45,7 @@ return function(KEYS, ARGV)
         set(key, 'rate', rate)
         redis.call('HDEL', key, 'tat')
     end
-    if action ~= 'pause' then jobs.ring(root, queue, redis.call('ZCARD', keys.ready(root, queue))) end
+    if action ~= 'pause' and waiting > 0 then jobs.ring(root, queue, waiting) end
     commit.pulse(root)
     return { replies.OK }
 end

@@ -36,7 +36,8 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, what = arguments.now(ARGV[7]), ARGV[8] or ''
     local key = jobs.places[place](root, queue)
-    redis.call('ZCARD', keys.ready(root, queue)) -- these two throw where they could not be written
+    redis.call('ZCARD', keys.ready(root, queue)) -- these throw where they could not be written
+    redis.call('ZCARD', key)
     redis.call('XLEN', keys.log(root))
     local wanted = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
     local moved, passed = 0, 0

@@ -19,7 +19,7 @@ local function recover(root, queue, now, limit)
         local row = jobs.read(root, job)
         if not row then
             redis.call('ZREM', keys.leased(root, queue), job)
-        elseif tonumber(row.attempt) < tonumber(row.attempts) then
+        elseif not jobs.spent(row) then
             local why = reason(row, now)
             jobs.release(root, job, row, 'leased', now, 'token', '', 'error', why.error, 'kind', why.kind)
             back = back + 1

@@ -9,6 +9,8 @@
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
 local MAX_COUNT, WAKE = 1000, 100
+local NONE = {} -- never written
+local call, pcall_redis = redis.call, redis.pcall
 
 -- Asked before a job is popped: what fails after that would lose it.
 local function misfit(queue, worker, count, lease, now)
@@ -26,7 +28,7 @@ end
 -- Adds what changes to the flat list of fields; answers when the lease ends. A first attempt began when it was taken.
 local function lease(root, job, flat, row, hand)
     local attempt, now = tonumber(row.attempt or 0) + 1, hand.now
-    local token, till = attempt .. '-' .. hand.nonce, now + (hand.asked or tonumber(row.lease))
+    local token, till = attempt .. '-' .. hand.nonce, now + (hand.asked or tonumber(row.lease or jobs.DEFAULT.lease))
     local timeout, count = tonumber(row.timeout), #flat
     local changed = count + 1
     flat[changed], flat[count + 2] = 'place', 'leased'
@@ -44,7 +46,7 @@ local function lease(root, job, flat, row, hand)
         flat[count + 1], flat[count + 2] = 'deadline', now + timeout
         count = count + 2
     end
-    redis.call('HSET', keys.job(root, job), unpack(flat, changed, count))
+    call('HSET', keys.job(root, job), unpack(flat, changed, count))
     flat[count + 1], flat[count + 2] = 'until', till
     return till
 end
@@ -53,14 +55,15 @@ local function hand_out(root, queue, popped, hand)
     local reply, leased, waits, taken = { replies.OK, '' }, {}, {}, 0
     for i = 1, #popped, 2 do
         local job = popped[i]
-        local flat = redis.pcall('HGETALL', keys.job(root, job))
+        local flat = pcall_redis('HGETALL', keys.job(root, job))
         local row = jobs.row(flat)
         if row then
-            leased[#leased + 1], leased[#leased + 2] = lease(root, job, flat, row, hand), job
-            local bucket = stats.bucket(hand.now - tonumber(row.due or row.created))
-            waits[bucket], taken = (waits[bucket] or 0) + 1, taken + 1
-            local at, instance = #reply, row.instance and redis.pcall('HGETALL', keys.instance(root, row.instance))
-            reply[at + 1], reply[at + 2], reply[at + 3] = job, flat, instance and not instance.err and instance or {}
+            taken = taken + 1
+            leased[2 * taken - 1], leased[2 * taken] = lease(root, job, flat, row, hand), job
+            local bucket = stats.bucket(hand.now - (row.due or row.created))
+            waits[bucket] = (waits[bucket] or 0) + 1
+            local at, instance = 3 * taken, row.instance and pcall_redis('HGETALL', keys.instance(root, row.instance))
+            reply[at], reply[at + 1], reply[at + 2] = job, flat, instance and not instance.err and instance or NONE
         end
     end
     if taken > 0 then
