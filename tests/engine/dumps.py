@@ -40,9 +40,10 @@ def silence(engine: Engine) -> None:
 
 
 def keys_left(engine: Engine) -> set[str]:
-    """The keys below the prefix, without it."""
+    """The keys below the prefix, without it, and without the pulses: those go by themselves, sooner or later."""
     prefix = engine.keys.prefix
-    return {key.removeprefix(prefix) for key in engine.client.scan_iter(match=f"{prefix}*", count=1000)}
+    found = engine.client.scan_iter(match=f"{prefix}*", count=1000)
+    return {key.removeprefix(prefix) for key in found if not key.endswith(":pulse")}
 
 
 @contextmanager
