@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -49,6 +50,8 @@ MARKERS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """A test that forgets to ask for a prefix must not reach the server of whoever runs it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # else no process of a test could be interrupted
     django_settings.REDIS_URL = NOWHERE
     django_settings.CACHES = stores.caches(NOWHERE, "test:")
     django_settings.SIGNALBOX_HOME = Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there"
