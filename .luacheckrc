@@ -3,9 +3,9 @@ std = 'lua51'
 max_line_length = 130
 read_globals = { 'redis', 'cjson', 'cmsgpack', 'unpack' }
 files['machines/engine/lua'] = {
-    read_globals = { 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions',
+    read_globals = { 'agenda', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions',
         'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
-        'finishing', 'outcomes', 'random', 'births', 'chart', 'configurations', 'delivering', 'durations',
+        'finishing', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
         'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'patience', 'removal', 'sends',
-        'sequences', 'statemachine', 'stats', 'stopwatch', 'timers', 'work' },
+        'sequences', 'statemachine', 'stats', 'stopwatch', 'sweeping', 'timers', 'work' },
 }

@@ -52,9 +52,9 @@ class Timing:
         before, fired = self._stage.cpu(), 0
         while fired < INSTANCES:
             reply = self._client.fcall("sb_tick", 1, self._root, NOW + 3_600_000, 500)
-            if not int(reply[1]):
+            if not int(reply[2][0]):
                 raise RuntimeError(f"{fired} of {INSTANCES} timers fired")
-            fired += int(reply[1])
+            fired += int(reply[2][0])
         return fired / (self._stage.cpu() - before)
 
     def _idle(self) -> float:

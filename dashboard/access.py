@@ -1,4 +1,4 @@
-"""Who may do what: the four rights, the roles made of them, and the decorator that asks.
+"""Who may do what: the five rights, the roles made of them, and the decorator that asks.
 
 One place answers for pages, sockets and the API alike. A right without ``view`` is worth nothing:
 whoever may not see a machine may not move its instances either.
@@ -19,21 +19,23 @@ RIGHTS = {
     "fire": "machines.fire_machine",
     "operate": "machines.operate_machine",
     "publish": "machines.publish_machine",
+    "audit": "machines.view_auditentry",
 }
 """right -> the Django permission that grants it."""
 
 MEANINGS = {
     "view": "see machines, instances, queues and workers",
     "fire": "create instances and fire events",
-    "operate": "force, suspend, resume and delete instances",
+    "operate": "force, suspend, resume and delete instances, and direct queues and workers",
     "publish": "publish definitions",
+    "audit": "see in the audit who did what",
 }
 """right -> what it lets a person do, in the words of a 403 page."""
 
 ROLES = {
     "viewer": ("view",),
     "operator": ("view", "fire"),
-    "supervisor": ("view", "fire", "operate"),
+    "supervisor": ("view", "fire", "operate", "audit"),
     "publisher": ("view", "publish"),
 }
 """role -> its rights; each role becomes a Django group of that name."""

@@ -1,7 +1,9 @@
 """The work the sample machines ask for.
 
-``new_device.json``: a new device walks through four queues, and its service gets activated. ``payment.json``: the
-bank is asked. ``delivery.json``: someone takes the article from its shelf, and the customer is told.
+``new_device.json``: a new device walks through five queues, and its service gets activated.
+``service_activation.json``: a service is activated while marketing looks for offers. ``payment.json``: the bank is
+asked. ``delivery.json``: someone takes the article from its shelf, and the customer is told. And viewing figures for
+map-reduce.
 
 Each step may run more than once (its worker may die before saying so), so each call into the
 ``activation`` machine carries the job's key: said twice, it moves the account once.
@@ -11,6 +13,8 @@ from __future__ import annotations
 
 import logging
 import random
+import time
+from collections import Counter
 from typing import Any
 from zlib import crc32
 
@@ -18,6 +22,7 @@ from django.conf import settings
 
 from machines.connections import get_engine
 from machines.engine import Instance, errors
+from machines.mapreduce import mapper, reducer
 from machines.worker import Job, handler
 
 log = logging.getLogger(__name__)
@@ -25,6 +30,9 @@ log = logging.getLogger(__name__)
 ACCOUNTS = "activation"
 CONFIRM_FROM = 300  # an amount
 OUT_OF_STOCK = {"anvil"}
+PARTNERS = ("music", "sports", "films", "news", "games")  # whom marketing asks for an offer
+SILENT = {"HBO": 0.4}  # how often this provider does not answer
+OVERRUN = {"Arte": 0.2}  # how often a partner cannot cope with everybody who wants this service
 
 
 @handler("do_start")
@@ -57,6 +65,8 @@ def do_activate(job: Job) -> dict[str, Any]:
 def do_entitlement(job: Job) -> dict[str, Any]:
     """The provider is asked, with the code the device shows."""
     _work(job)
+    if _happens(SILENT, job):
+        raise TimeoutError(f"the provider of {job.data['service']} does not answer")
     entitled = get_engine().fire(
         ACCOUNTS, _account(job), "entitle", {"token": job.data["token"]}, key=f"{job.key}:entitle", actor=job.actor
     )
@@ -65,11 +75,36 @@ def do_entitlement(job: Job) -> dict[str, Any]:
 
 @handler("do_finish")
 def do_finish(job: Job) -> dict[str, Any]:
-    """The end: says what became of the account."""
+    """Says what became of the account."""
     _work(job)
     account: Instance = get_engine().get(ACCOUNTS, _account(job))
     log.info("%s is %s", account.id, account.state)
     return {"status": account.state}
+
+
+@handler("do_close")
+def do_close(job: Job) -> None:
+    """The books are closed over a request that came to its end; its instance may be gone by then."""
+    _work(job)
+    log.info("%(request)s is closed: %(service)s on %(device)s", job.payload)
+
+
+@handler("process_todo")
+def process_todo(job: Job) -> dict[str, Any]:
+    """The next request: it must name a device and a service."""
+    _work(job)
+    return {"account": _account(job)}
+
+
+@handler("add_device")
+def add_device(job: Job) -> dict[str, Any]:
+    """The device becomes eligible for offers: each partner is asked for one."""
+    for asked, partner in enumerate(PARTNERS):
+        job.progress(asked, len(PARTNERS), f"asking {partner}")
+        _work(job, 0.5)
+        if _happens(OVERRUN, job):
+            raise ConnectionError(f"{partner} is overrun: everybody wants {job.data['service']}")
+    return {"offers": len(PARTNERS)}
 
 
 @handler("charge_card")
@@ -94,6 +129,25 @@ def tell(job: Job) -> None:
     log.info("%s: your %s is on its way", job.instance, job.data["article"])
 
 
+@mapper
+def minutes_watched(views: list[list[Any]]) -> dict[str, int]:
+    """Service -> minutes, of views that are [device, service, minutes]."""
+    time.sleep(_pace())
+    found: Counter[str] = Counter()
+    for _device, service, minutes in views:
+        found[service] += minutes
+    return dict(found)
+
+
+@reducer
+def add_up(parts: list[dict[str, int]]) -> dict[str, int]:
+    """Service -> minutes, of all chunks together, the most watched first."""
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total.most_common())
+
+
 def _account(job: Job) -> str:
     """The id of the account's instance: device:service."""
     device, service = job.data["device"], job.data["service"]
@@ -102,8 +156,16 @@ def _account(job: Job) -> str:
     return f"{device}:{service}"
 
 
-def _work(job: Job) -> None:
-    """Takes as long as real work would, around the demo's pace, so that there is a queue to look at."""
-    pace = settings.SIGNALBOX_DEMO_PACE / 1000
-    if pace:
-        job.wait(pace * random.uniform(0.5, 1.5))
+def _happens(chances: dict[str, float], job: Job) -> bool:
+    return random.random() < chances.get(job.data["service"], 0.0)
+
+
+def _work(job: Job, share: float = 1.0) -> None:
+    """Takes as long as real work would, so that there is a queue to look at."""
+    if pace := _pace():
+        job.wait(pace * share)
+
+
+def _pace() -> float:
+    """Seconds of work, around the demo's pace; none outside of it."""
+    return settings.SIGNALBOX_DEMO_PACE / 1000 * random.uniform(0.5, 1.5)

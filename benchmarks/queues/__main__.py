@@ -14,6 +14,7 @@ from benchmarks import report
 from benchmarks.queues import contenders, idle, installed, latency, million, mixed, throughput
 from benchmarks.queues.contenders import Contender
 from benchmarks.queues.stage import Stage
+from benchmarks.queues.trial import trial
 from benchmarks.report import Aim, Section
 from machines.server import Server
 
@@ -30,30 +31,51 @@ def main() -> None:
     ):
         stage = Stage(server.url)
         field, missing = _field(server.url, given)
+        field, unfit = trial(stage, field)
+        missing += unfit
+        print("\n".join(missing), flush=True)
         parts = _parts(stage, field, given)
         sections = [_shown(parts[name]()) for name in given.parts]
         name = _server_name(stage)
     found, took = aims(sections), time.monotonic() - started
     print("\n" + "\n".join(map(str, found)))
     print(f"\n{name}, {took:.0f} seconds" + "".join(f"\n{word}" for word in missing))
-    if set(given.parts) == set(PARTS) and not (given.dry or given.only):
-        notes = [f"Measured: {', '.join(installed.versions())}.", *missing]
-        notes.append(f"The machine's load was {load:.1f} before the run, and is part of what was measured.")
-        report.write(sections, found, name, took, path=RESULTS, command="make bench-queues", notes=notes)
+    if set(given.parts) == set(PARTS) and not (given.dry or given.only or given.quick):
+        loads = f"{load:.1f} before the run and {os.getloadavg()[0]:.1f} at its end, on {os.cpu_count()} cores"
+        notes = [
+            f"Measured: {', '.join(installed.versions())}.",
+            *missing,
+            f"The machine is shared; its load was {loads}, part of what was measured: compare within this run.",
+        ]
+        report.write(sections, found, name, took, path=RESULTS, command=_command(given), notes=notes)
         print(f"written to {RESULTS.name}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.queues", description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--quick", action="store_true", help="two or three minutes: one of each family, few jobs, one round"
+    )
+    parser.add_argument("--rounds", type=int, help="3 if not said otherwise")
+    parser.add_argument("--share", type=float, help="of the jobs that throughput is measured with (1 for all)")
+    parser.add_argument("--million", type=int, help="jobs of the long queue")
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="WORD", help="contenders whose title has a word of these"
     )
-    parser.add_argument("--million", type=int, default=1_000_000, help="jobs of the long queue")
     parser.add_argument("--ours", type=shlex.split, default=[], metavar="OPTIONS", help="further ones for our worker")
     parser.add_argument("--dry", action="store_true", help="leave QUEUES.md as it is")
-    return parser.parse_args()
+    given = parser.parse_args()
+    for name, whole, quick in (("rounds", 3, 1), ("share", 1.0, 0.2), ("million", 1_000_000, 50_000)):
+        if getattr(given, name) is None:
+            setattr(given, name, quick if given.quick else whole)
+    return given
+
+
+def _command(given: argparse.Namespace) -> str:
+    said = {"rounds": 3, "share": 1.0, "million": 1_000_000}
+    words = [f"--{name} {getattr(given, name):g}" for name, usual in said.items() if getattr(given, name) != usual]
+    return f'make bench-queues ARGS="{" ".join(words)}"' if words else "make bench-queues"
 
 
 def _field(url: str, given: argparse.Namespace) -> tuple[list[Contender], list[str]]:
@@ -68,18 +90,19 @@ def _field(url: str, given: argparse.Namespace) -> tuple[list[Contender], list[s
             found += family()
         except installed.Missing as why:
             missing.append(f"{name} left out: {why}.")
-    if why_none := contenders.why_no_bare_jobs():
-        missing.append(f"Signalbox, bare jobs left out: {why_none}.")
     wanted = [word.lower() for word in given.only]
-    return [each for each in found if not wanted or any(word in each.title.lower() for word in wanted)], missing
+    found = [each for each in found if not wanted or any(word in each.title.lower() for word in wanted)]
+    return [each for each in found if not given.quick or each.title in contenders.QUICK], missing
 
 
 def _parts(stage: Stage, field: Sequence[Contender], given: argparse.Namespace) -> dict:
-    long = [each for each in field if (each.ours and "50" not in each.title) or each.title == "BullMQ, concurrency 50"]
+    long = [each for each in field if each.ours or each.title.startswith("BullMQ")]
+    long = [each for each in long if each.title.endswith(("50", "50 at a time"))]
+    jobs, seconds = (60, 4.0) if given.quick else (latency.JOBS, idle.SECONDS)
     return {
-        "throughput": lambda: throughput.Throughput(stage, field).section(given.rounds),
-        "latency": lambda: latency.Latency(stage, field).section(given.rounds),
-        "idle": lambda: idle.Idle(stage, field).section(),
+        "throughput": lambda: throughput.Throughput(stage, field, given.share).section(given.rounds),
+        "latency": lambda: latency.Latency(stage, field, jobs).section(given.rounds),
+        "idle": lambda: idle.Idle(stage, field, seconds).section(),
         "mixed": lambda: mixed.Mixed(stage, field).section(given.rounds),
         "million": lambda: million.Million(stage, long, given.million).section(),
     }
@@ -105,6 +128,8 @@ def _aims_of(title: str, row: report.Row) -> list[Aim]:
     if title == throughput.TITLE:
         return [Aim(f"{row.title} against {peer}", 1.0, ratio) for peer, ratio in row.ratios.items()]
     if title == million.TITLE:
+        if row.unit == "ms":
+            return [Aim(f"{row.title}, against {part}", 2.0, ratio, at_most=True) for part, ratio in row.ratios.items()]
         return [Aim(f"{row.title} against {part}", 0.95, ratio) for part, ratio in row.ratios.items()]
     most = AT_MOST.get((title, row.title.rpartition(": ")[2] if ": " in row.title else ""))
     return [] if most is None else [Aim(f"{what} ({row.unit})", most, row.rate, at_most=True)]

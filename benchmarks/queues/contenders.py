@@ -9,13 +9,23 @@ from pathlib import Path
 
 from benchmarks.queues import installed
 from benchmarks.queues.ours import machine
-from machines.engine import Engine
 from machines.engine.keys import Partition
 
 ROOT = Path(__file__).parent.parent.parent
 PRODUCE = installed.PEERS / "produce.py"
 
 Command = tuple[str, ...]
+
+#: one of each family, for a quick look
+QUICK = (
+    "RQ, SimpleWorker",
+    "Celery, 8 threads",
+    "Dramatiq, 8 threads",
+    "Huey, 8 threads",
+    "BullMQ, concurrency 50",
+    "Signalbox, jobs that move a machine, 50 at a time",
+    "Signalbox, bare jobs, 50 at a time",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +45,12 @@ class Contender:
 
 def ours(options: Command) -> list[Contender]:
     """``options``: further ones for our worker."""
-    kinds = [("jobs that move a machine", "moving", 30_000)]
-    if hasattr(Engine, "enqueue_many"):
-        kinds.append(("bare jobs", "bare", 40_000))
+    kinds = (("jobs that move a machine", "moving", 60_000), ("bare jobs", "bare", 60_000))
     return [
         _ours(f"Signalbox, {kind}{title}", module, jobs, (*concurrency, *options))
         for kind, module, jobs in kinds
         for title, concurrency in (("", ()), (", 50 at a time", ("--concurrency", "50")))
     ]
-
-
-def why_no_bare_jobs() -> str:
-    return "" if hasattr(Engine, "enqueue_many") else "the engine has no enqueue_many yet"
 
 
 def _ours(title: str, module: str, jobs: int, options: Command) -> Contender:

@@ -49,13 +49,16 @@ class Sent:
 
 
 class Idle:
-    def __init__(self, stage: Stage, contenders: Sequence[Contender]) -> None:
+    def __init__(self, stage: Stage, contenders: Sequence[Contender], seconds: float = SECONDS) -> None:
         self._stage = stage
         self._contenders = contenders
+        self._seconds = seconds
 
     def section(self) -> Section:
         rows = [row for each in self._contenders for row in self._rows(each)]
-        return Section(TITLE, rows, f"Over {SECONDS:.0f} seconds; CPU of all its processes, in percent of one core.")
+        return Section(
+            TITLE, rows, f"Over {self._seconds:.0f} seconds; CPU of all its processes, in percent of one core."
+        )
 
     def _rows(self, contender: Contender) -> list[Row]:
         self._stage.clear(contender)
@@ -65,7 +68,7 @@ class Idle:
             time.sleep(SETTLE)
             with Sent(self._stage.url) as sent:
                 commands, spent, began = self._stage.commands(), worker.cpu(), time.monotonic()
-                time.sleep(SECONDS)
+                time.sleep(self._seconds)
                 took = time.monotonic() - began
                 share = (worker.cpu() - spent) / took * 100
                 ran = (self._stage.commands() - commands) / took

@@ -17,9 +17,10 @@ MEAN = 40  # ms between two jobs: every worker here is done with one long before
 class Latency:
     """All rounds of a contender are put together: a p99 of few values would be the worst of them."""
 
-    def __init__(self, stage: Stage, contenders: Sequence[Contender]) -> None:
+    def __init__(self, stage: Stage, contenders: Sequence[Contender], jobs: int = JOBS) -> None:
         self._stage = stage
         self._contenders = contenders
+        self._jobs = jobs
 
     def section(self, rounds: int) -> Section:
         waits: dict[str, list[float]] = {each.title: [] for each in self._contenders}
@@ -41,10 +42,12 @@ class Latency:
 
     def _waits(self, contender: Contender) -> list[float]:
         self._stage.clear(contender)
-        with self._stage.worker(contender, JOBS) as worker:
-            self._stage.produce(contender, "paced", JOBS, MEAN)
+        self._stage.produce(contender, "many", 1)
+        with self._stage.worker(contender, self._jobs + 1) as worker:
+            self._stage.wait_finished(contender, 1)  # it has started
+            self._stage.produce(contender, "paced", self._jobs, MEAN)
             stamped = worker.stamps()
-        return [(started - sent) / 1e6 for started, sent in stamped.jobs[WARM:]]
+        return [(started - sent) / 1e6 for started, sent in stamped.jobs[WARM + 1 :]]
 
 
 def at(values: Sequence[float], share: float) -> float:

@@ -11,7 +11,7 @@ import redis
 from benchmarks.queues.contenders import Contender
 from benchmarks.queues.ours import machine
 from benchmarks.queues.worker import Worker
-from machines.engine import Engine
+from machines.engine import Engine, Job
 
 PATIENCE = 60.0  # seconds for the last jobs to be acknowledged
 
@@ -38,6 +38,14 @@ class Stage:
 
     def worker(self, contender: Contender, jobs: int) -> Worker:
         return Worker(contender, self.url, jobs)
+
+    def take(self, count: int) -> list[Job]:
+        """Jobs of ours, taken by this process."""
+        return self._engine.take(machine.NAME, machine.QUEUE, "bench", count=count)
+
+    def hand_back(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            self._engine.hand_back(job)
 
     def open(self, contender: Contender) -> int:
         """How many jobs are not finished."""

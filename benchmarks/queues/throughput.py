@@ -26,9 +26,10 @@ class Spent:
 
 
 class Throughput:
-    def __init__(self, stage: Stage, contenders: Sequence[Contender]) -> None:
+    def __init__(self, stage: Stage, contenders: Sequence[Contender], share: float = 1.0) -> None:
         self._stage = stage
         self._contenders = contenders
+        self._share = share
         self._spent = {each.title: Spent() for each in contenders}
 
     def section(self, rounds: int) -> Section:
@@ -44,18 +45,18 @@ class Throughput:
         return Section(TITLE, rows, f"The fastest peer is {best.name}." if best else "")
 
     def _measured(self, contender: Contender) -> Callable[[], float]:
-        spent = self._spent[contender.title]
+        spent, jobs = self._spent[contender.title], max(100, int(contender.jobs * self._share))
 
         def run() -> float:
             self._stage.clear(contender)
-            self._stage.produce(contender, "many", contender.jobs)
+            self._stage.produce(contender, "many", jobs)
             served = self._stage.cpu()
-            with self._stage.worker(contender, contender.jobs) as worker:
+            with self._stage.worker(contender, jobs) as worker:
                 stamped = worker.stamps()
-                ended = self._stage.wait_finished(contender, contender.jobs)
-            counted = contender.jobs - stamped.warm
+                ended = self._stage.wait_finished(contender, jobs)
+            counted = jobs - stamped.warm
             spent.worker.append(stamped.cpu / 1000 / counted)
-            spent.server.append((self._stage.cpu() - served) * 1e6 / contender.jobs)
+            spent.server.append((self._stage.cpu() - served) * 1e6 / jobs)
             return counted / ((ended - stamped.moments[stamped.warm]) / 1e9)
 
         return run

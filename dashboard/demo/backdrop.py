@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from dashboard.demo.errors import DemoFailed
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.formats import load
+from machines.mapreduce.publishing import FOLDER as MAP_REDUCE
 from machines.publishing import publish, restore
 from machines.server import Server
 
-SAMPLES = settings.BASE_DIR / "examples"
+SAMPLES = (settings.BASE_DIR / "examples", MAP_REDUCE)
 
 
 def redis(stack: ExitStack) -> Server | None:
@@ -61,11 +63,12 @@ def database() -> str:
     )
 
 
-def machines(folder: Path = SAMPLES) -> str:
+def machines(folders: Sequence[Path] = SAMPLES) -> str:
     """Publishes the samples; what was published before comes back into a Redis that has lost it."""
     try:
         restore()
-        versions = [publish(load(file.read_bytes())) for file in sorted(folder.glob("*.json"))]
+        files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
+        versions = [publish(load(file.read_bytes())) for file in files]
     except SignalboxError as error:
         raise DemoFailed(f"the sample machines cannot be published: {error}") from None
     return ", ".join(f"{version.machine.name} v{version.number}" for version in versions)

@@ -25,6 +25,7 @@ from machines.server.folder import Lock
 
 PORTS = 50  # how many ports are tried
 PACE = "600"  # ms of work in each job, so that the queues have a depth to look at
+CONCURRENCY = "6"  # jobs at a time: a little more than the traffic asks for at its usual rate
 LOOK_EVERY = 0.25  # seconds
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 READY_WITHIN = 60.0  # seconds; a slow machine compiles every module on its first start
@@ -108,7 +109,7 @@ class Show:
     def _raise_curtain(self, cast: Cast, listener: socket.socket) -> None:
         cast.start("site", "serve", "--fd", str(listener.fileno()), vital=True, keep=[listener.fileno()])
         os.environ.setdefault("SIGNALBOX_DEMO_PACE", PACE)
-        cast.start("worker", "worker", "--grace", f"{GRACE / 2:g}")
+        cast.start("worker", "worker", "--grace", f"{GRACE / 2:g}", "--concurrency", CONCURRENCY)
         self._line("worker", "started")
         if self.options.rate:
             seed, rate = str(self.options.seed), f"{self.options.rate:g}"

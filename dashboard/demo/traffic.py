@@ -1,4 +1,4 @@
-"""Traffic for the demo: devices that ask for codes, customers who type them, right and wrong, and orders.
+"""Traffic for the demo: devices that ask for codes, customers who type them, right and wrong, orders, a night shift.
 
 The same seed makes the same choices. It runs forever in bounded space: there is a fixed set of ids for each
 machine; one that is taken is moved on, one that is finished is deleted and begins again.
@@ -11,7 +11,10 @@ from collections.abc import Callable
 from random import Random
 from zlib import crc32
 
+from dashboard.demo.night import NightShift
 from dashboard.demo.orders import Orders
+from dashboard.demo.requests import Requests
+from dashboard.demo.viewing import Viewing
 from machines.engine import Engine
 from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance
 
@@ -27,6 +30,9 @@ RIGHT = 0.55  # how often a customer types the right code
 CLUMSY, CLUMSY_RIGHT = 4, 0.1  # one customer of so many seldom does, and ends suspended now and then
 RESTART = 0.2  # how often an active device is given away, and begins again
 ORDER_EVERY = 3  # beats; what happens to an order is one of so many
+REQUEST_EVERY = 13  # beats; and one of so many to a request for an activation
+NIGHT_EVERY = 150  # beats between two looks at the dead jobs
+VIEWING_EVERY = 151  # beats between two runs over the viewing figures
 OWN_TOKEN = 0.3  # how often a device brings its own code
 
 
@@ -37,9 +43,18 @@ class Traffic:
         self._engine = engine
         self._random = Random(seed)
         self._orders = Orders(engine, Random(seed))
+        self._requests = Requests(engine, Random(seed), some_account)
+        self._night = NightShift(engine)
+        self._viewing = Viewing(engine, Random(seed), some_device, SERVICES)
         self._beats = 0
         self._next_device = 0
         self._until_pallet = PALLET_GAP[0] // 2
+        self._now_and_then: tuple[tuple[int, Callable[[], object]], ...] = (
+            (VIEWING_EVERY, self._viewing.move),
+            (NIGHT_EVERY, self._night.look),
+            (REQUEST_EVERY, self._requests.move),
+            (ORDER_EVERY, self._orders.move),
+        )
         self._moves: dict[str, Callable[[str], None]] = {
             "New": self._activate,
             "Waiting": self._enter_code,
@@ -64,8 +79,9 @@ class Traffic:
     def beat(self) -> bool:
         """Whether anything moved."""
         self._beats += 1
-        if self._beats % ORDER_EVERY == 0:
-            return self._attempt(self._orders.move)
+        for every, move in self._now_and_then:
+            if self._beats % every == 0:
+                return self._attempt(move)
         self._until_pallet -= 1
         if self._until_pallet <= 0:
             self._until_pallet = self._random.randint(*PALLET_GAP)
@@ -74,7 +90,7 @@ class Traffic:
         id = activation_id(self._random.randrange(ACTIVATIONS))
         return self._attempt(lambda: self._move(id))
 
-    def _attempt(self, move: Callable[[], None]) -> bool:
+    def _attempt(self, move: Callable[[], object]) -> bool:
         """An operator may have been quicker, or the machine has changed: then this beat does nothing."""
         try:
             move()
@@ -146,6 +162,14 @@ class Traffic:
 def activation_id(number: int) -> str:
     """``ATV-017:ABC``: five services on each device."""
     return f"ATV-{number // len(SERVICES):03d}:{SERVICES[number % len(SERVICES)]}"
+
+
+def some_account(random: Random) -> str:
+    return activation_id(random.randrange(ACTIVATIONS))
+
+
+def some_device(random: Random) -> str:
+    return some_account(random).partition(":")[0]
 
 
 def device_id(number: int) -> str:

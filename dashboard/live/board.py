@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard.live.feed import Feed
 from dashboard.live.outbox import Outbox
-from dashboard.live.sources import Source, World, sources, value
+from dashboard.live.sources import Source, Tally, World, sources, value
 from dashboard.live.topics import Topic
 from machines.engine.keys import Keys
 from machines.engine.records import Live
@@ -138,10 +138,17 @@ class Board:
 
 
 def _went_back(old: Any, new: Any) -> bool:
-    """Flow counters only ever grow."""
-    if not isinstance(old, Live):
+    """Counters of flow, and of what happened on queues, only ever grow."""
+    if not isinstance(old, Live | Tally):
         return False
-    return new is None or any(new.flow.get(edge, 0) < times for edge, times in old.flow.items())
+    return new is None or any(_counters(new).get(name, 0) < times for name, times in _counters(old).items())
+
+
+def _counters(reading: Live | Tally) -> dict[str, int]:
+    if isinstance(reading, Live):
+        return reading.flow
+    rows = reading.queues.items()
+    return {f"{queue} {name}": int(times) for queue, row in rows for name, times in row["counters"].items()}
 
 
 def _reshaped(source: Source, old: World, seen: World) -> bool:

@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 import logging
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dashboard.live.sources import Source, Value, World, sources, value
+from dashboard.live.sources import Source, Tally, Value, World, sources, value
 from dashboard.live.topics import Topic
-from machines.engine import replies, roster
+from machines.engine import jobrows, replies, roster
 from machines.engine.calls import MISSING, translate
 from machines.engine.errors import EngineFault, SignalboxError
 from machines.engine.keys import Keys
-from machines.engine.records import Live, WorkerRow
+from machines.engine.records import Job, Live, WorkerRow
 from machines.engine.replies import FieldTypes, Status
 
 log = logging.getLogger(__name__)
@@ -43,13 +42,16 @@ def _command(keys: Keys, source: Source) -> Command:
     partition = keys.partition(source.machine, source.partition)
     if source.kind == "partition":
         return ("FCALL_RO", "sb_live", 1, partition.root)
+    if source.kind == "stats":
+        return ("FCALL_RO", "sb_stats", 1, partition.root)
+    if source.kind == "job":
+        return ("FCALL_RO", "sb_jobs", 1, partition.root, "", "job", source.name)
     if source.kind == "instance":
         return ("FCALL_RO", "sb_get", 1, partition.root, source.name)
     if source.kind == "types":
         return ("HGET", partition.definition(source.version), "program")
     if source.kind == "workers":
-        alive = round(time.time() * 1000) - roster.ROW_MS
-        return ("ZRANGE", keys.workers, f"({alive}", "+inf", "BYSCORE", "LIMIT", 0, MOST_WORKERS)
+        return ("ZRANGE", keys.workers, 0, MOST_WORKERS - 1, "REV")  # those whose row is gone are no workers
     return ("HGETALL", keys.worker(source.name))
 
 
@@ -108,6 +110,19 @@ def _partition(source: Source, reply: Sequence[Any]) -> Live | None:
     return replies.live(source.machine, reply[1]) if reply[0] == Status.OK else None
 
 
+def _stats(source: Source, reply: Sequence[Any]) -> Tally | None:
+    if reply[0] != Status.OK:
+        return None
+    seen = json.loads(reply[1])
+    return Tally(int(seen["now"]), seen["queues"])
+
+
+def _job(source: Source, reply: Sequence[Any]) -> Job | None:
+    if reply[0] != Status.OK or len(reply) < 4:
+        return None
+    return jobrows.job(source.machine, "", source.name, replies.pairs(reply[3]), {})
+
+
 def _instance(source: Source, reply: Sequence[Any]) -> dict[str, Any] | None:
     return replies.fields(reply) if reply[0] == Status.OK else None
 
@@ -123,6 +138,8 @@ def _worker(source: Source, answer: Any) -> WorkerRow | None:
 
 READERS: Mapping[str, Callable[[Source, Any], Any]] = {
     "partition": _partition,
+    "stats": _stats,
+    "job": _job,
     "instance": _instance,
     "types": _types,
     "workers": lambda source, answer: list(answer),

@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dashboard.live import figures
 from dashboard.live.topics import Topic
 from machines.engine import replies
 from machines.engine.keys import Keys, partition_of
-from machines.engine.records import Live
+from machines.engine.operating import merged
+from machines.engine.records import Live, QueueStats
 
-DEPTHS = ("ready", "leased", "delayed", "dead")
+RINGING = frozenset({"partition", "stats", "instance", "job"})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``kind``: "partition", "instance", "types" (of definition ``name``), "workers" (their ids), "worker"."""
+    """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job", "workers"
+    (their ids), "worker"."""
 
     kind: str
     machine: str = ""
@@ -40,10 +43,18 @@ class Source:
 
     def root(self, keys: Keys) -> str | None:
         """The partition whose ring says that this may have changed; None where nothing rings."""
-        return keys.partition(self.machine, self.partition).root if self.kind in ("partition", "instance") else None
+        return keys.partition(self.machine, self.partition).root if self.kind in RINGING else None
 
 
 WORKERS = Source("workers")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What ``sb_stats`` says of one partition; ``queues`` as it has them."""
+
+    now: int
+    queues: dict[str, dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -61,12 +72,14 @@ Value = dict[str, Any]
 def sources(topic: Topic, world: World) -> Iterator[Source]:
     """Every source the topic needs, as far as can be told from what has been read."""
     if topic.kind in ("machine", "queue"):
-        yield from _partitions(topic.machine, world)
+        yield from _partitions(topic.machine, world, READ_AS[topic.kind])
     elif topic.kind == "instance":
         yield from _instance_sources(topic, world)
+    elif topic.kind == "job":
+        yield from _job_sources(topic, world)
     elif topic.kind in ("overview", "queues"):
         for machine in world.directory:
-            yield from _partitions(machine, world)
+            yield from _partitions(machine, world, READ_AS[topic.kind])
     if topic.kind in ("overview", "workers"):
         yield WORKERS
     if topic.kind == "workers":
@@ -74,9 +87,19 @@ def sources(topic: Topic, world: World) -> Iterator[Source]:
             yield Source("worker", name=worker)
 
 
-def _partitions(machine: str, world: World) -> Iterator[Source]:
+#: what is read of each partition
+READ_AS = {"machine": "partition", "overview": "partition", "queue": "stats", "queues": "stats"}
+
+
+def _partitions(machine: str, world: World, kind: str) -> Iterator[Source]:
     for number in range(world.directory.get(machine, 0)):
-        yield Source("partition", machine, number)
+        yield Source(kind, machine, number)
+
+
+def _job_sources(topic: Topic, world: World) -> Iterator[Source]:
+    number = int(topic.name.partition("-")[0])
+    if number < world.directory.get(topic.machine, 0):
+        yield Source("job", topic.machine, number, topic.name)
 
 
 def _instance_sources(topic: Topic, world: World) -> Iterator[Source]:
@@ -145,14 +168,18 @@ def _instance(topic: Topic, world: World) -> Value:
 
 
 def _queues(topic: Topic, world: World) -> Value:
-    found = ((live.machine, name, depths) for live in _all(world) for name, depths in live.queues.items())
-    return {"queues": {f"{machine}/{name}": depths for machine, name, depths in found}}
+    found = ((machine, stats) for machine in sorted(world.directory) for stats in _stats(machine, world).values())
+    return {"queues": {f"{machine}/{stats.queue}": figures.of_queue(stats) for machine, stats in found}}
 
 
 def _queue(topic: Topic, world: World) -> Value:
-    live = _live(topic.machine, world)
-    depths = None if live is None else live.queues.get(topic.name)
-    return _gone(topic) if depths is None else {place: depths.get(place, 0) for place in DEPTHS}
+    stats = _stats(topic.machine, world).get(topic.name)
+    return _gone(topic) if stats is None else figures.of_queue(stats)
+
+
+def _job(topic: Topic, world: World) -> Value:
+    found = [world.readings[source] for source in _job_sources(topic, world)]
+    return figures.of_job(found[0]) if found and found[0] is not None else _gone(topic)
 
 
 def _workers(topic: Topic, world: World) -> Value:
@@ -169,8 +196,14 @@ def _all(world: World) -> Iterator[Live]:
 
 def _live(machine: str, world: World) -> Live | None:
     """The machine as a whole; None where it is not published, or not all of it."""
-    parts = [world.readings[source] for source in _partitions(machine, world)]
+    parts = [world.readings[source] for source in _partitions(machine, world, "partition")]
     return replies.merged(parts) if parts and None not in parts else None
+
+
+def _stats(machine: str, world: World) -> dict[str, QueueStats]:
+    """The machine's queues; none where it is not published, or not all of it."""
+    parts = [world.readings[source] for source in _partitions(machine, world, "stats")]
+    return merged([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
 
 
 def _gone(topic: Topic) -> Value:
@@ -183,5 +216,6 @@ VALUES: Mapping[str, Callable[[Topic, World], Value]] = {
     "instance": _instance,
     "queues": _queues,
     "queue": _queue,
+    "job": _job,
     "workers": _workers,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from machines.engine import limits
@@ -13,8 +14,16 @@ RIGHTS = {
     "instance": "view",
     "queues": "view",
     "queue": "view",
+    "job": "view",
     "workers": "view",
 }
+_JOB = re.compile(r"[0-9]{1,5}-[0-9]{1,16}", re.ASCII)
+
+
+def _check_job_id(text: str) -> str | None:
+    return None if _JOB.fullmatch(text) else "is none: jobs are named <partition>-<number>"
+
+
 #: kind, how it is written, and what its value holds
 FORMS = (
     (
@@ -31,14 +40,30 @@ FORMS = (
         " and `overdue` (how many deadlines are set, and past), `mail` (messages under way), `now` (Redis time, ms)",
     ),
     ("instance", "instance:<machine>/<id>", "the instance, as the engine gives it; the id may hold slashes and spaces"),
-    ("queues", "queues", "`queues`: by `<machine>/<queue>` how many jobs are `ready`, `leased`, `delayed`, `dead`"),
-    ("queue", "queue:<machine>/<queue>", "`ready`, `leased`, `delayed`, `dead`"),
+    ("queues", "queues", "`queues`: by `<machine>/<queue>` what the topic of that queue holds"),
+    (
+        "queue",
+        "queue:<machine>/<queue>",
+        "how many jobs are `ready`, `leased`, `delayed`, `dead`; `oldest` (ms since when a ready one has waited; absent"
+        " where none does); counters that only grow: `enqueued`, `taken`, `completed`, `failed`, `lost`, `died`,"
+        " `withdrawn`, `purged`; `waits` and `runs` (magnitude -> how many jobs: 0 is below 1 ms, n up to 2^n ms);"
+        " `concurrency` and `rate` where there is such a limit; `paused` (`since`, `actor`, `reason`) while it is",
+    ),
+    (
+        "job",
+        "job:<machine>/<id>",
+        "`queue`, `src`, `instance`, `place`, `attempt`, `attempts`, `worker`, `lease_until`, `deadline`, `due`,"
+        " `taken`, `finished` (ms, 0 where there is no such moment), `kind` and `error` of its last failure, and"
+        " `progress` (`done`, `total`, `note`, `at`) once its handler said any; a job that is finished or withdrawn is"
+        " gone",
+    ),
     ("workers", "workers", "`workers`: by id the row of each worker alive"),
 )
 PLAIN = frozenset({"overview", "queues", "workers"})
 CHECKS = {
     "instance": ("instance id", limits.check_instance_id),
     "queue": ("queue name", limits.check_queue_name),
+    "job": ("job id", _check_job_id),
 }
 
 
@@ -48,7 +73,7 @@ class BadTopic(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """``name`` is an instance's id or a queue's name."""
+    """``name`` is the id of an instance or a job, or a queue's name."""
 
     kind: str
     machine: str = ""
@@ -72,7 +97,9 @@ def parse(text: object) -> Topic:
         return Topic(text)
     kind, colon, rest = text.partition(":")
     if not colon or kind not in RIGHTS or kind in PLAIN:
-        raise BadTopic(f"there are topics overview, machine:, instance:, queues, queue:, workers; not {text[:40]!r}")
+        raise BadTopic(
+            f"there are topics overview, machine:, instance:, queues, queue:, job:, workers; not {text[:40]!r}"
+        )
     machine, slash, name = rest.partition("/")
     if (why := limits.check_machine_name(machine)) is not None:
         raise BadTopic(f"the machine name {machine[:70]!r} {why}")

@@ -23,7 +23,7 @@ def raised(
 ) -> list[Alarm]:
     """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments."""
     alive = [worker for worker in workers if is_alive(worker)]
-    served = {queue for worker in alive for queue in worker.queues}
+    served = {queue for worker in alive if worker.status == "working" for queue in worker.queues}
     late = [] if alive else [_late(machine, count) for machine, count in (overdue or {}).items() if count]
     return [alarm for depth in depths for alarm in _about(depth, served)] + late
 

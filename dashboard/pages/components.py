@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import require
+from dashboard.pages import workers
 from dashboard.pages.deadlines import Child, Deadline
-from dashboard.pages.depths import Depth
+from dashboard.pages.depths import PLACES, Depth, Figures
 from dashboard.pages.levers import Route
 from dashboard.pages.rendering import page
 from dashboard.pages.stamps import Stamps
 from dashboard.pages.tracks import Block
-from machines.engine import Job, Step
+from machines.engine import Job, Pause, QueueStats, Step, WorkerRow
 from machines.engine.definitions import FieldOutline
 from machines.forms import TypedForm
 
@@ -37,6 +37,9 @@ def _everything() -> dict[str, Any]:
             Block(HOSTILE, 1, NOW),
         ],
         "depths": [Depth("new_device", "todo", 12, 4, 0, 0), Depth("new_device", "provision", 0, 0, 3, 2)],
+        "places": PLACES,
+        "paused": Pause(NOW - 200_000, "sue", HOSTILE),
+        "figures": _figures(),
         "verdicts": ["open", "depends", "refused", "held", "idle"],
         "routes": _routes(),
         "ages": [NOW - ms for ms in (500, 45_000, 200_000, 7_500_000, 400_000_000, 4_000_000_000)],
@@ -51,9 +54,24 @@ def _everything() -> dict[str, Any]:
             Deadline(NOW - 1_000, "ping", to=HOSTILE),
         ],
         "jobs": [_job("leased", "", 1), _job("dead", "the provider did not answer", 3)],
-        "workers": [(_worker(NOW - 2_000), True), (_worker(NOW - 60_000), False)],
+        "workers": [
+            _worker("working", 2_000),
+            _worker("quiet", 2_000),
+            _worker("stopping", 1_000),
+            _worker("", 60_000),
+        ],
+        "may_direct": True,
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
     }
+
+
+def _figures() -> Figures:
+    stats = QueueStats(
+        queue="todo", now=NOW, depth={"ready": 12, "leased": 4, "delayed": 0, "dead": 2}, oldest=NOW - 200_000,
+        enqueued=1_204_018, taken=1_204_006, completed=1_204_000, failed=37, lost=2, died=2, withdrawn=0, purged=0,
+        waits={3: 1000, 8: 20}, runs={9: 900, 12: 120}, concurrency=4, rate="100/s",
+    )  # fmt: skip
+    return Figures("new_device", stats)
 
 
 def _routes() -> list[Route]:
@@ -91,16 +109,21 @@ def _steps() -> list[Step]:
 
 def _job(place: str, error: str, attempt: int) -> Job:
     return Job(
-        id="17", machine="new_device", root="", queue="todo", src="do_activate", instance="ATV-123:NBCSports",
+        id="0-17", machine="new_device", root="", queue="todo", src="do_activate", instance="ATV-123:NBCSports",
         invoke="todo", input=None, data={}, attempt=attempt, attempts=3, token="",
         lease_until=NOW + 21_000, lease=30_000,
         created=NOW - 60_000, place=place, worker="box:17:3f", error=error, kind="TimeoutError" if error else "",
         trace="Traceback (most recent call last):\n  ...\nTimeoutError: the provider did not answer" if error else "",
+        progress={"done": 1204, "total": 3600, "note": "packing", "at": NOW} if place == "leased" else None,
     )  # fmt: skip
 
 
-def _worker(seen: int) -> Any:
-    return SimpleNamespace(
-        id="box:17:3f", host="box", pid=17, queues=["new_device/todo", "new_device/provision"], in_hand=4,
-        started=NOW - 7_200_000, seen=seen, version="0.1.0", note="",
+def _worker(status: str, seen_ago: int) -> workers.Worker:
+    holds = {"id": "0-17", "machine": "new_device", "queue": "todo", "src": "do_activate", "attempt": 1}
+    row = WorkerRow(
+        f"box:17:{status or 'silent'}", "box", 17, ["new_device/todo", "new_device/provision"], 4,
+        NOW - 7_200_000, NOW - seen_ago, "0.1.0", "" if status == "working" else "no handler here for provision",
+        status=status or "working", memory=84_200_000, concurrency=8, done=12_404, failed=0 if status else 3,
+        holding=[holds | {"instance": name, "since": NOW - 800} for name in ("ATV-123:NBCSports", HOSTILE)],
     )  # fmt: skip
+    return workers.card(row, NOW)

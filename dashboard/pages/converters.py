@@ -34,7 +34,14 @@ class Name:
         return value
 
 
+class JobId(Name):
+    """``<partition>-<number>``, as the engine numbers jobs."""
+
+    regex = "[0-9]{1,5}-[0-9]{1,16}"
+
+
 def register() -> None:
-    """``<instance:id>``, ``<name:machine>`` in URL patterns. Called once, when the URLs are read."""
+    """``<instance:id>``, ``<name:machine>``, ``<job:id>`` in URL patterns. Called once, when the URLs are read."""
+    register_converter(JobId, "job")
     register_converter(InstanceId, "instance")
     register_converter(Name, "name")

@@ -1,9 +1,11 @@
-"""How much work each queue holds."""
+"""How much work each queue holds, how fast it goes, and what holds it back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from machines.engine import Pause, QueueStats, rates
 
 PLACES = ("ready", "leased", "delayed", "dead")
 
@@ -33,3 +35,54 @@ class Depth:
 def depths_of(machine: str, queues: Mapping[str, Mapping[str, int]]) -> list[Depth]:
     """From the engine's ``{queue: {place: n}}``, in its order."""
     return [Depth(machine, queue, *(int(held.get(place, 0)) for place in PLACES)) for queue, held in queues.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One queue with everything the engine counts about it. Times in ms; None where nothing was counted."""
+
+    machine: str
+    stats: QueueStats
+
+    @property
+    def depth(self) -> Depth:
+        return depths_of(self.machine, {self.queue: self.stats.depth})[0]
+
+    @property
+    def queue(self) -> str:
+        return self.stats.queue
+
+    @property
+    def route(self) -> str:
+        return f"{self.machine}/{self.queue}"
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        return self.depth.places
+
+    @property
+    def paused(self) -> Pause | None:
+        return self.stats.paused
+
+    @property
+    def ended(self) -> int:
+        """Jobs that left the queue for good: what goes out, as ``enqueued`` is what comes in."""
+        return self.stats.completed + self.stats.withdrawn + self.stats.purged
+
+    @property
+    def wait(self) -> tuple[float | None, float | None]:
+        """Half of the jobs, and 95 in 100, waited less than this until a worker took them."""
+        return _middle_and_slow(self.stats.waits)
+
+    @property
+    def run(self) -> tuple[float | None, float | None]:
+        """The same of the time from taken to completed."""
+        return _middle_and_slow(self.stats.runs)
+
+    @property
+    def held_back(self) -> bool:
+        return self.stats.concurrency is not None or bool(self.stats.rate)
+
+
+def _middle_and_slow(histogram: Mapping[int, int]) -> tuple[float | None, float | None]:
+    return rates.quantile(histogram, 0.5), rates.quantile(histogram, 0.95)

@@ -24,6 +24,7 @@ from machines.engine import errors
 log = logging.getLogger(__name__)
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
+NOT_MOVED = "SB705"
 
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,

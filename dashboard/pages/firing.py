@@ -18,6 +18,7 @@ from dashboard.pages.forms import KeyedForm
 from dashboard.pages.instances import instance_page
 from dashboard.pages.machines import machine_page
 from dashboard.pages.plans import Plan
+from machines.auditing import audited
 from machines.connections import get_engine
 from machines.engine import Instance, errors
 from machines.forms import TypedForm
@@ -51,10 +52,14 @@ def _fired(request: HttpRequest, before: Instance, plan: Plan, event: str, paylo
         if "check" in request.POST:
             explanation = engine.explain(machine, id, event, payload.values())
             return attempts.preview(plan, url, before, explanation, **kept)
-        return engine.fire(
-            machine, id, event, payload.values(), expect=given["expect"],
-            key=_once(given["key"], request.POST), actor=request.user.get_username(), reason=given["reason"],
-        )  # fmt: skip
+        about = {"machine": machine, "instance": id, "target": event, "reason": given["reason"]}
+        with audited(request, "fire", **about) as deed:
+            after = engine.fire(
+                machine, id, event, payload.values(), expect=given["expect"],
+                key=_once(given["key"], request.POST), actor=request.user.get_username(), reason=given["reason"],
+            )  # fmt: skip
+            deed.moved(before.state, after)
+        return after
     except errors.Refused as error:
         return attempts.refused(plan, url, error, **kept)
     except errors.Suspended as error:
@@ -96,7 +101,9 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
     # Without an id the key makes one, so that pressing the button twice makes one instance.
     given["id"] = given["id"] or uuid.uuid5(uuid.NAMESPACE_URL, given["key"] or str(uuid.uuid4())).hex
     try:
-        made = engine.create(machine, actor=request.user.get_username(), **given)
+        with audited(request, "create", machine=machine, instance=given["id"], reason=given["reason"]) as deed:
+            made = engine.create(machine, actor=request.user.get_username(), **given)
+            deed.moved("", made)
     except errors.InstanceExists as error:
         creation.blame(error)
         return machine_page(request, machine, creation=creation, status=409)

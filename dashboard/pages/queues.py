@@ -1,46 +1,136 @@
-"""Queues: depths of all, and the jobs of one, place by place."""
+"""Queues: the figures of all, and the jobs of one, place by place and page by page."""
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest, HttpResponse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
-from dashboard.access import require
-from dashboard.pages.depths import PLACES, Depth, depths_of
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+
+from dashboard.access import allows, require
+from dashboard.pages import acts
+from dashboard.pages.acts import Act, QueueActs, Turned
+from dashboard.pages.depths import PLACES, Figures
+from dashboard.pages.errors import bad_request
 from dashboard.pages.rendering import page
 from machines.connections import get_engine
 
-LIMIT = 100  # jobs on a page
+SIZE = 50  # jobs on a page
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where somebody is in a queue's jobs: ``number`` counts pages from 1, ``total`` jobs."""
+
+    machine: str
+    queue: str
+    place: str
+    number: int = 1
+    total: int = 0
+
+    @property
+    def offset(self) -> int:
+        return (self.number - 1) * SIZE
+
+    @property
+    def last(self) -> int:
+        return max(1, -(-self.total // SIZE))
+
+    @property
+    def first_row(self) -> int:
+        return self.offset + 1
+
+    @property
+    def back(self) -> tuple[tuple[str, str], ...]:
+        """As hidden fields of a form."""
+        return (("place", self.place), ("page", str(self.number)))
+
+    def url(self, number: int | None = None) -> str:
+        terms = {"place": self.place} | ({} if (number or self.number) == 1 else {"page": number or self.number})
+        return f"{reverse('queue', args=[self.machine, self.queue])}?{urlencode(terms)}"
+
+    @property
+    def newer(self) -> str:
+        return self.url(self.number - 1) if self.number > 1 else ""
+
+    @property
+    def older(self) -> str:
+        return self.url(self.number + 1) if self.number < self.last else ""
 
 
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
-    return page(request, "pages/queues.html", {"section": "queues", "depths": _all_depths()})
+    engine = get_engine()
+    found = [Figures(name, stats) for name in sorted(engine.machines()) for stats in engine.stats(name).values()]
+    context = {
+        "section": "queues",
+        "queues": found,
+        "paused": sum(1 for one in found if one.paused),
+        "dead": sum(one.stats.depth["dead"] for one in found),
+        "sheets": [],
+    }
+    if allows(request.user, "operate"):
+        back = (("back", "queues"),)
+        context["sheets"] = [(one, QueueActs(one, back, f"q{n}").everything()) for n, one in enumerate(found, start=1)]
+    return page(request, "pages/queues.html", context)
 
 
 @require("view")
 def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    engine = get_engine()
-    depth = next((depth for depth in depths_of(machine, engine.queues(machine)) if depth.queue == queue), None)
-    if depth is None:
-        raise Http404(f"Machine {machine} has no queue {queue}.")
-    place = request.GET.get("place") or _fullest(depth)
-    if place not in PLACES:
-        raise Http404(f"Jobs are {', '.join(PLACES)}; nothing is {place[:40]}.")
+    return queue_page(request, figures_of(machine, queue), request.GET)
+
+
+def queue_page(request: HttpRequest, figures: Figures, asked: QueryDict, turned: Turned | None = None) -> HttpResponse:
+    """The page as it is now; ``asked`` has ``place`` and ``page``. ``turned`` says on top what was just not done."""
+    spot = spot_of(figures, asked)
+    if spot is None:
+        return bad_request(request)
+    jobs = get_engine().jobs(spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset)
+    may = allows(request.user, "operate")
     context = {
         "section": "queues",
-        "depth": depth,
-        "place": place,
-        "jobs": engine.jobs(machine, queue, place=place, limit=LIMIT),
-        "limit": LIMIT,
+        "figures": figures,
+        "spot": spot,
+        "rows": [(job, acts.of_job(job, spot.back) if may else []) for job in jobs],
+        "last_row": spot.offset + len(jobs),
+        "turned": turned,
     }
-    return page(request, "pages/queue.html", context)
+    return page(
+        request, "pages/queue.html", context | (_acts(figures, spot) if may else {}),
+        status=turned.status if turned else 200,
+    )  # fmt: skip
 
 
-def _all_depths() -> list[Depth]:
-    engine = get_engine()
-    return [depth for machine in sorted(engine.machines()) for depth in depths_of(machine, engine.queues(machine))]
+def figures_of(machine: str, queue: str) -> Figures:
+    """Raises Http404 where the machine has no such queue."""
+    stats = get_engine().stats(machine).get(queue)
+    if stats is None:
+        raise Http404(f"Machine {machine} has no queue {queue}.")
+    return Figures(machine, stats)
 
 
-def _fullest(depth: Depth) -> str:
+def spot_of(figures: Figures, asked: QueryDict) -> Spot | None:
+    """None for a page number that is none. One past the end is the last page: jobs leave while people look."""
+    depth = figures.stats.depth
+    place = asked.get("place") or _worst(figures)
+    if place not in PLACES:
+        raise Http404(f"Jobs are {', '.join(PLACES)}; nothing is {place[:40]}.")
+    number = asked.get("page") or "1"
+    if not (number.isascii() and number.isdigit() and 0 < len(number) <= 12 and int(number) > 0):
+        return None
+    spot = Spot(figures.machine, figures.queue, place, total=depth[place])
+    return Spot(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
+
+
+def _acts(figures: Figures, spot: Spot) -> dict[str, Any]:
+    own = QueueActs(figures, spot.back)
+    levers: Sequence[Act] = [own.resume() if figures.paused else own.pause(), own.limit()]
+    return {"levers": levers, "place_acts": own.of_place(spot.place)}
+
+
+def _worst(figures: Figures) -> str:
     """Where to look first: what is dead, else what is there."""
-    return next((place for place in ("dead", "ready", "leased", "delayed") if getattr(depth, place)), "ready")
+    return next((place for place in ("dead", "ready", "leased", "delayed") if figures.stats.depth[place]), "ready")

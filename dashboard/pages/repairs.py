@@ -14,6 +14,7 @@ from dashboard.access import require
 from dashboard.pages import attempts, plans
 from dashboard.pages.forms import DeleteForm, ForceForm, RepairForm, ResumeForm, SuspendForm
 from dashboard.pages.instances import instance_page
+from machines.auditing import audited
 from machines.connections import get_engine
 from machines.engine import Instance, errors
 
@@ -31,10 +32,15 @@ def force(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     given = form.cleaned_data
     what = f"force into {', '.join(given['state'])}"
     try:
-        after = engine.force(
-            machine, id, given["state"], data=given["data"], expect=given["expect"],
-            actor=request.user.get_username(), reason=given["reason"],
-        )  # fmt: skip
+        with audited(
+            request, "force", machine=machine, instance=id, target=", ".join(given["state"]), reason=given["reason"]
+        ) as deed:
+            deed.note(data=given["data"])
+            after = engine.force(
+                machine, id, given["state"], data=given["data"], expect=given["expect"],
+                actor=request.user.get_username(), reason=given["reason"],
+            )  # fmt: skip
+            deed.moved(before.state, after)
     except errors.Conflict as error:
         tried = attempts.conflict(engine, what, url, error, request.POST)
         return instance_page(request, machine, id, attempt=tried, force=form)
@@ -66,9 +72,11 @@ def _held(request: HttpRequest, machine: str, id: str, what: str, kind: type[Rep
     given = form.cleaned_data
     policy = {"overdue": given["overdue"]} if "overdue" in given else {}
     try:
-        after = getattr(engine, what)(
-            machine, id, expect=given["expect"], actor=request.user.get_username(), reason=given["reason"], **policy
-        )
+        with audited(request, what, machine=machine, instance=id, reason=given["reason"]) as deed:
+            after = getattr(engine, what)(
+                machine, id, expect=given["expect"], actor=request.user.get_username(), reason=given["reason"], **policy
+            )
+            deed.note(after=after.state, version=after.version, **policy)
     except errors.Conflict as error:
         tried = attempts.conflict(engine, what, url, error, request.POST)
         return instance_page(request, machine, id, attempt=tried, **{what: form})
@@ -94,9 +102,11 @@ def delete(request: HttpRequest, machine: str, id: str) -> HttpResponse:
         return instance_page(request, machine, id, attempt=attempts.mistake("delete", url), delete=form)
     given = form.cleaned_data
     try:
-        was = engine.delete(
-            machine, id, expect=given["expect"], actor=request.user.get_username(), reason=given["reason"]
-        )
+        with audited(request, "delete", machine=machine, instance=id, reason=given["reason"]) as deed:
+            was = engine.delete(
+                machine, id, expect=given["expect"], actor=request.user.get_username(), reason=given["reason"]
+            )
+            deed.note(before=was.state, version=was.version)
     except errors.Conflict as error:
         tried = attempts.conflict(engine, "delete", url, error, request.POST)
         return instance_page(request, machine, id, attempt=tried, delete=form)

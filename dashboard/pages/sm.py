@@ -17,6 +17,7 @@ from dashboard.pages.errors import MISTAKE
 from dashboard.pages.rendering import page
 from dashboard.pages.sm_forms import ForcedMoveForm, MoveForm
 from dashboard.pages.sm_keys import Kept, Moved, NotAllowed
+from machines.auditing import audited
 from machines.engine import errors
 
 log = logging.getLogger(__name__)
@@ -93,7 +94,12 @@ def _moved(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> Ht
     given = form.cleaned_data
     state = Name(given["state"])
     try:
-        before = sm_keys.move(key, state.name, seen=given["seen"], reason=given["reason"], force=force)
+        with audited(
+            request, "force" if force else "fire", instance=key, target=state.name, reason=given["reason"],
+            refusals=(Moved, NotAllowed),
+        ) as deed:  # fmt: skip
+            before = sm_keys.move(key, state.name, seen=given["seen"], reason=given["reason"], force=force)
+            deed.note(before=before.current, after=state.name)
     except Moved as error:
         told = f"It stood in {Name(given['seen'])} when you looked. Now it stands in {Name(error.now.current)}."
         return _page(request, error.now, Attempt("conflict", what, told, errors.Conflict.code, 409))

@@ -21,6 +21,15 @@ def age(seconds: float) -> str:
     return f"{whole // DAY} d"
 
 
+def span(ms: float) -> str:
+    """How long something took: ``<1 ms``, ``120 ms``, ``1.4 s``, from ten seconds on like an age."""
+    if ms < 1:
+        return "<1 ms"
+    if ms < 1000:
+        return f"{int(ms)} ms"
+    return f"{int(ms / 100) / 10} s" if ms < 10_000 else age(ms / 1000)
+
+
 def _two(large: int, unit: str, small: int, part: str) -> str:
     return f"{large} {unit} {small} {part}" if small else f"{large} {unit}"
 

@@ -5,12 +5,29 @@ from __future__ import annotations
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from dashboard.pages import components, converters, firing, instances, machines, overview, queues, repairs, sm, workers
+from dashboard.pages import (
+    audit,
+    components,
+    converters,
+    firing,
+    instances,
+    job_acts,
+    jobs,
+    machines,
+    overview,
+    queue_acts,
+    queues,
+    repairs,
+    sm,
+    workers,
+)
 
 converters.register()
 
 MACHINE = "machines/<name:machine>/"
 INSTANCE = f"{MACHINE}instances/<instance:id>/"
+QUEUE = "queues/<name:machine>/<name:queue>/"
+JOB = "jobs/<name:machine>/<job:id>/"
 
 urlpatterns = [
     path("", overview.show, name="overview"),
@@ -29,8 +46,21 @@ urlpatterns = [
     path("sm/<instance:key>/mutate/", sm.mutate, name="sm-mutate"),
     path("sm/<instance:key>/force/", sm.force, name="sm-force"),
     path("queues/", queues.show_all, name="queues"),
-    path("queues/<name:machine>/<name:queue>/", queues.show, name="queue"),
+    path(QUEUE, queues.show, name="queue"),
+    path(f"{QUEUE}pause/", queue_acts.pause, name="queue-pause"),
+    path(f"{QUEUE}resume/", queue_acts.resume, name="queue-resume"),
+    path(f"{QUEUE}limit/", queue_acts.limit, name="queue-limit"),
+    path(f"{QUEUE}purge/", queue_acts.purge, name="queue-purge"),
+    path(f"{QUEUE}redrive/", queue_acts.redrive, name="queue-redrive"),
+    path(f"{QUEUE}move/", queue_acts.move, name="queue-move"),
+    path(JOB, jobs.show, name="job"),
+    path(f"{JOB}redrive/", job_acts.redrive, name="job-redrive"),
+    path(f"{JOB}move/", job_acts.move, name="job-move"),
+    path(f"{JOB}withdraw/", job_acts.withdraw, name="job-withdraw"),
     path("workers/", workers.show, name="workers"),
+    path("workers/<instance:worker>/", workers.direct, name="direct"),
+    path("audit/", audit.show, name="audit"),
+    path("audit/entries.csv", audit.export, name="audit-export"),
     path("components/", components.show, name="components"),
     path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),

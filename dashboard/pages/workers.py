@@ -1,31 +1,143 @@
-"""Who works: one row for each worker that gave a sign of life lately."""
+"""Who works: what each worker holds, how it is, and the orders it can be given."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import NoReverseMatch, reverse
 
-from dashboard.access import require
+from dashboard.access import allows, require
 from dashboard.pages.rendering import page
+from machines.auditing import audited
 from machines.connections import get_engine
 from machines.engine import WorkerRow
+from machines.forms import REASON_LIMIT
 
-SILENT_AFTER = 20_000  # ms without a heartbeat; workers beat every few seconds
+SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
+
+ORDERS = {
+    "quiet": ("Take no more", "is told to take no more jobs; it finishes those it has"),
+    "work": ("Work again", "is told to take jobs again"),
+    "stop": ("Stop it", "is told to stop; it finishes what it can in its time and hands the rest back"),
+}
+"""order -> its button, and what a page says once it is given."""
+
+OPEN_TO = {"working": ("quiet", "stop"), "quiet": ("work", "stop"), "stopping": ()}
+"""status -> the orders that mean something to it."""
+
+
+class OrderForm(forms.Form):
+    order = forms.ChoiceField(choices=[(order, label) for order, (label, _) in ORDERS.items()])
+    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": "Say why: it stays in the audit."})
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job in hand. ``url`` and ``instance_url`` are "" where there is no such page."""
+
+    id: str
+    src: str
+    machine: str
+    queue: str
+    instance: str
+    attempt: int
+    since: int
+    url: str
+    instance_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """``jobs``: those in hand that its row names; ``more``: how many it does not. ``form``: an order not accepted."""
+
+    row: WorkerRow
+    alive: bool
+    jobs: list[Held]
+    more: int
+    orders: list[tuple[str, str, bool]]
+    form: OrderForm | None = None
 
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    rows = sorted(get_engine().workers(), key=lambda row: (row.host, row.pid))
-    context = {
-        "section": "workers",
-        "rows": [(row, is_alive(row)) for row in rows],
-        "in_hand": sum(row.in_hand for row in rows),
-        "silent_after": SILENT_AFTER,
-    }
-    return page(request, "pages/workers.html", context)
+    return _page(request)
+
+
+@require("operate")
+def direct(request: HttpRequest, worker: str) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("workers")
+    form = OrderForm(request.POST)
+    if not form.is_valid():
+        return _page(request, worker, form)
+    order, reason = form.cleaned_data["order"], form.cleaned_data["reason"]
+    with audited(request, f"worker.{order}", target=worker, reason=reason):
+        get_engine().direct(worker, order, actor=request.user.get_username(), reason=reason)
+    messages.success(request, f"{worker} {ORDERS[order][1]}. It obeys with its next heartbeat.")
+    return redirect("workers")
 
 
 def is_alive(row: WorkerRow, now: float | None = None) -> bool:
-    """Whether its last heartbeat (ms) is recent; a silent worker may be stuck, cut off or gone."""
+    """Whether its last heartbeat is recent at ``now`` (ms); a silent worker may be stuck, cut off or gone."""
     return (now if now is not None else time.time() * 1000) - row.seen < SILENT_AFTER
+
+
+def _now() -> int:
+    """ms by the clock of Redis, as rows have it."""
+    told = get_engine().client.time()
+    seconds, micros = next(iter(told.values())) if isinstance(told, dict) else told  # a cluster answers for each node
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) -> HttpResponse:
+    """The page as it is now; ``form`` is an order for ``tried`` that was not accepted."""
+    rows = sorted(get_engine().workers(), key=lambda row: (row.host, row.pid))
+    now = _now()
+    workers = [card(row, now) for row in rows]
+    if form is not None:
+        if all(row.id != tried for row in rows):
+            raise Http404(f"There is no worker {tried}: it has stopped, or was never there.")
+        workers = [replace(worker, form=form) if worker.row.id == tried else worker for worker in workers]
+    context = {
+        "section": "workers",
+        "now_ms": now,
+        "workers": workers,
+        "in_hand": sum(row.in_hand for row in rows),
+        "silent_after": SILENT_AFTER,
+        "may_direct": allows(request.user, "operate"),
+        "reason_limit": REASON_LIMIT,
+    }
+    return page(request, "pages/workers.html", context, status=400 if form is not None else 200)
+
+
+def card(row: WorkerRow, now: float) -> Worker:
+    """A worker as the page shows it at ``now`` (ms)."""
+    jobs = [_held(job) for job in row.holding if isinstance(job, dict)]
+    sensible = OPEN_TO.get(row.status, tuple(ORDERS))
+    orders = [(order, label, order in sensible) for order, (label, _) in ORDERS.items()]
+    return Worker(row, is_alive(row, now), jobs, max(0, row.in_hand - len(jobs)), orders)
+
+
+def _held(job: dict[str, Any]) -> Held:
+    def text(name: str) -> str:
+        return str(job.get(name) or "")
+
+    machine, instance = text("machine"), text("instance")
+    return Held(
+        text("id"), text("src"), machine, text("queue"), instance,
+        int(job.get("attempt") or 0), int(job.get("since") or 0),
+        url=_url("job", machine, text("id")), instance_url=_url("instance", machine, instance) if instance else "",
+    )  # fmt: skip
+
+
+def _url(name: str, *arguments: str) -> str:
+    try:
+        return reverse(name, args=arguments)
+    except NoReverseMatch:
+        return ""

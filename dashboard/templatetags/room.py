@@ -12,12 +12,12 @@ from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard.pages import times
+from dashboard.pages import addresses, times
 
 if TYPE_CHECKING:
     from dashboard.pages.listing import Listing
     from dashboard.pages.stamps import Stamps
-    from machines.engine import Step
+    from machines.engine import Job, Step
 
 register = template.Library()
 
@@ -69,6 +69,11 @@ def stamp(context: Context, name: str, value: Any) -> SafeString:
     return format_html(' <time class="stamp" datetime="{}">{}</time>', _iso(ms), times.exact(ms))
 
 
+@register.simple_tag
+def job_url(job: Job) -> str:
+    return addresses.job_url(job)
+
+
 @register.filter
 def figure(number: Any) -> str:
     """12,345: the same grouping in every language, so that columns line up."""
@@ -76,9 +81,29 @@ def figure(number: Any) -> str:
 
 
 @register.filter
+def size(bytes: int) -> str:
+    """How much memory: ``84 MB``, ``1.2 GB``; a dash where it is not known."""
+    if bytes <= 0:
+        return "–"
+    return f"{bytes / 1e6:,.0f} MB" if bytes < 999_500_000 else f"{bytes / 1e9:,.1f} GB"
+
+
+@register.filter
 def value(anything: Any) -> str:
     """A data value as its JSON text: a string keeps its quotes, so that "" and "3" cannot be mistaken."""
     return json.dumps(anything, ensure_ascii=False, default=str)
+
+
+@register.filter
+def pretty(anything: Any) -> str:
+    """The same, over several lines."""
+    return json.dumps(anything, ensure_ascii=False, indent=2, default=str)
+
+
+@register.filter
+def span(ms: float | None) -> str:
+    """How long something took."""
+    return "–" if ms is None else times.span(ms)
 
 
 @register.filter

@@ -1,13 +1,14 @@
-"""The Django admin of machines: read-only, but for publishing a definition and firing an event.
+"""The Django admin of machines and of the audit: read-only, but for publishing a definition and firing an event.
 
 Both go through the same doors as everything else, ``machines.publishing`` and the engine, and both leave a log entry.
 """
 
 from django.contrib import admin
 
+from .audit import AuditEntryAdmin
 from .machine import MachineAdmin
 from .version import MachineVersionAdmin
 
 admin.site.site_header = admin.site.site_title = "Signalbox"
 
-__all__ = ["MachineAdmin", "MachineVersionAdmin"]
+__all__ = ["AuditEntryAdmin", "MachineAdmin", "MachineVersionAdmin"]

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 
+from machines.auditing import audited
 from machines.connections import get_engine
 from machines.engine import BadInput, BadPayload, Conflict, Instance, LookupFailed, Refused, SignalboxError, Suspended
 from machines.models import Machine
@@ -42,15 +43,18 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
     if not form.is_valid():
         return panel(request, machine, seen, form, status=400)
     try:
-        after = get_engine().fire(
-            machine.name,
-            seen.id,
-            event,
-            form.payload(),
-            expect=form.expect,
-            actor=request.user.get_username(),
-            reason=form.reason,
-        )
+        about = {"machine": machine.name, "instance": seen.id, "target": event, "reason": form.reason}
+        with audited(request, "fire", **about) as deed:
+            after = get_engine().fire(
+                machine.name,
+                seen.id,
+                event,
+                form.payload(),
+                expect=form.expect,
+                actor=request.user.get_username(),
+                reason=form.reason,
+            )
+            deed.moved(seen.state, after)
     except SignalboxError as error:
         journal.failed(request, machine, event, seen.id, error)
         return _failed(request, machine, seen, form, error)

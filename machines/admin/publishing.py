@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
+from machines.auditing import audited
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.definitions import outline
 from machines.formats import FORMATS, READERS
@@ -74,7 +75,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
         return _screen(request, _again(form, submission), submission)
     known = set(MachineVersion.objects.values_list("pk", flat=True))
     try:
-        version = publish(submission.definition, user=request.user, notes=form.cleaned_data["notes"])
+        version = _published(request, submission.definition, form.cleaned_data["notes"])
     except EngineUnavailable:
         raise
     except SignalboxError as error:
@@ -86,6 +87,14 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
         journal.published(request, version)
         messages.success(request, f"Published: {version} is the current version.")
     return HttpResponseRedirect(machine_url(version.machine))
+
+
+def _published(request: HttpRequest, definition: dict[str, Any], notes: str) -> MachineVersion:
+    with audited(request, "publish", machine=definition["id"], reason=notes) as deed:
+        version = publish(definition, user=request.user, notes=notes)
+        deed.name(target=f"v{version.number}")
+        deed.note(digest=version.digest)
+    return version
 
 
 def _again(form: DefinitionForm, submission: Submission) -> DefinitionForm:

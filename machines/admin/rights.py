@@ -1,4 +1,4 @@
-"""Who may do what in the admin: the four permissions of the site. Without ``view`` the others are worth nothing."""
+"""Who may do what in the admin: the permissions of the site. Without ``view`` the others are worth nothing."""
 
 from __future__ import annotations
 

@@ -43,9 +43,10 @@ def translate(error: Exception) -> NoReturn:
     raise EngineUnavailable(f"Redis cannot be used now: {text}") from error
 
 
-def _words(function: str, root: str, args: Sequence[Arg]) -> Sequence[Arg]:
+def _words(function: str, root: str | tuple[str, ...], args: Sequence[Arg]) -> Sequence[Arg]:
     command = "FCALL_RO" if function in library.read_only() else "FCALL"
-    return (command, function, 1, root, *args)
+    roots = (root,) if isinstance(root, str) else root
+    return (command, function, len(roots), *roots, *args)
 
 
 class Caller:
@@ -71,6 +72,17 @@ class Caller:
             return self._send(*words)
         except FAILURES as error:
             translate(error)
+
+    def commands(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
+        """Other commands in one round trip, each with the key that routes it; raises for the first that failed."""
+        try:
+            answers = routing.send(self.client, sent) if sent else []
+        except FAILURES as error:
+            translate(error)
+        for answer in answers:
+            if isinstance(answer, Exception):
+                translate(answer)
+        return answers
 
     def _send(self, *words: Arg) -> Any:
         return self.client.execute_command(*words)  # type: ignore[no-untyped-call]
@@ -108,7 +120,12 @@ class Caller:
             pool.release(connection)
         return reply
 
-    def many(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[Any]:
+    @property
+    def spread(self) -> bool:
+        """Do partitions live on several servers? Then a call has to do with one of them only."""
+        return isinstance(self.client, RedisCluster)
+
+    def many(self, calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]]) -> list[Any]:
         """Several calls in one round trip; each answer is a reply or the Redis error in its place."""
         if not calls:
             return []
@@ -125,8 +142,9 @@ class Caller:
         except FAILURES as error:
             translate(error)
 
-    def _pipeline(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[Any]:
-        return routing.send(self.client, [(root, _words(function, root, args)) for function, root, args in calls])
+    def _pipeline(self, calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]]) -> list[Any]:
+        words = [_words(function, root, args) for function, root, args in calls]
+        return routing.send(self.client, [(str(each[3]), each) for each in words])
 
     def ensure(self) -> None:
         """Load the library unless the server already holds this very one."""

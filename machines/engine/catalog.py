@@ -136,9 +136,11 @@ class Catalog:
         return {name: int(current.partition(":")[0]) for name, current in self.current().items()}
 
     def current(self) -> dict[str, str]:
+        """One round trip after the list of names."""
         names = sorted(self._caller.command("HKEYS", self._keys.machines))
-        found = {name: self._caller.command("HGET", self._keys.partition(name).meta, "current") for name in names}
-        return {name: current for name, current in found.items() if current}
+        metas = [self._keys.partition(name).meta for name in names]
+        answers = self._caller.commands([(meta, ("HGET", meta, "current")) for meta in metas])
+        return {name: current for name, current in zip(names, answers, strict=True) if current}
 
     def versions(self, machine: str) -> list[int]:
         self._count(machine)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from redis.exceptions import NoPermissionError
+
 from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import EngineFault, EngineUnavailable, SignalboxError
@@ -26,10 +28,11 @@ from .replies import Status
 
 log = logging.getLogger(__name__)
 
-TIMERS = 200  # one call fires at most
+TIMERS = 200  # one call fires at most in a partition; as many jobs of a queue
+TOGETHER = 100  # partitions one call ticks
 WORDS = 5  # of a message in the answer of sb_outbox
 
-Calls = list[tuple[str, str, Sequence[Any]]]
+Calls = list[tuple[str, str | tuple[str, ...], Sequence[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,9 @@ EAGER = Effort(8, 50, 60.0)  # of whoever fired, and has other things to do than
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """``moved``: timers fired and messages that went; ``wait``: ms until the next timer is due, None without any;
-    ``due``: when that is; ``faults``: what went wrong, partition by partition, while the others went on."""
+    """``moved``: timers fired, jobs taken back or woken, messages that went; ``wait``: ms until the next of these is
+    due, None where nothing waits; ``due``: when the next timer is, None without any, or where nobody looked;
+    ``faults``: what went wrong, partition by partition, while the others went on."""
 
     moved: int
     due: int | None
@@ -66,19 +70,21 @@ class _Tally:
     mail: dict[str, None] = field(default_factory=dict)  # partitions whose outbox is not empty
     faults: list[SignalboxError] = field(default_factory=list)
 
-    def ticked(self, root: str, reply: Sequence[Any]) -> bool:
-        """Notes what ``sb_tick`` answered; says whether there is more to fire right now."""
-        self.moved += int(reply[1])
-        if int(reply[4]):
+    def ticked(self, root: str, now: int, told: Sequence[Any]) -> bool:
+        """Notes what ``sb_tick`` answered of a partition; says whether there is more to do right now."""
+        fired, _, jobs, timer, due, mail, *why = told
+        self.moved += int(fired) + int(jobs)
+        self.faults += [EngineFault(f"sb_tick of {root}: {each}") for each in why]
+        if int(mail):
             self.mail[root] = None
-        if reply[3] == "":
+        if timer != "" and int(timer) > now:
+            self.due = int(timer) if self.due is None else min(self.due, int(timer))
+        if due == "":
             return False
-        due, now = int(float(reply[3])), int(reply[5])
-        if due <= now:
-            return True
-        if self.due is None or due < self.due:
-            self.due, self.wait = due, due - now
-        return False
+        wait = max(0, int(due) - now)
+        if wait:
+            self.wait = wait if self.wait is None else min(self.wait, wait)
+        return wait == 0
 
 
 class Delivery:
@@ -87,11 +93,15 @@ class Delivery:
         self._catalog = catalog
         self._clock = clock
         self._backlogs: dict[str, Backlog] = {}
+        self._apart = False
 
-    def drive(self, partitions: Iterable[Partition], now: str = "", *, retry: bool = False) -> Driven:
-        """Fire what is due and deliver what waits. ``retry``: also what could not be delivered lately."""
+    def drive(
+        self, partitions: Iterable[Partition], now: str = "", *, retry: bool = False, look: bool = True
+    ) -> Driven:
+        """Do what is due and deliver what waits. ``retry``: also what could not be delivered lately. Without ``look``
+        the server's memory is trusted where it says that nothing is due."""
         tally, effort = _Tally(), THOROUGH if retry else STEADY
-        self._fire_due([partition.root for partition in partitions], now, tally, effort)
+        self._tick([partition.root for partition in partitions], (now, TIMERS, "look" if look else ""), tally, effort)
         if retry:
             self._backlogs.clear()
         self._carry(tally.mail, now, tally, effort)
@@ -105,14 +115,27 @@ class Delivery:
             log.info("messages of %s are left for a worker: %s", root, fault)
         return tally.moved
 
-    def _fire_due(self, roots: Iterable[str], now: str, tally: _Tally, effort: Effort) -> None:
-        waiting = list(roots)
+    def _tick(self, roots: Sequence[str], words: Sequence[Any], tally: _Tally, effort: Effort) -> None:
+        """One call for many partitions, where they all live on one server.
+
+        ``words``: now, limit, and "look" or "".
+        """
+        waiting, together = list(roots), 1 if self._caller.spread or self._apart else TOGETHER
         for _ in range(effort.rounds):
             if not waiting:
-                break
-            replies = self._ask([("sb_tick", root, (now, TIMERS)) for root in waiting], tally)
-            pairs = zip(waiting, replies, strict=True)
-            waiting = [root for root, reply in pairs if reply and tally.ticked(root, reply)]
+                return
+            groups = [tuple(waiting[i : i + together]) for i in range(0, len(waiting), together)]
+            waiting = []
+            for group, reply in zip(groups, self._ask([("sb_tick", g, words) for g in groups], tally), strict=True):
+                if reply:
+                    told = zip(group, reply[2:], strict=True)
+                    waiting += [root for root, each in told if tally.ticked(root, int(reply[1]), each)]
+                elif together > 1 and isinstance(tally.faults[-1].__cause__, NoPermissionError):
+                    self._apart = True  # this account may not use all of them: each on its own from now on
+                    self._tick(roots, words, tally, effort)
+                    return
+        if waiting:
+            tally.wait = 0
 
     def _carry(self, roots: Iterable[str], now: str, tally: _Tally, effort: Effort) -> None:
         """Empty these outboxes, and those their messages fill."""

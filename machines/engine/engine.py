@@ -17,6 +17,7 @@ from .delivery import Delivery, Driven
 from .errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .finding import Finder, Query
 from .keys import PREFIX, Keys, Partition
+from .lookout import Lookout
 from .operating import Operator
 from .queues import Queues
 from .records import Explanation, Fire, Instance, Live, Page, PublishedMachine, Step, WorkerRow
@@ -47,6 +48,7 @@ class Engine(Working):
         self._queues = Queues(self._caller, self._catalog, self._deliver)
         self._operator = Operator(self._caller, self._catalog, self._queues)
         self._roster = Roster(redis, self.keys)
+        self._lookout = Lookout(redis, self.keys, self._catalog)
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
@@ -72,7 +74,10 @@ class Engine(Working):
         The same content again is the same version. ``version`` re-publishes under a known number, for restoring.
         Raises DefinitionError with every finding.
         """
-        return self._catalog.publish(definition, version)
+        published = self._catalog.publish(definition, version)
+        if published.created:
+            self._lookout.announce()
+        return published
 
     def machines(self) -> dict[str, int]:
         """Name -> current version."""
@@ -387,23 +392,29 @@ class Engine(Working):
         return moved + driven.moved
 
     def advance(self, machine: str, *, now: int | None = None) -> tuple[int, int | None]:
-        """Fire a machine's due timers and deliver its messages: how many moved, and ms of its next deadline or None."""
+        """Do what is due in a machine and deliver its messages: how many moved, and ms of its next timer or None.
+
+        What is due: timers fire, expired leases are taken back, delayed jobs become ready.
+        """
         self._catalog.partitions(machine)  # raises when there is none
         driven = self.drive([machine], now=now)
         if driven.faults:
             raise driven.faults[0]
         return driven.moved, driven.due
 
-    def drive(self, machines: Iterable[str], *, now: int | None = None, retry: bool = False) -> Driven:
+    def drive(
+        self, machines: Iterable[str], *, now: int | None = None, retry: bool = False, look: bool = True
+    ) -> Driven:
         """The same for several machines, in one round trip where nothing is due; those that are gone are passed over.
 
-        A message that could not be delivered is tried again after a pause, and with ``retry`` now.
+        A message that could not be delivered is tried again after a pause, and with ``retry`` now. Without ``look``
+        the server answers from memory where it knows that nothing is due, and reads no key: for those who call often.
         """
-        partitions: list[Partition] = []
-        for machine in machines:
-            with contextlib.suppress(LookupFailed):
-                partitions += self._catalog.partitions(machine)
-        return self._delivery.drive(partitions, arguments.whole("now", now), retry=retry)
+        return self._delivery.drive(self._partitions(machines), arguments.whole("now", now), retry=retry, look=look)
+
+    def clocks(self, machines: Iterable[str]) -> list[str]:
+        """The keys that are pushed to when something becomes due earlier than ticks have said: one a partition."""
+        return [partition.clock for partition in self._partitions(machines)]
 
     def queues(self, machine: str) -> dict[str, dict[str, int]]:
         """Queue -> how many jobs are ready, leased, delayed and dead."""
@@ -411,8 +422,16 @@ class Engine(Working):
 
     # Workers
 
-    def beat(self, row: WorkerRow) -> None:
-        self._roster.beat(row)
+    def beat(self, row: WorkerRow) -> dict[str, Any] | None:
+        """Write a worker's row; the order that stands for it: ``{"order", "actor", "reason", "at"}``, or None."""
+        return self._roster.beat(row)
+
+    def direct(self, worker: str, order: str, *, actor: str, reason: str) -> None:
+        """Tell a worker to be "quiet" (take no further jobs), to "work" again, or to "stop" as a TERM has it.
+
+        It obeys with its next heartbeat. Raises LookupFailed for a worker without a row.
+        """
+        self._roster.direct(worker, order, actor=actor, reason=reason)
 
     def leave(self, worker: str) -> None:
         self._roster.leave(worker)
@@ -421,6 +440,14 @@ class Engine(Working):
         return self._roster.workers()
 
     # Within
+
+    def _partitions(self, machines: Iterable[str]) -> list[Partition]:
+        """Those of all these machines that are there."""
+        found: list[Partition] = []
+        for machine in machines:
+            with contextlib.suppress(LookupFailed):
+                found += self._catalog.partitions(machine)
+        return found
 
     def _root(self, machine: str, id: str) -> str:
         arguments.instance(id)

@@ -84,6 +84,11 @@ class Partition:
         """string, PX 50: set by a step; its notification wakes the live hub."""
         return f"{self.root}:pulse"
 
+    @property
+    def clock(self) -> str:
+        """list, capped: rung when something becomes due earlier than ticks have said; never what is due."""
+        return f"{self.root}:bell"
+
     def definition(self, version: int) -> str:
         """hash: program, source, digest, secret of one published version."""
         return f"{self.root}:def:{version}"
@@ -156,6 +161,22 @@ class Partition:
         """string with PX: the job was taken from the worker that runs it."""
         return f"{self.root}:w:{job}"
 
+    def pages(self, run: str) -> str:
+        """hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items."""
+        return f"{self.root}:mr:pages:{run}"
+
+    def index(self, run: str) -> str:
+        """hash: how many items each page of a map-reduce run has, which are complete, and which it works on."""
+        return f"{self.root}:mr:index:{run}"
+
+    def parts(self, run: str) -> str:
+        """hash: chunk -> JSON of what its map gave."""
+        return f"{self.root}:mr:parts:{run}"
+
+    def result(self, run: str) -> str:
+        """string: JSON of what the reduce gave."""
+        return f"{self.root}:mr:result:{run}"
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
@@ -184,3 +205,12 @@ class Keys:
     def worker(self, worker: str) -> str:
         """hash with PX: one worker's heartbeat row."""
         return f"{self.prefix}worker:{worker}"
+
+    def order(self, worker: str) -> str:
+        """string with PX: what an operator told one worker to do, as JSON."""
+        return f"{self.prefix}worker:{worker}:order"
+
+    @property
+    def news(self) -> str:
+        """list, capped, with PX: rung when a machine is published, once for each worker there is."""
+        return f"{self.prefix}news"

@@ -119,8 +119,7 @@ class Operator:
             if isinstance(reply, Exception):
                 translate(reply)
             parts.append(json.loads(reply[1]))
-        names = sorted({name for part in parts for name in part["queues"]})
-        return {name: _figures(name, parts) for name in names}
+        return merged(parts)
 
     def _call(self, function: str, partition: Partition, *words: str | int) -> list[Any]:
         reply = self._caller.call(function, partition.root, *words)
@@ -144,6 +143,12 @@ def _rate(rate: str | None) -> tuple[int, int] | str:
 def _share(whole: int, number: int, partitions: int) -> int:
     """As ``limits.share`` in Lua: together the whole, and at least one for each; 0 is no limit."""
     return 0 if whole == 0 else max(1, whole // partitions + (1 if number < whole % partitions else 0))
+
+
+def merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, QueueStats]:
+    """Queue -> figures, of what ``sb_stats`` answered for each partition of a machine."""
+    names = sorted({name for part in parts for name in part["queues"]})
+    return {name: _figures(name, parts) for name in names}
 
 
 def _figures(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
-from . import arguments, enqueueing, limits, replies
+from . import arguments, enqueueing, jobrows, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, Refused, SignalboxError
@@ -89,7 +90,7 @@ class Queues:
         found: list[Job | SignalboxError] = []
         for (_, call, words), id, flat in zip(part, reply[1::2], reply[2::2], strict=True):
             row = replies.pairs(flat) if flat else enqueueing.row(words, call.now)
-            found.append(replies.job(call.machine, root, id, row, {}))
+            found.append(jobrows.job(call.machine, root, id, row, {}))
         return found
 
     # Working
@@ -109,7 +110,10 @@ class Queues:
             args = (queue, worker, wanted, *ends, os.urandom(6).hex())
             try:
                 reply = self._caller.call("sb_take", partition.root, *args)
-                taken += self._read(machine, partition, reply)
+                if reply[0] != Status.OK:
+                    raise BadInput(str(reply[1]))
+                types_of = partial(self._catalog.types, machine, partition.root)
+                taken += jobrows.taken(machine, partition.root, worker, reply, types_of)
                 _note(taken, reply[1])
             except SignalboxError as error:
                 failed = error  # what the other partitions gave is leased already and has to reach its worker
@@ -157,7 +161,9 @@ class Queues:
             ended = self._ended(part, reply)
             for (index, _, _), outcome in zip(part, ended, strict=True):
                 results[index] = outcome
-            if not isinstance(reply, Exception) and any(replies.posted(each) for each in reply[1:]):
+            if not isinstance(reply, Exception) and any(
+                not isinstance(each, str) and replies.posted(each) for each in reply[1:]
+            ):
                 self._posted(root, now)
         return results
 
@@ -167,10 +173,12 @@ class Queues:
             return [failed for _ in part]
         found: list[Outcome | SignalboxError | None] = []
         for (_, job, _), each in zip(part, reply[1:], strict=True):
-            if each[0] != Status.OK:
-                found.append(self._failure(job, each))
-            else:
+            if isinstance(each, str):
+                found.append(Outcome(each.split()) if each else None)
+            elif each[0] == Status.OK:
                 found.append(replies.outcome(each) if len(each) > 1 else None)
+            else:
+                found.append(self._failure(job, each))
         return found
 
     def fail(
@@ -286,7 +294,7 @@ class Queues:
         for id, row, flat in zip(reply[2::3], reply[3::3], reply[4::3], strict=True):
             raw = replies.pairs(flat)
             data = self._catalog.types(machine, partition.root, raw["_def"]).data(raw) if "_def" in raw else {}
-            found.append(replies.job(machine, partition.root, id, replies.pairs(row), data))
+            found.append(jobrows.job(machine, partition.root, id, replies.pairs(row), data))
         return found
 
     def _moved(self, job: Job, reply: Sequence[Any]) -> Instance | None:

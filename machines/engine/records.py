@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .late import Late
+
 
 @dataclass(frozen=True, slots=True)
 class PublishedMachine:
@@ -214,13 +216,15 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(Late):
     """One unit of work. ``data``: the instance's when it was taken; ``token`` fences complete, fail and extend.
 
     ``lease`` and ``timeout`` (0: none) are lengths, all other times moments; 0 where there was no such moment.
     ``due``: since when it is ready, or when it will be; ``deadline``: when this attempt has to be over; ``started``:
     its first attempt, ``taken`` its latest; ``finished``: when it went to the dead. ``progress``: what its handler said
-    last, ``{"done", "total", "note", "at"}``. ``instance`` and ``invoke`` are empty for work nobody waits for.
+    last, ``{"done", "total", "note", "at"}``. ``log``: the last ten attempts that ended, oldest first, ``{"attempt",
+    "worker", "taken", "ended", "outcome", "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran
+    out) or "handed back". ``instance`` and ``invoke`` are empty for work nobody waits for.
     """
 
     id: str
@@ -255,6 +259,7 @@ class Job:
     jitter: bool = True
     stop: tuple[str, ...] = ()
     progress: dict[str, Any] | None = None
+    log: tuple[dict[str, Any], ...] = ()
 
     @property
     def key(self) -> str:
@@ -340,7 +345,13 @@ class QueueStats:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last beat."""
+    """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last beat.
+
+    ``status``: "working", "quiet" (it takes no further jobs) or "stopping"; ``memory``: bytes it occupies, 0 where that
+    is not known; ``concurrency``: jobs it works on at a time; ``holding``: the first of those it works on, each
+    ``{"id", "machine", "queue", "src", "instance", "attempt", "since"}``; ``done``: jobs completed since it started,
+    ``failed``: attempts that were not.
+    """
 
     id: str
     host: str
@@ -351,6 +362,12 @@ class WorkerRow:
     seen: int
     version: str = ""
     note: str = ""
+    status: str = "working"
+    memory: int = 0
+    concurrency: int = 0
+    holding: list[dict[str, Any]] = field(default_factory=list)
+    done: int = 0
+    failed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

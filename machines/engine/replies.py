@@ -9,7 +9,6 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from . import limits
 from .errors import (
     BadInput,
     BadPayload,
@@ -24,7 +23,7 @@ from .errors import (
     UnknownInstance,
     UnknownMachine,
 )
-from .records import Because, Candidate, Explanation, Instance, Job, Live, Outcome, Step, Timer
+from .records import Because, Candidate, Explanation, Instance, Live, Outcome, Step, Timer
 
 
 class Status(StrEnum):
@@ -43,7 +42,7 @@ class Status(StrEnum):
     SUSPENDED = "SUSPENDED"
 
 
-def _whole(raw: Any) -> int:
+def whole(raw: Any) -> int:
     """A whole number that Lua wrote; past 10**14 it may come with an exponent."""
     try:
         return int(raw)
@@ -54,11 +53,11 @@ def _whole(raw: Any) -> int:
 class FieldTypes:
     """How the raw hash fields of one definition version read: scalars as they are, the rest as JSON."""
 
-    __slots__ = ("_read", "_states", "finals", "names_of", "version")
+    __slots__ = ("_numbers", "_read", "_states", "finals", "names_of", "version")
 
     _READERS: Mapping[str, Callable[[str], Any]] = {
         "string": str,
-        "integer": _whole,
+        "integer": whole,
         "number": float,
         "boolean": lambda raw: raw == "true",
         "json": json.loads,
@@ -70,6 +69,7 @@ class FieldTypes:
         self._states = program["states"]
         self.names_of = [""] + [s["name"] for s in program["states"]]
         self._read = {spec["name"]: self._READERS[spec["type"]] for spec in program.get("data", ())}
+        self._numbers = [spec["name"] for spec in program.get("data", ()) if spec["type"] in ("integer", "number")]
 
     @property
     def names(self) -> frozenset[str]:
@@ -86,14 +86,21 @@ class FieldTypes:
                     found.append(state["name"])
         return found
 
+    def typed(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Data that came as one JSON object, in which a number is not known by its field."""
+        for name in self._numbers:
+            if name in values:
+                values[name] = self._read[name](values[name])
+        return values
+
     def data(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The data of an instance, in declared order; absent fields are left out."""
         return {name: read(raw[name]) for name, read in self._read.items() if name in raw}
 
 
 def posted(reply: Sequence[Any]) -> bool:
-    """Did the step put messages into the outbox?"""
-    return len(reply) > 4 and reply[0] == Status.OK
+    """Did the step put messages into the outbox? A reply in short, a text, says that it did not."""
+    return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK
 
 
 def fields(reply: Sequence[Any]) -> dict[str, Any]:
@@ -117,8 +124,8 @@ def instance(
         data=types.data(raw),
         version=int(raw["_version"]),
         definition=types.version,
-        entered=_whole(raw["_entered"]),
-        created=_whole(raw["_created"]),
+        entered=whole(raw["_entered"]),
+        created=whole(raw["_created"]),
         done="_done" in raw or state in types.finals,
         jobs=str(raw.get("_jobs") or "").split(),
         outcome=outcome,
@@ -136,7 +143,7 @@ def _connections(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
         "timers": [_timer(row, types) for row in json.loads(raw.get("_timers") or "[]")],
         "children": {invoke: {"machine": c["machine"], "id": c["id"]} for invoke, c in sorted(children.items())},
         "parent": _parent(raw["_parent"]) if raw.get("_parent") else None,
-        "suspended": _whole(raw["_suspended"]) if raw.get("_suspended") else None,
+        "suspended": whole(raw["_suspended"]) if raw.get("_suspended") else None,
     }
 
 
@@ -147,7 +154,7 @@ def _parent(text: str) -> dict[str, str]:
 
 def _timer(row: Sequence[Any], types: FieldTypes) -> Timer:
     id, due, event, state, sendid, _, target, *_ = row
-    return Timer(id=id, event=event, due=_whole(due), state=types.names_of[int(state)], sendid=sendid, target=target)
+    return Timer(id=id, event=event, due=whole(due), state=types.names_of[int(state)], sendid=sendid, target=target)
 
 
 def outcome(reply: Sequence[Any]) -> Outcome:
@@ -182,7 +189,7 @@ def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None =
         why = explanation(machine, id, reply[1])
         return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
     if status == Status.SUSPENDED:
-        return Suspended(machine, id, since=_whole(reply[1]))
+        return Suspended(machine, id, since=whole(reply[1]))
     if status == Status.CONFLICT:
         return Conflict(machine, id, expected=-1 if expect is None else expect, actual=int(reply[1]))
     if status == Status.NO_INSTANCE:
@@ -264,52 +271,3 @@ def merged(parts: Sequence[Live]) -> Live:
 
 def _sum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
     return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *(n for n in b if n not in a))}
-
-
-def job(machine: str, root: str, id: str, row: Mapping[str, Any], data: dict[str, Any]) -> Job:
-    """A job from its hash, which leaves out what is empty or as it is by default."""
-    get = row.get
-    taken = _moment(get("taken"))
-    stop, progress, given = get("stop"), get("progress"), get("input")
-    return Job(
-        id,
-        machine,
-        root,
-        row["queue"],
-        row["src"],
-        get("instance") or "",
-        get("invoke") or "",
-        json.loads(given) if given else None,
-        data,
-        int(get("attempt") or 0),
-        int(get("attempts") or limits.DEFAULT_ATTEMPTS),
-        get("token") or "",
-        _moment(get("until")),
-        int(get("lease") or limits.DEFAULT_LEASE),
-        _moment(row["created"]),
-        row["place"],
-        get("worker") or "",
-        get("error") or "",
-        get("kind") or "",
-        get("trace") or "",
-        _or(get("priority"), limits.DEFAULT_PRIORITY),
-        get("unique") or "",
-        int(get("timeout") or 0),
-        _moment(get("deadline")),
-        _moment(get("due")) or _moment(row["created"]),
-        _moment(get("started")) or taken,
-        taken,
-        _moment(get("finished")),
-        _or(get("backoff"), limits.DEFAULT_BACKOFF),
-        get("jitter") != "0",
-        tuple(stop.split()) if stop else (),
-        json.loads(progress) if progress else None,
-    )
-
-
-def _or(raw: Any, default: int) -> int:
-    return default if raw is None else int(raw)
-
-
-def _moment(raw: Any) -> int:
-    return _whole(raw) if raw else 0

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import limits
 from .errors import SignalboxError
+from .lookout import Lookout
 from .operating import Operator
 from .queues import Queues
 from .records import Enqueue, Instance, Job, Outcome, Pause, QueueStats, Taken
@@ -17,6 +18,7 @@ class Working:
 
     _queues: Queues
     _operator: Operator
+    _lookout: Lookout
 
     # Putting
 
@@ -219,6 +221,14 @@ class Working:
     def stats(self, machine: str) -> dict[str, QueueStats]:
         """Queue -> its depths, counters, histograms, limits."""
         return self._operator.stats(machine)
+
+    def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those of the queues, (machine, queue), that hold ready jobs."""
+        return self._lookout.ready(queues)
+
+    def queue_names(self, machines: Iterable[str]) -> list[tuple[str, str]]:
+        """(machine, queue) of every queue these machines ever had."""
+        return self._lookout.names(machines)
 
     def bells(self, machine: str, queue: str) -> list[str]:
         """The keys that are pushed to when a job comes to the queue, one for each partition."""

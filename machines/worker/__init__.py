@@ -2,15 +2,18 @@
 
 Apps write ``from machines.worker import handler`` in their ``handlers.py``. The cast:
 
-- ``registry``, ``discovery``: which function does which job
-- ``launcher``: the life of the process; ``line``: its main loop
-- ``routes``, ``fetcher``, ``doorbell``: which queues, taking from them, waiting for them
-- ``hand``, ``crew``, ``processor``: the jobs held, the threads that run them, one job's run
-- ``heartbeat``, ``row``: signs of life
-- ``sweeper``, ``ticker``, ``periodic``: taking back what others lost; timers and messages; the loop around both
+- ``registry``, ``discovery``: which function does which job; ``job``: what it is given
+- ``launcher``: the life of the process; ``line``: its main loop; ``supervisor``: several processes as one
+- ``routes``, ``fetcher``, ``doorbell``, ``pace``: which queues, taking from them, waiting for them, how far ahead
+- ``hand``, ``crew``: the jobs held, and who works: ``threads``, ``coroutines``; ``processor``: one job's run;
+  ``deadlines``: how long it may take; ``connections``: what its thread leaves open
+- ``completer``, ``board``: telling Redis how jobs ended, and how far they have come
+- ``heartbeat``, ``row``, ``tally``: signs of life
+- ``ticker``, ``alarm``, ``sweeper``: what is due, waiting for it, what was overlooked; ``periodic``: the loop of each
+- ``backoff``, ``outage``, ``reclaim``: while Redis is away, and after
 """
 
-from machines.worker.job import Job
+from machines.worker.job import Job, Timeout
 from machines.worker.registry import HandlerError, handler
 
-__all__ = ["HandlerError", "Job", "handler"]
+__all__ = ["HandlerError", "Job", "Timeout", "handler"]

@@ -1,89 +1,72 @@
-"""The threads that run handlers, and the loop that runs the coroutines among them."""
+"""Those who work: the threads, the loop, and who watches the time."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import queue
-import threading
-from collections import Counter
+from collections.abc import Iterable
 
-from django.db import close_old_connections
-
+from machines.worker.completer import Completer
+from machines.worker.coroutines import Coroutines
+from machines.worker.deadlines import Deadlines
 from machines.worker.hand import Hand
 from machines.worker.job import Job
 from machines.worker.processor import Processor
-
-log = logging.getLogger(__name__)
-
-
-class Loop:
-    """An event loop in a thread of its own: coroutines of all handlers share it."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="coroutines", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(1.0)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        try:
-            self.loop.run_forever()
-        finally:
-            self.loop.run_until_complete(self._wind_up())
-            self.loop.close()
-
-    async def _wind_up(self) -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.loop.shutdown_asyncgens()
+from machines.worker.registry import Registry
+from machines.worker.threads import Threads
 
 
 class Crew:
-    """As many threads as the hand has room. They are daemons: a handler that never ends cannot hold up an exit."""
+    """Gives each job to whoever runs its kind of handler."""
 
-    def __init__(self, processor: Processor, hand: Hand) -> None:
-        self._processor = processor
+    def __init__(self, registry: Registry, hand: Hand, completer: Completer) -> None:
+        self._registry = registry
         self._hand = hand
-        self.outcomes: Counter[str] = Counter()
-        self._lock = threading.Lock()
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._threads = [
-            threading.Thread(target=self._work, name=f"handler-{number}", daemon=True)
-            for number in range(1, hand.size + 1)
-        ]
+        self._completer = completer
+        self._processor = Processor(hand, completer)
+        self._threads = Threads(self._processor, hand)
+        self._coroutines = Coroutines(self._processor, hand)
+        self._deadlines = Deadlines(self._overdue)
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        self._coroutines.start()
 
-    def give(self, job: Job) -> None:
-        self._jobs.put(job)
+    def give(self, jobs: Iterable[Job]) -> None:
+        together = []
+        self._deadlines.watch(jobs)
+        for job in jobs:
+            handler = self._registry.get(job.taken.src)
+            if handler is None:
+                self._turn_away(job)
+            elif handler.is_async:
+                together.append((handler, job))
+            else:
+                self._threads.give(handler, job)
+        if together:
+            self._coroutines.give(together)
+
+    def return_waiting(self, keep: int, why: str) -> int:
+        """Hands back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
+        jobs = self._threads.take_back(keep) + self._coroutines.take_back(keep)
+        for job in jobs:
+            self._hand.rest(job)
+            if job.end():
+                self._completer.returned(job, why)
+        return len(jobs)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs nobody has begun with."""
+        return self._threads.waiting() + self._coroutines.waiting()
 
     def stop(self) -> None:
-        """Threads end after the job they are at; nobody waits for one that is stuck."""
-        for _ in self._threads:
-            self._jobs.put(None)
+        self._deadlines.stop()
+        self._threads.stop()
+        self._coroutines.stop()
 
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            close_old_connections()
-            try:
-                self._note(self._processor.process(job))
-            except Exception:
-                log.exception("%s: the worker itself failed; the job comes back when its lease ends", job)
-            finally:
-                close_old_connections()
-                self._hand.lay_down(job)
+    def _turn_away(self, job: Job) -> None:
+        self._hand.rest(job)
+        if job.end():
+            self._completer.missing(job)
 
-    def _note(self, outcome: str) -> None:
-        with self._lock:
-            self.outcomes[outcome] += 1
+    def _overdue(self, job: Job) -> None:
+        self._processor.overdue(job)
+        self._threads.leave_behind(job)

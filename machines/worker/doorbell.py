@@ -10,6 +10,9 @@ import redis
 
 from machines.engine import Engine, errors
 
+LEAST = 0.01  # seconds: to Redis, 0 is for ever
+POLL = 0.25  # seconds between two looks where no bell can be heard
+
 
 class Doorbell:
     """Blocks on the bell lists of queues, on a connection of its own.
@@ -19,7 +22,7 @@ class Doorbell:
     wait is never cut, and a half-open connection is noticed soon after.
     """
 
-    MARGIN = 5.0  # seconds of socket timeout above the block time
+    MARGIN = 3.0  # seconds of socket timeout above the block time
 
     def __init__(self, engine: Engine, block: float) -> None:
         self._engine = engine
@@ -30,15 +33,21 @@ class Doorbell:
         self._id: int | None = None
         self._interrupted = threading.Event()
 
-    def wait(self, bells: Sequence[str]) -> str | None:
-        """The bell that rang, or None after the block time. Raises ``EngineUnavailable``."""
-        if self._client is None or not bells or self._interrupted.is_set():
-            self._interrupted.wait(self._block)
+    def wait(self, bells: Sequence[str], most: float | None = None) -> str | None:
+        """The bell that rang, or None after the block time, or ``most`` seconds. Raises ``EngineUnavailable``."""
+        block = self._block if most is None else max(min(most, self._block), LEAST)
+        if self._client is None:
+            self._interrupted.wait(min(block, POLL))
+            return None
+        if not bells or self._interrupted.is_set():
+            self._interrupted.wait(block)
             return None
         try:
             if self._id is None:
                 self._id = self._client.client_id()
-            rung = self._client.blpop(list(bells), timeout=self._block)
+            if self._interrupted.is_set():
+                return None  # said before there was an id to unblock
+            rung = self._client.blpop(list(bells), timeout=block)
         except (redis.RedisError, OSError) as error:
             self._id = None
             self._client.connection_pool.disconnect()
@@ -55,9 +64,22 @@ class Doorbell:
             with contextlib.suppress(redis.RedisError):
                 self._engine.client.client_unblock(self._id)
 
+    def listen(self) -> None:
+        """There may be waiting again."""
+        self._interrupted.clear()
+
+    def pass_on(self, bells: Sequence[str]) -> None:
+        """Rings these for another worker: this one heard them and is not going to look."""
+        if self._client is not None and bells:
+            with contextlib.suppress(redis.RedisError, OSError):
+                pipeline = self._engine.client.pipeline(transaction=False)
+                for bell in bells:
+                    pipeline.lpush(bell, "1")
+                pipeline.execute(raise_on_error=False)
+
     def close(self) -> None:
         if self._client is not None:
-            self._client.close()
+            self._client.connection_pool.disconnect()  # a client that was given its pool leaves it open
 
 
 def _own_connection(client: redis.Redis, socket_timeout: float) -> redis.Redis:

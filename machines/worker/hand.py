@@ -3,50 +3,98 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from machines.worker.job import Job
 
 
 class Hand:
-    """Shared by the threads of one worker: the processor lays down, the heartbeat reads, the launcher waits.
+    """Shared by the threads of one worker: the crew lays down, the heartbeat reads, the launcher waits.
 
-    A job that was lost stays in hand until its handler has ended: until then it takes up room.
+    A job is *open* from being picked up until its handler has ended: so long it takes up room. It stays in hand until
+    Redis has been told how it ended. Sets and dicts change in one step of the interpreter: only who waits takes a lock.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, clock: Callable[[], float] = time.time) -> None:
         self.size = size
+        self._clock = clock
         self._jobs: set[Job] = set()
+        self._open: set[Job] = set()
+        self._running: dict[Job, float] = {}
         self._changed = threading.Condition()
+        self._mark: int | None = None  # somebody waits for the number of open jobs to be no more than this
+        self._watched = False  # somebody waits for the hand to be empty
+        self.picked_up = 0
+        self.stuck: set[Job] = set()  # their deadline is over and their threads are still at it
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     @property
-    def free(self) -> int:
-        return max(self.size - len(self._jobs), 0)
+    def open(self) -> int:
+        return len(self._open)
+
+    @property
+    def ended(self) -> int:
+        """How many handlers have ended here so far."""
+        return self.picked_up - len(self._open)
 
     def held(self) -> list[Job]:
         """The jobs that are still ours."""
-        with self._changed:
-            return [job for job in self._jobs if not job.lost]
+        return [job for job in list(self._jobs) if not job.lost]
 
-    def pick_up(self, jobs: Iterable[Job]) -> None:
-        with self._changed:
-            self._jobs.update(jobs)
+    def holds(self, machine: str, id: str) -> bool:
+        """Whether the job is in hand, lost or not."""
+        return any(job.id == id and job.machine == machine for job in list(self._jobs))
 
-    def lay_down(self, job: Job) -> None:
-        """The job is over here, whatever came of it."""
-        with self._changed:
-            self._jobs.discard(job)
-            self._changed.notify_all()
+    def running(self) -> list[tuple[Job, int]]:
+        """The jobs whose handlers run, oldest first, each with the ms since when."""
+        return [(job, int(since * 1000)) for job, since in list(self._running.items())]
 
-    def wait_free(self, seconds: float) -> int:
-        """Waits until there is room for a job; answers for how many (0 when the time is over)."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.free > 0, seconds)
-            return self.free
+    def runs(self, job: Job) -> bool:
+        return job in self._running
+
+    def pick_up(self, jobs: list[Job]) -> None:
+        self._jobs.update(jobs)
+        self._open.update(jobs)
+        self.picked_up += len(jobs)
+
+    def begin(self, job: Job) -> None:
+        """The job's handler starts."""
+        self._running[job] = self._clock()
+
+    def rest(self, job: Job) -> None:
+        """The job's handler has ended, or nobody waits for that any more: there is room for another."""
+        self._running.pop(job, None)
+        self._open.discard(job)
+        mark = self._mark
+        if mark is not None and len(self._open) <= mark:
+            with self._changed:
+                self._mark = None
+                self._changed.notify_all()
+
+    def lay_down(self, jobs: Iterable[Job]) -> None:
+        """The jobs are over here, whatever came of them."""
+        self._jobs.difference_update(jobs)
+        if self._watched:
+            with self._changed:
+                self._changed.notify_all()
+
+    def wait_room(self, ahead: int, seconds: float) -> int:
+        """Waits until there is room for a job, or for half of those that are taken ahead; answers for how many."""
+        limit = self.size + ahead
+        mark = min(limit - 1, self.size + ahead // 2)
+        if len(self._open) > mark:
+            with self._changed:
+                self._mark = mark  # before the look: who ends a job after it sees the mark
+                self._changed.wait_for(lambda: len(self._open) <= mark, seconds)
+                self._mark = None
+        return max(limit - len(self._open), 0)
 
     def wait_empty(self, seconds: float) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: not self._jobs, seconds)
+            self._watched = True
+            empty = self._changed.wait_for(lambda: not self._jobs, seconds)
+            self._watched = False
+        return empty

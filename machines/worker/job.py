@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from machines.engine import Job as TakenJob
 from machines.engine import errors
+
+_guard = (
+    threading.Lock()
+)  # of all jobs: each holds it for a few instructions, and a lock of its own for each costs more
+
+
+class Timeout(Exception):
+    """An attempt was not over by its deadline."""
+
+
+class Board(Protocol):
+    """Where a job's progress is put."""
+
+    def note(self, job: Job, done: float, total: float | None, note: str) -> None: ...
 
 
 class Job:
@@ -17,24 +32,82 @@ class Job:
     must not happen twice carries ``key``, which is the same for every attempt of this job.
     """
 
-    def __init__(self, taken: TakenJob) -> None:
+    __slots__ = (
+        "_board",
+        "_called",
+        "_ended",
+        "_ends",
+        "_expired",
+        "_on_loss",
+        "_why",
+        "asked",
+        "taken",
+    )
+
+    def __init__(self, taken: TakenJob, *, began: float | None = None, board: Board | None = None) -> None:
+        """``began``: when it was taken, by this process's monotonic clock; ``board`` takes its progress."""
         self.taken = taken
-        self.id = taken.id
-        self.machine = taken.machine
-        self.queue = taken.queue
-        self.src = taken.src
-        self.instance = taken.instance
-        self.data: dict[str, Any] = taken.data or {}
-        self.input: Any = taken.input
-        self.attempt = taken.attempt
-        self.attempts = taken.attempts
-        self._lost = threading.Event()
-        self._why = ""
-        self._on_loss: list[Callable[[], object]] = []
-        self._lock = threading.Lock()
+        self.asked = False  # whether Redis was asked to end it and gave no answer
+        self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
+        self._board = board
+        self._why: str | None = None
+        self._expired = False
+        self._ended = False
+        self._called: threading.Event | None = None
+        self._on_loss: list[Callable[[], object]] | None = None
 
     def __str__(self) -> str:
-        return f"{self.machine}/{self.queue} {self.id} ({self.src} for {self.instance})"
+        whose = f" for {self.taken.instance}" if self.taken.instance else ""
+        return f"{self.taken.machine}/{self.taken.queue} {self.taken.id} ({self.taken.src}{whose})"
+
+    # What it is
+
+    @property
+    def id(self) -> str:
+        return self.taken.id
+
+    @property
+    def machine(self) -> str:
+        return self.taken.machine
+
+    @property
+    def queue(self) -> str:
+        return self.taken.queue
+
+    @property
+    def src(self) -> str:
+        """The name its handler is registered under."""
+        return self.taken.src
+
+    @property
+    def instance(self) -> str:
+        """The instance that waits for it; empty for work nobody waits for."""
+        return self.taken.instance
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The instance's data at the moment the job was taken; empty without an instance."""
+        return self.taken.data or {}
+
+    @property
+    def payload(self) -> Any:
+        """What was given along with the job: the ``input`` of the definition, or of ``enqueue``."""
+        return self.taken.input
+
+    @property
+    def input(self) -> Any:
+        """The same as ``payload``."""
+        return self.taken.input
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return self.taken.attempt
+
+    @property
+    def attempts(self) -> int:
+        """How many there are at most."""
+        return self.taken.attempts
 
     @property
     def key(self) -> str:
@@ -46,39 +119,115 @@ class Job:
         """Who to name in the history of what the handler fires itself."""
         return f"job {self.taken.key}"
 
+    # How long it may go on
+
+    @property
+    def deadline(self) -> int | None:
+        """When this attempt has to be over, in ms since the epoch by the server's clock; None without a timeout."""
+        return self.taken.deadline or None
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the deadline, 0 when it is over; None without a timeout. No clock that is set counts here."""
+        return None if self._ends is None else max(self._ends - time.monotonic(), 0.0)
+
+    @property
+    def ends(self) -> float | None:
+        """The deadline by this process's monotonic clock."""
+        return self._ends
+
     @property
     def lost(self) -> bool:
         """True once the job is no longer this worker's: withdrawn, taken back or handed back."""
-        return self._lost.is_set()
+        return self._why is not None
+
+    @property
+    def expired(self) -> bool:
+        """True once its deadline is over."""
+        return self._expired or (self._ends is not None and time.monotonic() >= self._ends)
+
+    @property
+    def cancelled(self) -> bool:
+        """True once nothing the handler does can count any more: the job is lost, or its deadline over."""
+        return self._why is not None or self.expired
 
     def check(self) -> None:
-        """Raises ``LeaseLost`` if the job is lost. A long handler calls it between its steps."""
-        if self._lost.is_set():
+        """Raises ``LeaseLost`` if the job is lost, ``Timeout`` past its deadline. A long handler calls it between
+        its steps."""
+        if self._why is not None:
             raise errors.LeaseLost(self.id, why=self._why)
+        if self.expired:
+            raise self.late()
+
+    def late(self) -> Timeout:
+        return Timeout(f"not done after {self.taken.timeout / 1000:g} s")
 
     def wait(self, seconds: float) -> None:
-        """Sleeps, and raises ``LeaseLost`` at once if the job is lost meanwhile.
+        """Sleeps, and raises what ``check`` does as soon as there is a reason to.
 
-        For plain functions. A coroutine awaits ``asyncio.sleep`` and is cancelled when its job is lost.
+        For plain functions. A coroutine awaits ``asyncio.sleep`` and is cancelled when its job is.
         """
-        self._lost.wait(max(seconds, 0.0))
+        left = self.remaining
+        self._event().wait(max(seconds if left is None else min(seconds, left), 0.0))
         self.check()
 
+    # What it says
+
+    def progress(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Says how far the work has come: pages show it live. From plain functions and coroutines, as often as
+        you like; what is said in quick succession goes out as its last value. Raises as ``check`` does."""
+        self.check()
+        if self._board is not None:
+            self._board.note(self, done, total, note)
+
+    # Said by the worker
+
     def lose(self, why: str) -> None:
-        """Said by the worker, once: the job is gone. Runs what ``on_loss`` left."""
-        with self._lock:
-            if self._lost.is_set():
+        """The job is gone; only the first ``why`` counts. Runs what ``on_loss`` left."""
+        with _guard:
+            if self._why is not None:
                 return
             self._why = why
-            self._lost.set()
-            calls, self._on_loss = self._on_loss, []
+        self._call_off()
+
+    def expire(self) -> None:
+        """Its deadline is over. Runs what ``on_loss`` left."""
+        with _guard:
+            self._expired = True
+        self._call_off()
+
+    def end(self) -> bool:
+        """The attempt is over; True for the first who says so, and only that one tells Redis how."""
+        with _guard:
+            if self._ended:
+                return False
+            self._ended = True
+            return True
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def on_loss(self, call: Callable[[], object]) -> None:
+        """Has ``call`` run when the job is lost or expires, or now if it is or has."""
+        with _guard:
+            if self._why is None and not self._expired:
+                self._on_loss = [*(self._on_loss or ()), call]
+                return
+        call()
+
+    def _call_off(self) -> None:
+        with _guard:
+            calls, self._on_loss = self._on_loss or (), None
+            if self._called is not None:
+                self._called.set()
         for call in calls:
             call()
 
-    def on_loss(self, call: Callable[[], object]) -> None:
-        """Has ``call`` run when the job is lost, or now if it already is."""
-        with self._lock:
-            if not self._lost.is_set():
-                self._on_loss.append(call)
-                return
-        call()
+    def _event(self) -> threading.Event:
+        with _guard:
+            if self._called is None:
+                self._called = threading.Event()
+                if self._why is not None or self._expired:
+                    self._called.set()
+            return self._called

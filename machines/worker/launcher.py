@@ -7,88 +7,134 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from machines.engine import Engine, errors
-from machines.worker.crew import Crew, Loop
+from machines.worker.alarm import Alarm
+from machines.worker.board import Board
+from machines.worker.completer import Completer
+from machines.worker.crew import Crew
 from machines.worker.doorbell import Doorbell
 from machines.worker.fetcher import Fetcher
 from machines.worker.hand import Hand
 from machines.worker.heartbeat import Heartbeat
+from machines.worker.job import Job
 from machines.worker.line import Line
 from machines.worker.options import Options
 from machines.worker.periodic import Periodic
-from machines.worker.processor import Processor
+from machines.worker.processor import STOPPED
 from machines.worker.registry import Registry
 from machines.worker.routes import Routes
 from machines.worker.row import Row
 from machines.worker.sweeper import Sweeper
-from machines.worker.ticker import Ticker
+from machines.worker.tally import Tally
+from machines.worker.ticker import Ticker, Watch
 
 log = logging.getLogger(__name__)
 
-Message = Literal["stop", "ended"]
+SETTLE = 2.0  # seconds that what has ended may take to be told
+
+Message = Literal["stop", "quiet", "work", "ended"]
+Status = Literal["working", "quiet", "stopping"]
 
 
 class Launcher:
-    """Puts the cast together. Threads: one takes jobs, ``concurrency`` run handlers, one runs coroutines,
-    one beats, one sweeps, one ticks; the caller's thread waits for signals.
+    """Puts the cast together. Threads: one takes jobs, ``concurrency`` run plain functions, one runs coroutines, one
+    tells how jobs ended, one beats, one sweeps, one ticks; the caller's thread waits for signals and orders.
     """
 
     def __init__(self, engine: Engine, registry: Registry, options: Options, *, version: str = "") -> None:
         self._engine = engine
         self._options = options
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self._stopping = threading.Event()
+        self.status: Status = "working"
         self.hand = Hand(options.concurrency)
+        self.tally = Tally()
         self.routes = Routes(engine, registry, options.queues)
+        self._board = Board(engine)
         self._doorbell = Doorbell(engine, options.patience)
-        self._fetcher = Fetcher(engine, self.routes, self._doorbell, options.id, rescan=options.rescan)
-        self._loop = Loop()
-        processor = Processor(engine, registry, self._loop.loop, stopping=self._stopping, backoff=options.backoff)
-        self._crew = Crew(processor, self.hand)
-        row = Row(options.id, self.routes, self.hand, version=version)
-        self.heartbeat = Heartbeat(engine, self.hand, row, pause=options.beat)
+        self._fetcher = Fetcher(
+            engine, self.routes, self._doorbell, options.id, rescan=options.rescan, board=self._board
+        )
+        self._completer = Completer(engine, self.hand, self.tally, self._board, backoff=options.backoff)
+        self._crew = Crew(registry, self.hand, self._completer)
+        row = Row(options.id, self.routes, self.hand, version=version, tally=self.tally, status=lambda: self.status)
+        self.heartbeat = Heartbeat(engine, self.hand, row, pause=options.beat, on_order=self._obey)
         self.sweeper = Sweeper(engine, lambda: self.routes.machines, pause=options.sweep)
         self._beating = Periodic("heartbeat", self.heartbeat, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.sweeper, backoff=options.backoff)
         self.ticker = Ticker(engine, lambda: self.routes.machines, pause=options.tick)
-        self._ticking = Periodic("ticker", self.ticker, backoff=options.backoff)
-        self._line = Line(
-            engine, self._fetcher, self.routes, self.hand, self._crew, options, on_jobs=self._beating.wake
-        )
+        self._alarm = Alarm(engine, lambda: self.routes.machines)
+        self._ticking = Periodic("ticker", Watch(self.ticker, self._alarm), backoff=options.backoff)
+        self._line = Line(engine, self._fetcher, self.routes, self.hand, self._crew, options, on_jobs=self._hurry)
+
+    # Orders. Safe to give from a signal handler.
 
     def stop(self) -> None:
-        """Asks to end, as TERM does; a second time: now. Safe to call from a signal handler."""
+        """Asks to end, as TERM does; a second time: now."""
         self._inbox.put("stop")
+
+    def quiet(self) -> None:
+        """Asks to take no further jobs; those in hand are done."""
+        self._inbox.put("quiet")
+
+    def work(self) -> None:
+        """Asks to take jobs again."""
+        self._inbox.put("work")
+
+    def _obey(self, order: Mapping[str, Any]) -> None:
+        """An order that an operator left in Redis."""
+        log.warning("told to %s by %s: %s", order["order"], order.get("actor") or "nobody", order.get("reason"))
+        self._inbox.put(order["order"])
 
     def summary(self) -> str:
         """What came of the jobs, for people."""
-        counted = [f"{count} {outcome}" for outcome, count in sorted(self._crew.outcomes.items())]
-        return ", ".join(counted) or "no jobs done"
+        return str(self.tally)
 
     def run(self) -> None:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
-        for part in (self._loop, self._crew, self._beating, self._sweeping, self._ticking, taking):
+        for part in (self._completer, self._crew, self._beating, self._sweeping, self._ticking, taking):
             part.start()
-        asked = self._inbox.get() == "stop"
-        self._quiet()
+        asked = self._listen() == "stop"
+        self._quiet(asked)
         self._finish(taking, until=time.monotonic() + self._options.grace if asked else None)
         taking.join(1.0)
         self._hand_back()
+
+    def _listen(self) -> Message:
+        while (message := self._inbox.get()) not in ("stop", "ended"):
+            if message == "quiet" and self.status == "working":
+                log.warning("quiet: no further jobs, %d in hand", len(self.hand))
+                self.status = "quiet"
+                self._line.quiet()
+                self._doorbell.interrupt()
+            elif message == "work" and self.status == "quiet":
+                log.warning("working again")
+                self.status = "working"
+                self._doorbell.listen()
+                self._line.work()
+            self._beating.wake()
+        return message
+
+    def _hurry(self, jobs: Sequence[Job]) -> None:
+        if self.heartbeat.hurried_by(jobs):
+            self._beating.wake()
 
     def _take(self) -> None:
         self._line.run()
         self._inbox.put("ended")
 
-    def _quiet(self) -> None:
-        """No further job is taken."""
-        log.info("stopping: no further jobs, %d in hand", len(self.hand))
+    def _quiet(self, asked: bool) -> None:
+        """No further job is taken. Asked to stop, what nobody has begun with goes back at once, for others to take."""
+        self.status = "stopping"
         self._line.stop()
         self._doorbell.interrupt()
+        returned = self._crew.return_waiting(0, STOPPED) if asked else 0
+        log.info("stopping: no further jobs, %d in hand, %d handed back", len(self.hand) - returned, returned)
+        self._beating.wake()
 
     def _finish(self, taking: threading.Thread, until: float | None) -> None:
         """Jobs in hand may finish, up to the deadline or a further ``stop``. Where there is none, ``stop`` sets one."""
@@ -111,19 +157,25 @@ class Launcher:
 
     def _hand_back(self) -> None:
         """What is still in hand goes back to its queue, as if it had not been taken."""
-        self._stopping.set()
-        for job in self.hand.held():
-            job.lose("the worker stopped and handed it back")
-            self._try(partial(self._engine.hand_back, job.taken), f"handing back {job}")
-        for part in (self._beating, self._sweeping, self._ticking, self._crew, self._loop):
+        left = [job for job in self.hand.held() if job.end()]  # from here on their handlers are not heard
+        self._completer.stop(SETTLE)
+        for job in left:
+            job.lose(STOPPED)
+            if self._try(partial(self._engine.hand_back, job.taken), f"handing back {job}"):
+                self.tally.add("returned")
+        self._alarm.interrupt()
+        for part in (self._beating, self._sweeping, self._ticking, self._crew, self._board):
             part.stop()
+        self._alarm.close()
         self._try(lambda: self._engine.leave(self._options.id), "leaving")
         self._doorbell.close()
 
-    def _try(self, call: Callable[[], object], what: str) -> None:
+    def _try(self, call: Callable[[], object], what: str) -> bool:
         try:
             call()
         except errors.LeaseLost:
-            pass  # finished in the same moment
+            return False  # finished in the same moment
         except errors.SignalboxError as error:
             log.warning("%s did not work: %s; its lease will end by itself", what, error)
+            return False
+        return True

@@ -8,6 +8,8 @@ import socket
 from dataclasses import dataclass, field
 
 MAX_CONCURRENCY = 1000
+MAX_PREFETCH = 1000
+MAX_PROCESSES = 256
 
 
 def worker_id() -> str:
@@ -19,16 +21,17 @@ def worker_id() -> str:
 class Options:
     """All times are in seconds."""
 
-    queues: tuple[str, ...] = ()  # empty: every queue this worker has a handler for
-    concurrency: int = 4  # jobs in hand at the same time
+    queues: tuple[str, ...] = ()  # "queue" or "machine/queue"; empty: every queue this worker has a handler for
+    concurrency: int = 4  # threads for plain functions, and coroutines at a time
+    prefetch: int | None = None  # jobs taken ahead of that; None: as many as are over in a blink, see Pace
     drain: bool = False  # stop when the queues hold nothing to do
     once: bool = False  # stop after one batch
     grace: float = 20.0  # after TERM, jobs in hand have this long to finish; below the usual 30 s before a KILL
-    block: float = 2.0  # an idle worker waits on the doorbell this long, then looks for new machines
-    rescan: float = 15.0  # a doorbell can be lost (its waker died): every queue is looked into this often
+    block: float = 5.0  # an idle worker waits on the doorbell this long, then looks whether a ring was lost
+    rescan: float = 5.0  # a doorbell can be lost (its waker died): every queue is looked into this often
     beat: float = 2.0  # the longest pause between two heartbeats: also how soon a withdrawn job is known
-    sweep: float = 1.0  # pause between two sweeps that find nothing
-    tick: float = 0.25  # the longest pause between two looks at timers: how late one may fire that was armed meanwhile
+    sweep: float = 15.0  # pause between two sweeps that find nothing; what is due is the ticker's to notice
+    tick: float = 5.0  # the longest pause between two looks at what is due: how late it may be when a bell was lost
     backoff: float = 2.0  # the longest pause between two tries while Redis is away
     id: str = field(default_factory=worker_id)
 
@@ -40,5 +43,7 @@ class Options:
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= MAX_CONCURRENCY:
             raise ValueError(f"concurrency must be 1 to {MAX_CONCURRENCY}, not {self.concurrency}")
+        if self.prefetch is not None and not 0 <= self.prefetch <= MAX_PREFETCH:
+            raise ValueError(f"prefetch must be 0 to {MAX_PREFETCH}, not {self.prefetch}")
         if self.drain and self.once:
             raise ValueError("choose one of drain and once")

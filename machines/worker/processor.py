@@ -1,132 +1,117 @@
-"""Runs one job's handler and tells the engine what came of it."""
+"""Runs one job's handler, and passes on how it ended."""
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import logging
-import threading
-import traceback
-from collections.abc import Callable
-from typing import Any, TypeVar
 
-from machines.engine import Engine, errors
-from machines.worker.backoff import Backoff
+from machines.engine import errors
+from machines.worker.completer import Completer
+from machines.worker.hand import Hand
 from machines.worker.job import Job
-from machines.worker.registry import Handler, Registry
+from machines.worker.registry import Handler
 
 log = logging.getLogger(__name__)
 
-MISSING_DELAY = 5_000  # ms a job whose handler is not here is set aside, so that it does not come straight back
-MAX_ERROR = 1_000  # characters of an exception's text that reach the machine as event.error
+STOPPED = "the worker stopped and handed it back"
 
 #: what ends a thread or an event loop unless it is caught; out of a handler it is a failed attempt and no more
 EXITS = (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
 
-Answer = TypeVar("Answer")
-
 
 class Processor:
-    """Works on one job at a time in the thread that calls it; several threads share one processor.
+    """Shared by all threads and the loop.
 
-    The delivery rule: a handler runs at least once, its effect on the machine happens exactly once.
-    Completing is fenced by the job's token, so it is safe to say it again after a lost connection.
+    The delivery rule: a handler runs at least once, its effect on the machine happens exactly once. Whoever ends a job
+    first, its handler or its deadline, is the one that is heard.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        registry: Registry,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        stopping: threading.Event,
-        backoff: float,
-    ) -> None:
-        self._engine = engine
-        self._registry = registry
-        self._loop = loop
-        self._stopping = stopping
-        self._backoff = backoff
+    def __init__(self, hand: Hand, completer: Completer) -> None:
+        self._hand = hand
+        self._completer = completer
 
-    def process(self, job: Job) -> str:
-        """Runs the job to its end here. Answers what came of it: completed, delayed, dead, lost or missing."""
+    def process(self, handler: Handler, job: Job) -> None:
+        """Runs a plain function in the thread that calls it."""
+        if not self._begin(job):
+            return
         try:
-            return self._process(job)
-        except errors.LeaseLost as error:
-            log.info("%s: %s", job, error)
-            job.lose(error.why)
-            return "lost"
-
-    def _process(self, job: Job) -> str:
-        handler = self._registry.get(job.src)
-        if handler is None:
-            log.warning("%s: no handler %r here; left for other workers", job, job.src)
-            self._insist(job, lambda: self._engine.hand_back(job.taken, delay=MISSING_DELAY))
-            return "missing"
-        try:
-            result = self._run(handler, job)
-        except errors.LeaseLost as error:
-            if error.job == job.id:
-                raise
-            return self._fail(job, error)
+            result = handler.function(job)
         except Exception as error:
-            job.check()  # a handler that was told to stop may end any way it likes
-            return self._fail(job, error)
-        return self._complete(job, result)
+            self._failed(job, error)
+        except BaseException as error:
+            self._failed(job, _exit(handler, error))
+        else:
+            self._completed(job, result)
 
-    def _run(self, handler: Handler, job: Job) -> Any:
-        if not handler.is_async:
-            return _called(handler, job)
-        future = asyncio.run_coroutine_threadsafe(_awaited(handler, job), self._loop)
-        job.on_loss(future.cancel)
+    async def process_async(self, handler: Handler, job: Job) -> None:
+        """The same for a coroutine, whose cancelling is how it learns that its job is."""
+        if not self._begin(job):
+            return
         try:
-            return future.result()
-        except concurrent.futures.CancelledError as error:
-            job.check()
-            raise RuntimeError(f"the handler {handler.where} cancelled itself") from error
+            result = await handler.function(job)
+        except asyncio.CancelledError:
+            self._failed(job, RuntimeError(f"the handler {handler.where} cancelled itself"))
+        except Exception as error:
+            self._failed(job, error)
+        except BaseException as error:
+            self._failed(job, _exit(handler, error))
+        else:
+            self._completed(job, result)
 
-    def _complete(self, job: Job, result: Any) -> str:
-        try:
-            self._insist(job, lambda: self._engine.complete(job.taken, result))
-        except (errors.LeaseLost, errors.EngineUnavailable):
-            raise
-        except errors.SignalboxError as error:
-            return self._fail(job, error)  # a result that is no JSON, or one that the machine refuses
-        log.debug("%s: completed", job)
-        return "completed"
+    def overdue(self, job: Job) -> None:
+        """The job's deadline is over."""
+        first, begun = job.end(), self._hand.runs(job)
+        job.expire()
+        if not first:
+            return
+        if begun:
+            self._completer.failed(job, job.late())
+        else:
+            self._hand.rest(job)
+            self._completer.returned(job, "its deadline was over before it could begin")
 
-    def _fail(self, job: Job, error: Exception) -> str:
-        kind = type(error).__name__
-        text = (str(error) or kind)[:MAX_ERROR]
-        trace = "".join(traceback.format_exception(error))
-        place = self._insist(job, lambda: self._engine.fail(job.taken, text, kind=kind, trace=trace))
-        log.warning("%s: attempt %s of %s failed, now %s: %s: %s", job, job.attempt, job.attempts, place, kind, text)
-        return place
+    def never_begun(self, job: Job) -> None:
+        """A coroutine that was cancelled before its first step."""
+        self._failed(job, RuntimeError("cancelled before it began"))
 
-    def _insist(self, job: Job, call: Callable[[], Answer]) -> Answer:
-        """Makes the call until Redis answers it, the job is lost, or this worker stops."""
-        backoff = Backoff(self._backoff)
-        while True:
-            try:
-                return call()
-            except errors.EngineUnavailable as error:
-                job.check()
-                if self._stopping.is_set():
-                    raise errors.LeaseLost(job.id, why="the worker stopped while Redis was away") from error
-                log.debug("%s: %s", job, error)
-                self._stopping.wait(backoff.next())
+    def _begin(self, job: Job) -> bool:
+        """Whether to run it: a job may be lost, or its deadline over, while it waits in line."""
+        self._hand.begin(job)
+        if job.lost and job.end():
+            self._hand.rest(job)
+            self._completer.lost(job)
+            return False
+        if job.ended:
+            self._hand.rest(job)
+            return False
+        return True
+
+    def _completed(self, job: Job, result: object) -> None:
+        if not job.end():
+            self._hand.rest(job)
+        elif job.lost:
+            self._lost(job)
+        else:
+            self._completer.completed(job, result)
+            self._hand.rest(job)
+
+    def _failed(self, job: Job, error: BaseException) -> None:
+        if not job.end():
+            log.info("%s: ended too late: %r", job, error)
+            self._hand.rest(job)
+            return
+        if isinstance(error, errors.LeaseLost) and error.job == job.id:
+            job.lose(error.why)
+        if job.lost:  # a handler that was told to stop may end any way it likes
+            self._lost(job)
+            return
+        self._completer.failed(job, error)
+        self._hand.rest(job)
+
+    def _lost(self, job: Job) -> None:
+        self._hand.rest(job)
+        self._completer.lost(job)
 
 
-def _called(handler: Handler, job: Job) -> Any:
-    try:
-        return handler.function(job)
-    except EXITS as error:
-        raise RuntimeError(f"the handler {handler.where} ended with {error!r}") from error
-
-
-async def _awaited(handler: Handler, job: Job) -> Any:
-    """A cancellation stays one: that is how a coroutine learns that its job is lost."""
-    try:
-        return await handler.function(job)
-    except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-        raise RuntimeError(f"the handler {handler.where} ended with {error!r}") from error
+def _exit(handler: Handler, error: BaseException) -> RuntimeError:
+    return RuntimeError(f"the handler {handler.where} ended with {error!r}")

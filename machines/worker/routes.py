@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from machines.engine import Engine, definitions, errors
 from machines.worker.registry import Registry
 
 log = logging.getLogger(__name__)
+
+PEEK = 50  # jobs of a queue that nothing feeds that are looked at for one this worker has a handler for
+MOST_POSSIBLE = 500  # bells of queues that may never be: past that they are found by looking, half a minute later
 
 Feeds = dict[str, set[str]]  # queue -> handlers whose jobs it carries
 
@@ -74,6 +77,9 @@ class Routes:
 
     Every published version counts: instances of an old one still need their handlers. A queue is
     served when at least one of its handlers is here; the jobs of the others are left for other workers.
+
+    Jobs may also be put on queues that no definition feeds. Of those a worker serves what it is told to, those that are
+    called like a handler of its own, and those that hold a job for one when it looks.
     """
 
     def __init__(self, engine: Engine, registry: Registry, only: Iterable[str] = ()) -> None:
@@ -83,23 +89,30 @@ class Routes:
         self._feeds: dict[tuple[str, int], Feeds] = {}
         self._current: dict[str, str] | None = None
         self._unknown: frozenset[str] = frozenset()
+        self._bare: set[Route] = set()  # that exist, no definition feeds and this worker serves
         self.machines: list[str] = []
         self.served: list[Route] = []
+        self.heard: list[Route] = []  # the same, and those that may come to be
+        self.known: frozenset[Route] = frozenset()  # the same, to ask quickly
         self.missing: dict[Route, set[str]] = {}
 
-    def refresh(self) -> bool:
-        """One look at what is published; says whether that changed which queues are served."""
+    def refresh(self, *, names: bool = True) -> bool:
+        """One look at what is published, and with ``names`` at queues that nothing feeds; says whether that changed
+        which queues are served."""
         current = self._engine.current()
-        if current == self._current:
-            return False
-        before = self.served
-        self._forget({name for name, named in (self._current or {}).items() if named != current.get(name)})
-        for machine in current:
-            self._learn(machine)
+        changed = current != self._current
+        before = self.heard
+        if changed:
+            self._forget({name for name, named in (self._current or {}).items() if named != current.get(name)})
+            for machine in current:
+                self._learn(machine)
+        fed = self._fed()
+        if names or changed:
+            self._bare = self._find_bare(sorted(current), fed)
         self._current = current
         self.machines = sorted(current)
-        self._choose()
-        return self.served != before
+        self._choose(fed)
+        return self.heard != before
 
     def _forget(self, machines: set[str]) -> None:
         """A machine wiped and published anew has the same version numbers, and maybe nothing else of the old one."""
@@ -119,23 +132,63 @@ class Routes:
             log.warning("version %s of %s cannot be read here: %s", version, machine, error)
             return {}
 
-    def _choose(self) -> None:
-        wanted: dict[Route, set[str]] = {}
+    def _fed(self) -> dict[Route, set[str]]:
+        """The queues that definitions feed, with the handlers their jobs ask for."""
+        fed: dict[Route, set[str]] = {}
         for (machine, _version), feeds in self._feeds.items():
             for queue, sources in feeds.items():
-                if not self._only or queue in self._only:
-                    wanted.setdefault(Route(machine, queue), set()).update(sources)
-        self._warn_of_unknown({route.queue for route in wanted})
-        self.served = sorted(r for r, sources in wanted.items() if any(src in self._registry for src in sources))
+                fed.setdefault(Route(machine, queue), set()).update(sources)
+        return fed
+
+    def _find_bare(self, machines: list[str], fed: Mapping[Route, set[str]]) -> set[Route]:
+        found = {Route(*name) for name in self._engine.queue_names(machines)}
+        strange = {r for r in found if not fed.get(r) and self._wanted(r)}
+        served = {r for r in strange if r in self._bare or self._claimed(r)}
+        return served | {Route(*r) for r in self._engine.ready(sorted(strange - served)) if self._has_work(Route(*r))}
+
+    def _claimed(self, route: Route) -> bool:
+        return bool(self._only) or route.queue in self._registry
+
+    def _has_work(self, route: Route) -> bool:
+        try:
+            waiting = self._engine.jobs(*route, place="ready", limit=PEEK)
+        except errors.EngineUnavailable:
+            raise
+        except errors.SignalboxError:
+            return False
+        return any(job.src in self._registry for job in waiting)
+
+    def _wanted(self, route: Route) -> bool:
+        return not self._only or route.queue in self._only or str(route) in self._only
+
+    def _choose(self, fed: Mapping[Route, set[str]]) -> None:
+        wanted = {route: sources for route, sources in fed.items() if self._wanted(route)}
+        self._warn_of_unknown({*wanted, *self._bare})
+        here = {r for r, sources in wanted.items() if any(src in self._registry for src in sources)} | self._bare
         missing = {r: lacking for r, sources in wanted.items() if (lacking := self._lacking(sources))}
         for route, lacking in sorted(missing.items()):
             if lacking != self.missing.get(route):
                 log.warning("no handler here for %s on %s: left for other workers", ", ".join(sorted(lacking)), route)
         self.missing = missing
+        self.served = sorted(here)
+        heard = [*self.served, *sorted(self._possible(fed) - here)]
+        if heard != self.heard:
+            self.heard, self.known = heard, frozenset(heard)
 
-    def _warn_of_unknown(self, known: set[str]) -> None:
+    def _possible(self, fed: Mapping[Route, set[str]]) -> set[Route]:
+        """Queues that nothing feeds and nobody has put a job on so far, on whose bells to listen all the same."""
+        names = [name for name in self._only if "/" not in name] if self._only else list(self._registry)
+        found = {Route(machine, name) for machine in self.machines for name in names}
+        found |= {
+            Route(*name.split("/", 1)) for name in self._only if "/" in name and name.split("/")[0] in self.machines
+        }
+        found = {route for route in found if not fed.get(route) and self._wanted(route)}
+        return found if len(found) <= MOST_POSSIBLE else set()
+
+    def _warn_of_unknown(self, known: set[Route]) -> None:
         """A queue that was asked for and that nothing feeds: a slip of the pen, or its machine comes later."""
-        unknown = self._only - known
+        names = {route.queue for route in known} | {str(route) for route in known}
+        unknown = self._only - names
         if unknown and unknown != self._unknown:
             log.warning("no published machine feeds a queue called %s", ", ".join(sorted(unknown)))
         self._unknown = unknown

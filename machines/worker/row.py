@@ -2,43 +2,90 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from machines.engine import WorkerRow
 from machines.worker.hand import Hand
+from machines.worker.job import Job
 from machines.worker.routes import Routes
+from machines.worker.tally import Tally
+
+MOST_SHOWN = 20  # jobs
+STATM = Path("/proc/self/statm")
 
 
 class Row:
-    """Makes the worker's row as it is now. Times are ms of wall clock: stored and shown, never compared here."""
+    """Makes the worker's row as it is now. Times are ms of wall clock; the engine turns them into the server's."""
 
     def __init__(
-        self, id: str, routes: Routes, hand: Hand, *, version: str, clock: Callable[[], float] = time.time
+        self,
+        id: str,
+        routes: Routes,
+        hand: Hand,
+        *,
+        version: str,
+        tally: Tally | None = None,
+        status: Callable[[], str] = lambda: "working",
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._id = id
         self._routes = routes
         self._hand = hand
+        self._tally = tally or Tally()
+        self._status = status
         self._version = version
         self._clock = clock
-        self._started = int(clock() * 1000)
+        self._born = time.monotonic()
 
     def now(self) -> WorkerRow:
+        seen = int(self._clock() * 1000)
         return WorkerRow(
             id=self._id,
             host=socket.gethostname(),
             pid=os.getpid(),
             queues=[str(route) for route in self._routes.served],
             in_hand=len(self._hand),
-            started=self._started,
-            seen=int(self._clock() * 1000),
+            started=seen - int((time.monotonic() - self._born) * 1000),
+            seen=seen,
             version=self._version,
             note=self._note(),
+            status=self._status(),
+            memory=memory(),
+            concurrency=self._hand.size,
+            holding=[_shown(job, since) for job, since in self._hand.running()[:MOST_SHOWN]],
+            done=self._tally.done,
+            failed=self._tally.failed,
         )
 
     def _note(self) -> str:
-        """Names the handlers that queues ask for and this worker does not have."""
+        """Names the handlers that queues ask for and this worker does not have, and those that do not end."""
         missing = sorted({src for lacking in self._routes.missing.values() for src in lacking})
-        return f"no handler here for {', '.join(missing)}" if missing else ""
+        stuck = sorted({job.src for job in list(self._hand.stuck)})
+        notes = [f"no handler here for {', '.join(missing)}"] if missing else []
+        if stuck:
+            notes.append(f"{len(self._hand.stuck)} threads stuck past their deadline in {', '.join(stuck)}")
+        return "; ".join(notes)
+
+
+def _shown(job: Job, since: int) -> dict[str, object]:
+    return {
+        "id": job.id,
+        "machine": job.machine,
+        "queue": job.queue,
+        "src": job.src,
+        "instance": job.instance,
+        "attempt": job.attempt,
+        "since": since,
+    }
+
+
+def memory() -> int:
+    """Bytes of memory this process occupies; 0 where the system does not say (it is not Linux)."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0

@@ -1,19 +1,20 @@
-"""Takes back what dead workers held, and releases what is due."""
+"""Takes back what dead workers held, and releases what is due: the slower check that nothing was overlooked."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
 
 class Sweeper:
-    """Every worker sweeps all the time, and all machines, also those it does not serve: the one
-    that should may be the one that died.
+    """Every worker sweeps now and then, and all machines, also those it does not serve. The ticker does the same as
+    soon as it is due; a sweep reads what is there, whatever the server remembers of it.
     """
 
     def __init__(
-        self, engine: Engine, machines: Callable[[], Iterable[str]] | None = None, *, pause: float = 1.0
+        self, engine: Engine, machines: Callable[[], Iterable[str]] | None = None, *, pause: float = 15.0
     ) -> None:
         self._engine = engine
         self._machines = machines or engine.machines
@@ -34,4 +35,5 @@ class Sweeper:
         return moved > 0
 
     def pause(self) -> float:
-        return self._pause
+        """Not the same each time: workers that were started together need not sweep together."""
+        return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret

@@ -4,6 +4,11 @@ import { age, exact } from "./format.js";
 
 const offset = Number(document.body.dataset.now || Date.now()) - Date.now(); // ms the server's clock is ahead of ours
 
+/** The server's time, ms. */
+export function serverTime() {
+  return Date.now() + offset;
+}
+
 function words(element, now) {
   const seconds = (now - Number(element.dataset.at)) / 1000;
   if (element.dataset.kind !== "until") return age(seconds);

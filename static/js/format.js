@@ -18,6 +18,20 @@ function two(large, unit, small, part) {
   return small ? `${large} ${unit} ${small} ${part}` : `${large} ${unit}`;
 }
 
+/** How long something took: "<1 ms", "120 ms", "1.4 s", from ten seconds on like an age. */
+export function span(ms) {
+  if (ms < 1) return "<1 ms";
+  if (ms < 1000) return `${Math.floor(ms)} ms`;
+  return ms < 10_000 ? `${(Math.floor(ms / 100) / 10).toFixed(1)} s` : age(ms / 1000);
+}
+
+/** "1,204 /s", "0.3 /s"; what happens less than six times a minute is said by the minute. */
+export function perSecond(rate) {
+  if (rate >= 10) return `${figure(Math.round(rate))} /s`;
+  if (rate >= 0.1 || rate === 0) return `${rate === 0 ? 0 : rate.toFixed(1)} /s`;
+  return `${(rate * 60).toFixed(1)} /min`;
+}
+
 /** 12,345 in every language. */
 export function figure(number) {
   return number.toLocaleString("en-US");

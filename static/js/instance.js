@@ -1,5 +1,6 @@
 import { live } from "./lamp.js";
 import { center } from "./diagram.js";
+import { isAsShown, putJob, shapeOf } from "./progress.js";
 import { refresh, throttled } from "./regions.js";
 
 const { machine, instance, page } = document.body.dataset;
@@ -8,9 +9,15 @@ const again = throttled(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;
 
-center();
+const connection = live();
+const followed = new Map(); // job -> how to stop
+const FOLLOWED = 20; // jobs of one instance
+const rejob = throttled(async () => (await refresh(["jobs"], pageUrl())) && follow(), 500);
 
-live().subscribe(`instance:${machine}/${instance}`, (value) => {
+center();
+follow();
+
+connection.subscribe(`instance:${machine}/${instance}`, (value) => {
   latest = value;
   if (value.gone) return say("It was deleted while this page was open.");
   if (String(value.version) !== shown()) again();
@@ -31,7 +38,32 @@ async function renew() {
   }
   if (!(await refresh(REGIONS, pageUrl()))) return;
   moved.hidden = true;
+  follow();
   center();
+}
+
+// The jobs it waits for: taken, failed and put off without a step of the instance.
+function follow() {
+  const jobs = [...document.querySelectorAll("[data-job]")].map(({ dataset }) => dataset.job).slice(0, FOLLOWED);
+  for (const [job, stop] of followed) {
+    if (jobs.includes(job)) continue;
+    stop();
+    followed.delete(job);
+  }
+  for (const job of jobs) {
+    if (!followed.has(job)) followed.set(job, connection.subscribe(`job:${job}`, listener(job)));
+  }
+}
+
+function listener(job) {
+  let known = "";
+  return (value) => {
+    if (value.gone) return;
+    putJob(job, value);
+    const shape = shapeOf(value);
+    if (known ? known !== shape : !isAsShown(job, value)) rejob();
+    known = shape;
+  };
 }
 
 // Older steps stay older steps; an address that only takes a POST is left for the page itself.

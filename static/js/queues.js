@@ -1,24 +1,21 @@
+import { Figures } from "./figures.js";
 import { live } from "./lamp.js";
-import { changesIn, putDepths } from "./paint.js";
+import { changesIn } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
 
-const { queuePage } = document.body.dataset;
-const again = throttled(() => refresh(["jobs"]), 1000);
+const connection = live();
+const figures = new Figures(connection);
+const again = throttled(() => refresh(["head", "queues", "sheets"]), 1000);
 let known = "";
 
-if (queuePage) {
-  live().subscribe(`queue:${queuePage}`, (value) => {
-    if (value.gone) return;
-    const differs = changesIn(() => putDepths({ [queuePage]: value }));
-    const now = JSON.stringify(value);
-    if (known ? known !== now : differs) again();
-    known = now;
-  });
-} else {
-  live().subscribe("queues", ({ queues }) => {
-    putDepths(queues);
-    const now = Object.keys(queues).sort().join();
-    if (known && known !== now) location.reload(); // a machine with queues of its own was published
-    known = now;
-  });
-}
+connection.subscribe("queues", ({ queues }, meta) => {
+  const differs = changesIn(() => figures.show(queues, meta));
+  const shape = JSON.stringify(Object.entries(queues).sort().map(([route, value]) => [
+    route, value.paused, value.ready > 0, value.delayed > 0, value.dead > 0,
+  ]));
+  if (known ? known !== shape : differs) again();
+  known = shape;
+});
+
+// A sheet that is open stays as it is, and is renewed when it closes.
+document.addEventListener("toggle", ({ newState }) => newState === "closed" && again(), true);

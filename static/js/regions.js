@@ -40,9 +40,14 @@ export function throttled(action, pause) {
   return ask;
 }
 
-async function load(url) {
+/** The document at `url`; null where there is none for us now. */
+export async function load(url) {
   try {
-    const response = await fetch(url, { credentials: "same-origin", headers: { Accept: "text/html" } });
+    const response = await fetch(url, {
+      credentials: "same-origin",
+      headers: { Accept: "text/html" },
+      signal: AbortSignal.timeout(10000), // an answer that never comes must not keep the next one away
+    });
     if (!response.ok || response.redirected) return null; // signed out, or not there any more: the lamp tells
     return new DOMParser().parseFromString(await response.text(), "text/html");
   } catch {
@@ -50,16 +55,27 @@ async function load(url) {
   }
 }
 
-function find(root, name) {
+export function find(root, name) {
   return [...root.querySelectorAll("[data-region]")].find((element) => element.dataset.region === name);
 }
 
+/** The sheet that is open on top of the page, if one is in `root`. */
+export function openSheet(root = document) {
+  return CSS.supports("selector(:popover-open)") ? root.querySelector(":popover-open") : null;
+}
+
+// What somebody is in stays as it is; a button that opened a sheet keeps the focus over the change.
 function swap(old, fresh) {
-  if (!old || !fresh || old.contains(document.activeElement)) return;
+  if (!old || !fresh || openSheet(old)) return;
+  const held = old.contains(document.activeElement) ? document.activeElement : null;
+  const sheet = held?.getAttribute("popovertarget");
+  if (held && !sheet) return;
   const open = new Set([...old.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent.trim()));
   const element = document.importNode(fresh, true);
   for (const summary of element.querySelectorAll("details > summary")) {
     if (open.has(summary.textContent.trim())) summary.parentElement.open = true;
   }
   old.replaceWith(element);
+  const successor = sheet && [...element.querySelectorAll("[popovertarget]")].find((button) => button.getAttribute("popovertarget") === sheet);
+  successor?.focus({ preventScroll: true });
 }

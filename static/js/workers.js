@@ -1,6 +1,65 @@
-import { live } from "./lamp.js";
-import { refresh, throttled } from "./regions.js";
+// Workers: each card's upper part is the server's, put in place anew when the topic says that something changed. What
+// is being typed into an order stays.
 
-const again = throttled(() => refresh(["workers"]), 2000);
+import { serverTime } from "./ages.js";
+import { live } from "./lamp.js";
+import { load, throttled } from "./regions.js";
+
+const SILENT_AFTER = Number(document.body.dataset.silentAfter); // ms
+const again = throttled(reconcile, 2000);
+
+const cards = (root) => new Map([...root.querySelectorAll("[data-worker]")].map((card) => [card.dataset.worker, card]));
+
+async function reconcile() {
+  const fresh = await load(location.pathname);
+  if (!fresh) return;
+  const [list, now] = [document.querySelector(".workers"), fresh.querySelector(".workers")];
+  if (!list || !now) {
+    if (list || now) location.reload(); // the first one came, or the last one went
+    return;
+  }
+  const [ours, theirs] = [cards(list), cards(now)];
+  for (const [id, card] of ours) if (!theirs.has(id)) leave(card);
+  for (const [id, card] of theirs) {
+    if (ours.has(id)) renew(ours.get(id), card);
+    else list.append(document.importNode(card, true));
+  }
+  for (const total of document.querySelectorAll("[data-total]")) {
+    total.textContent = fresh.querySelector(`[data-total="${total.dataset.total}"]`)?.textContent ?? "";
+  }
+}
+
+function renew(card, fresh) {
+  card.dataset.seen = fresh.dataset.seen;
+  const part = card.querySelector("[data-part]");
+  if (part.contains(document.activeElement)) return;
+  card.dataset.status = fresh.dataset.status;
+  part.replaceWith(document.importNode(fresh.querySelector("[data-part]"), true));
+  for (const lever of card.querySelectorAll("button[name=order], [data-leaving]")) {
+    const same = lever.value ? `button[value="${lever.value}"]` : "[data-leaving]";
+    lever.hidden = fresh.querySelector(same)?.hidden ?? true;
+  }
+}
+
+/** One whose row is gone has stopped or died; with an order half written it stays to be read. */
+function leave(card) {
+  if (card.contains(document.activeElement)) mark(card, "silent");
+  else card.remove();
+}
+
+function mark(card, word) {
+  const mood = card.querySelector("[data-mood]");
+  if (mood.textContent === word) return;
+  mood.textContent = word;
+  mood.className = `mood ${word}`;
+}
+
+function watch() {
+  for (const card of document.querySelectorAll("[data-worker]")) {
+    const silent = serverTime() - Number(card.dataset.seen) >= SILENT_AFTER;
+    mark(card, silent ? "silent" : card.querySelector("[data-mood]").dataset.word);
+  }
+}
 
 live().subscribe("workers", again);
+setInterval(watch, 1000);

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import report
-from benchmarks.queues import contenders, idle, installed, latency, million, mixed, throughput
+from benchmarks.queues import contenders, idle, installed, latency, million, mixed, throughput, trial
 from benchmarks.queues.__main__ import aims
 from benchmarks.queues.contenders import Contender
 from benchmarks.queues.ours import machine
@@ -180,3 +181,34 @@ def test_a_worker_that_cannot_start_is_an_error_with_its_own_words(own_stage):
     broken = Contender("broken", 1, ("sh", "-c", "echo no such thing; exit 3"), (), contenders.ROOT, ())
     with own_stage.worker(broken, 1) as worker, pytest.raises(RuntimeError, match="no such thing"):
         worker.stamps()
+
+
+@pytest.mark.redis
+def test_a_peer_that_does_not_work_here_is_left_out_with_its_own_words(own_stage):
+    words = ("sh", "-c", "echo no such broker; exit 3")
+    broken = Contender("Peer", 1, words, ("true",), contenders.ROOT, ())
+    found, missing = trial.trial(own_stage, [broken])
+    assert found == []
+    assert missing[0].startswith("Peer left out: ")
+    assert "no such broker" in missing[0]
+
+
+@pytest.mark.redis
+def test_our_own_worker_is_never_left_out(own_stage):
+    broken = replace(ours(), work=("sh", "-c", "exit 3"))
+    with pytest.raises(RuntimeError, match="did not do all its jobs"):
+        trial.trial(own_stage, [broken])
+
+
+@pytest.mark.redis
+def test_a_long_queue_is_taken_from_before_it_is_worked_off(own_stage):
+    section = million.Million(own_stage, [ours()], 2000).section()
+    assert [row.title.rpartition(": ")[2] for row in section.rows] == [
+        "the first 100",
+        "the last 100",
+        "all",
+        "a take of 100 with 1,000 waiting",
+        "a take of 100 with 2,000 waiting",
+    ]
+    assert all(row.rate > 0 for row in section.rows)
+    assert list(section.rows[-1].ratios) == ["with 1,000 waiting"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from machines.auditing import record
+from machines.engine import WorkerRow
 from tests.pages.conftest import delivery, order, paying
 
 __all__ = ["delivery", "order", "paying"]
@@ -23,7 +27,11 @@ PAGES = [
     "/machines/delivery/instances/held/",
     "/queues/",
     "/queues/new_device/start/",
+    "/jobs/new_device/0-1/",
+    "/jobs/new_device/0-99/",
     "/workers/",
+    "/audit/",
+    "/audit/?machine=activation&since=2021-11-20",
     "/components/",
     "/machines/nothing/",
 ]
@@ -34,6 +42,16 @@ DOUBLE_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((
     return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
 
 
+def busy(engine) -> None:
+    """A worker with much to say."""
+    now = int(time.time() * 1000)
+    job = {"id": "0-1", "machine": "activation", "queue": "q", "src": "s" * 64, "instance": "x" * 200, "attempt": 1}
+    engine.beat(WorkerRow(
+        "w" * 100, "h" * 63, 17, [f"{'m' * 64}/{'q' * 64}"] * 3, 7, now, now, "0.1.0", f"no handler: {'s' * 64}",
+        memory=84_200_000, concurrency=8, holding=[job | {"since": now}], done=12_404, failed=3,
+    ))  # fmt: skip
+
+
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, order, theme, width):
@@ -42,6 +60,9 @@ def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, or
     engine.force("delivery", "held", "On its way", actor="sue", reason="a test")
     engine.suspend("delivery", "held", actor="sue", reason="a test")
     engine.create("activation", "x" * 200)
+    busy(engine)
+    record("sue", "force", machine="activation", instance="x" * 200, reason="r" * 200, detail={"data": "d" * 200})
+    record("sue", "worker.quiet", target="w" * 100, outcome="refused", detail={"error": "e" * 200, "code": "SB423"})
     page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme=theme)
     child = engine.find("payment").instances[0]
     for address in [*PAGES, reverse("instance", args=["payment", child.id])]:

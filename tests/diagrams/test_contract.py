@@ -38,7 +38,7 @@ def test_the_index_names_states_transitions_and_queues() -> None:
     index = diagrams.index(outline(example("new_device")))
     assert index["states"]["todo"] == "state-2"
     assert index["transitions"]["t1"] == "edge-t1"
-    assert index["queues"] == {name: f"queue-{name}" for name in ("start", "todo", "provision", "entitlement")}
+    assert index["queues"] == {name: f"queue-{name}" for name in ("start", "todo", "provision", "entitlement", "end")}
 
 
 def test_a_state_says_what_it_is_and_has_an_empty_count(activation: dict) -> None:

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import AnonymousUser, Group
 
 from machines.engine import errors
 from machines.engine.definitions import check
+from machines.worker import Job
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
@@ -60,6 +62,41 @@ def test_the_tutorial_booking_is_done_by_its_handler_and_fails_as_told(engine):
     engine.fail(job, str(caught.value), retry=False)
     stuck = engine.get("booking", "B-2")
     assert (stuck.state, stuck.data["problem"]) == ("Stuck", "too heavy for any courier")
+
+
+@pytest.mark.redis
+def test_the_tutorial_booking_whose_worker_is_killed_comes_back_and_is_booked_once(engine, monkeypatch):
+    monkeypatch.setattr(Job, "wait", lambda self, seconds: None)
+    engine.publish(json.loads(block("docs/tutorial.md", "json", '"id": "booking"')))
+    names: dict = {"handler": lambda _name: lambda function: function}
+    exec(compile(block("docs/tutorial.md", "python", "job.progress"), "tutorial.md", "exec"), names)
+    engine.create("booking", "B-3", {"weight": 4})
+    (killed,) = engine.take("booking", "book_courier", "killed")
+    assert killed.lease == 30_000
+    engine.sweep("booking", now=killed.lease_until)
+    (again,) = engine.take("booking", "book_courier", "yours")
+    assert (again.attempt, again.attempts, again.key) == (2, 3, killed.key)
+    result = names["book_courier"](Job(again))
+    assert engine.complete(again, result).state == "Booked"
+    with pytest.raises(errors.LeaseLost):
+        engine.complete(killed, result)
+
+
+@pytest.mark.redis
+@pytest.mark.django_db(transaction=True)
+def test_the_tutorial_view_sends_its_job_and_its_event_when_it_commits(engine, rf):
+    engine.publish(json.loads(block("docs/tutorial.md", "json", '"id": "booking"')))
+    engine.create("booking", "B-2", {"weight": 40})
+    engine.fail(engine.take("booking", "book_courier", "test")[0], "too heavy", retry=False)
+    names: dict = {"Note": Group, "redirect": lambda *to: to}
+    code = block("docs/tutorial.md", "python", "send_note").replace("booking=number, text=", "name=")
+    exec(compile(code, "tutorial.md", "exec"), names)
+    request = rf.post("/", {"text": "half of it, then"})
+    request.user = AnonymousUser()
+    _, note = names["ask_again"](request, "B-2")
+    (job,) = engine.jobs("booking", "send_note")
+    assert (job.input, job.attempts, Group.objects.get().name) == ({"note": note}, 5, "half of it, then")
+    assert engine.get("booking", "B-2").state == "Asking"
 
 
 @pytest.mark.pure

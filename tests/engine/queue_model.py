@@ -137,8 +137,8 @@ class Model:
         job.place, job.due, job.token = "delayed" if delay else "ready", now + delay, ""
         job.attempt -= 1
 
-    def sweep(self, now: int) -> int:
-        expired = [job for job in self.within("leased") if job.until <= now]
+    def sweep(self, now: int, leeway: int = 0) -> int:
+        expired = [job for job in self.within("leased") if job.until + leeway <= now]
         for job in expired:
             self.counted["lost"] += 1
             if job.attempt < job.attempts:

@@ -161,7 +161,13 @@ def test_of_a_pair_that_is_gone_nothing_is_left_but_a_line_of_memory(engine):
     seen = "{noter:0}:seen:" + engine.keys.partition("teller").root
     assert left == {"{noter:0}:flow", "{noter:0}:floors", seen} | {
         f"{{{name}:0}}:{end}"
-        for name, end in [("noter", "log"), ("teller", "log"), ("teller", "flow"), ("teller", "out")]
+        for name, end in [
+            ("noter", "log"),
+            ("teller", "log"),
+            ("teller", "flow"),
+            ("teller", "out"),
+            ("teller", "bell"),
+        ]
     }
 
 

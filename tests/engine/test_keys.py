@@ -17,6 +17,7 @@ LITERALS = {
     ("flow",): ":flow",
     ("log",): ":log",
     ("pulse",): ":pulse",
+    ("clock",): ":bell",
     ("timers",): ":timers",
     ("late",): ":late",
     ("outbox",): ":out",
@@ -39,6 +40,10 @@ LITERALS = {
     ("stats", "todo"): ":qs:todo",
     ("unique", "todo", "serial:7"): ":u:todo:serial:7",
     ("withdrawn", "0-17"): ":w:0-17",
+    ("pages", "totals:1f"): ":mr:pages:totals:1f",
+    ("index", "totals:1f"): ":mr:index:totals:1f",
+    ("parts", "totals:1f"): ":mr:parts:totals:1f",
+    ("result", "totals:1f"): ":mr:result:totals:1f",
 }
 
 
@@ -53,6 +58,7 @@ def test_each_key_outside_the_partitions_is_what_it_is():
     assert PREFIX == "sb:"
     assert (Keys().machines, Keys().layout, Keys().workers) == ("sb:machines", "sb:layout", "sb:workers")
     assert Keys().worker("host:1") == "sb:worker:host:1"
+    assert (Keys().order("host:1"), Keys().news) == ("sb:worker:host:1:order", "sb:news")
     assert Keys("t:").partition("door", 5).root == "t:{door:5}"
 
 

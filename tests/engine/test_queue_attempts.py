@@ -170,3 +170,75 @@ def test_thousands_of_jobs_end_together(engine):
     held = take(engine, count=1000, now=None) + take(engine, count=1000, now=None)
     assert engine.complete_many([(job, None) for job in held]) == [None] * 1500
     assert places(engine) == {}
+
+
+def ended(engine, job):
+    """What the log of a job says of each attempt, without when it began and ended."""
+    return [(e["attempt"], e["outcome"], e["kind"], e["error"]) for e in engine.job("errand", job.id).log]
+
+
+def test_each_attempt_that_ended_is_in_the_log_of_its_job(engine):
+    busy(engine, "x", retry={"attempts": 4, "jitter": False}, timeout="5s")
+    (job,) = take(engine)
+    assert job.log == ()
+    engine.fail(job, "no", kind="KeyError", trace="line 1", now=NOW + 10)
+    (job,) = engine.take("errand", "work", "other", now=NOW + 2000)
+    engine.hand_back(job, now=NOW + 2010)
+    take(engine, now=NOW + 3000, lease=100)
+    engine.sweep("errand", now=NOW + 3100)
+    take(engine, now=NOW + 4000)
+    engine.tick("errand", now=NOW + 9000)
+    (job,) = take(engine, now=NOW + 9000)
+    engine.fail(job, "the attempt took longer than 5 s", kind="Timeout", now=NOW + 14_000)
+    assert engine.job("errand", job.id).place == "dead"
+    assert ended(engine, job) == [
+        (1, "failed", "KeyError", "no"),
+        (2, "handed back", "", ""),
+        (2, "lost", "LeaseExpired", "the worker stopped renewing its lease"),
+        (3, "timeout", "Timeout", "the job ran longer than its timeout"),
+        (4, "timeout", "Timeout", "the attempt took longer than 5 s"),
+    ]
+    first, second, *_ = engine.job("errand", job.id).log
+    assert (first["worker"], first["taken"], first["ended"]) == ("w", NOW, NOW + 10)
+    assert (second["worker"], second["taken"], second["ended"]) == ("other", NOW + 2000, NOW + 2010)
+
+
+def test_a_job_without_a_timeout_does_not_time_out_whatever_its_exception_is_called(engine):
+    busy(engine, "x")
+    (job,) = take(engine)
+    engine.fail(job, "no answer", kind="Timeout", now=NOW)
+    assert ended(engine, job) == [(1, "failed", "Timeout", "no answer")]
+
+
+def test_the_log_keeps_the_last_ten_attempts_and_the_beginning_of_their_errors(engine):
+    busy(engine, "x", retry={"attempts": 100})
+    for number in range(12):
+        (job,) = take(engine, now=NOW + number)
+        engine.fail(job, f"{number} " + "é" * 300, delay=0, now=NOW + number)
+    log = engine.job("errand", job.id).log
+    assert [entry["attempt"] for entry in log] == list(range(3, 13))
+    assert log[-1]["error"] == "11 " + "é" * 98, "200 bytes, no half character"
+
+
+def test_a_log_nobody_can_read_is_begun_anew(engine):
+    busy(engine, "x")
+    (job,) = take(engine)
+    engine.client.hset(engine.keys.partition("errand").job(job.id), "log", "{")
+    engine.fail(job, "no", kind="KeyError", now=NOW)
+    assert ended(engine, job) == [(1, "failed", "KeyError", "no")]
+
+
+def test_a_job_driven_anew_keeps_what_became_of_it_before(engine):
+    busy(engine, "x", retry={"attempts": 1})
+    (job,) = take(engine)
+    engine.fail(job, "no", now=NOW)
+    engine.redrive("errand", "work", actor="a", reason="r", now=NOW)
+    (again,) = take(engine)
+    assert [entry["outcome"] for entry in again.log] == ["failed"]
+
+
+def test_an_attempt_that_succeeds_writes_no_log(engine):
+    busy(engine, "x")
+    (job,) = take(engine)
+    assert "log" not in engine.client.hgetall(engine.keys.partition("errand").job(job.id))
+    engine.complete(job)

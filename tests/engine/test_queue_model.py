@@ -149,6 +149,11 @@ class Queue(RuleBasedStateMachine):
         now = self.later()
         assert self.engine.sweep("m", now=now) == self.model.sweep(now)
 
+    @rule()
+    def tick(self):
+        now = self.later()
+        assert self.engine.drive(["m"], now=now).moved == self.model.sweep(now, leeway=500)
+
     @rule(paused=st.booleans(), concurrency=st.sampled_from([0, 0, 1, 3]))
     def rule_the_queue(self, paused, concurrency):
         (self.engine.pause if paused else self.engine.resume_queue)("m", "work", **WHO)

@@ -69,6 +69,16 @@ def test_the_oldest_is_the_one_that_waits_longest_whatever_its_priority(engine):
     assert engine.stats("door")["work"].oldest is None
 
 
+def test_a_job_that_came_back_does_not_hide_how_long_the_others_have_waited(engine):
+    publish(engine, door())
+    for number in range(4):
+        engine.enqueue("door", "work", now=NOW + number)
+    (first,) = engine.take("door", "work", "w", now=NOW + 10)
+    engine.hand_back(first, now=NOW + 60_000)
+    assert engine.jobs("door", "work")[0].id == first.id
+    assert engine.stats("door")["work"].oldest == NOW + 1
+
+
 def test_statistics_are_no_reason_to_fail(engine):
     busy(engine, *"ab")
     key = engine.keys.partition("errand").stats("work")

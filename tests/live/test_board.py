@@ -61,12 +61,13 @@ async def test_a_second_watcher_gets_the_value_that_is_there(board: Board, box: 
 
 
 async def test_topics_share_what_is_read(board: Board, box: Outbox) -> None:
-    for topic in (GATE, OVERVIEW, Topic("queues")):
+    for topic in (GATE, OVERVIEW, Topic("queues"), Topic("queue", "gate", "crew")):
         board.join(box, topic)
     board.take(World({"gate": 1}, {}, 1000))
-    assert board.unread() == {Source("partition", "gate", 0), Source("workers")}
+    own = {Source("partition", "gate", 0), Source("stats", "gate", 0)}
+    assert board.unread() == own | {Source("workers")}
     assert board.roots() == {"sb:{gate:0}"}
-    assert board.of({"sb:{gate:0}", "sb:{other:0}"}) == {Source("partition", "gate", 0)}
+    assert board.of({"sb:{gate:0}", "sb:{other:0}"}) == own
 
 
 async def test_only_what_is_watched_is_listened_to(board: Board, box: Outbox) -> None:

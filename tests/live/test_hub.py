@@ -95,7 +95,7 @@ async def test_queue_depths_change_with_every_move_of_a_job(gate: Engine, watch:
     await watcher.sees("queue:shift/crew", ready=1, leased=0)
     (job,) = gate.take("shift", "crew", "w1")
     await watcher.sees("queue:shift/crew", ready=0, leased=1)
-    await watcher.sees("queues", queues={"shift/crew": {"ready": 0, "leased": 1, "delayed": 0, "dead": 0}})
+    await watcher.until(lambda screen: screen.values["queues"]["queues"]["shift/crew"]["leased"] == 1)
     gate.complete(job)
     await watcher.sees("queue:shift/crew", ready=0, leased=0)
     value = await watcher.sees("overview")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,11 +17,15 @@ from django.urls import URLPattern, reverse
 
 from dashboard import urls
 from dashboard.access import RIGHTS, ROLES, allows, require
+from machines.engine import WorkerRow
 from machines.engine.compat import call
 
 ROLE_NAMES = ["nobody", *ROLES]
 OF_INSTANCE = {"machine": "activation", "id": "ATV-123:NBCSports"}
+OF_QUEUE = {"machine": "new_device", "queue": "todo"}
+OF_JOB = {"machine": "new_device", "id": "0-1"}
 OF_KEY = {"key": "signalbox-test:access:door"}
+OF_WORKER = {"worker": "box:1/2"}
 DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
 
 
@@ -54,8 +59,21 @@ TABLE = {
     "sm-mutate": Entry("fire", 302, 400, OF_KEY),
     "sm-force": Entry("operate", 302, 400, OF_KEY),
     "queues": Entry("view", 200, 200),
-    "queue": Entry("view", 200, 200, {"machine": "new_device", "queue": "todo"}),
+    "queue": Entry("view", 200, 200, OF_QUEUE),
+    "queue-pause": Entry("operate", 302, 400, OF_QUEUE),
+    "queue-resume": Entry("operate", 302, 400, OF_QUEUE),
+    "queue-limit": Entry("operate", 302, 400, OF_QUEUE),
+    "queue-purge": Entry("operate", 302, 400, OF_QUEUE),
+    "queue-redrive": Entry("operate", 302, 400, OF_QUEUE),
+    "queue-move": Entry("operate", 302, 400, OF_QUEUE),
+    "job": Entry("view", 200, 200, OF_JOB),
+    "job-redrive": Entry("operate", 302, 400, OF_JOB),
+    "job-move": Entry("operate", 302, 400, OF_JOB),
+    "job-withdraw": Entry("operate", 302, 400, OF_JOB),
     "workers": Entry("view", 200, 200),
+    "direct": Entry("operate", 302, 400, OF_WORKER),
+    "audit": Entry("audit", 200, 200),
+    "audit-export": Entry("audit", 200, 200),
     "components": Entry("view", 200, 200),
     "login": Entry(None, 200, 200),
     "logout": Entry(None, 405, 302),
@@ -80,8 +98,15 @@ MISSING = [
     ("sm-key", {"key": "signalbox-test:access:nothing"}),
     ("sm-mutate", {"key": "signalbox-test:access:nothing"}),
     ("sm-force", {"key": "signalbox-test:access:nothing"}),
+    ("direct", {"worker": "nobody"}),
     ("queue", {"machine": "new_device", "queue": "nothing"}),
     ("queue", {"machine": "nothing", "queue": "todo"}),
+    ("queue-pause", {"machine": "new_device", "queue": "nothing"}),
+    ("queue-purge", {"machine": "nothing", "queue": "todo"}),
+    ("job", {"machine": "new_device", "id": "0-99"}),
+    ("job", {"machine": "new_device", "id": "7-1"}),
+    ("job", {"machine": "nothing", "id": "0-1"}),
+    ("job-withdraw", {"machine": "new_device", "id": "0-99"}),
 ]
 
 
@@ -89,6 +114,9 @@ MISSING = [
 def filled(engine, waiting, devices) -> Iterator[None]:
     """Something at each address."""
     call(engine.client, "SM.SET", OF_KEY["key"], DOOR)
+    engine.create(devices, "one")
+    now = int(time.time() * 1000)
+    engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], 0, now, now))
     yield
     engine.client.delete(OF_KEY["key"])
 
@@ -167,7 +195,9 @@ def test_who_may_not_look_does_not_learn_what_is_there(filled, as_, name, argume
     assert as_("nobody").get(reverse(name, kwargs=arguments)).status_code == 403
 
 
-@pytest.mark.parametrize("name", ["create", "fire", "force", "delete", "sm-mutate", "sm-force"])
+@pytest.mark.parametrize(
+    "name", ["create", "fire", "force", "delete", "sm-mutate", "sm-force", "direct", "queue-purge", "job-withdraw"]
+)
 def test_a_form_without_its_csrf_token_is_not_taken(filled, user_of, prefix, name):
     client = Client(enforce_csrf_checks=True)
     client.force_login(user_of("supervisor"))

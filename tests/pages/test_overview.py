@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,11 @@ def worker(*queues: str, ago: float = -3600) -> WorkerRow:
     """A worker that was seen so many seconds ago; the cases below are made long before they run."""
     now = int(time.time() * 1000)
     return WorkerRow("w1", "box", 1, list(queues), 0, now, now - int(ago * 1000), "0.1.0")
+
+
+def quiet(*queues: str) -> WorkerRow:
+    """One that takes no further jobs."""
+    return replace(worker(*queues), status="quiet")
 
 
 def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
@@ -90,6 +96,7 @@ def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/other")], ["1 job ready on m/q, and no worker serves it"]),
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", ago=60)], ["1 job ready on m/q, and no worker serves it"]),
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/q")], []),
+        (Depth("m", "q", 1, 0, 0, 0), [quiet("m/q")], ["1 job ready on m/q, and no worker serves it"]),
     ],
 )
 def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):

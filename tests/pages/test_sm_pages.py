@@ -14,6 +14,7 @@ from dashboard.pages import sm_drawing, sm_keys
 from dashboard.pages.sm_keys import Kept
 from machines.connections import get_engine
 from machines.engine.compat import call
+from machines.models import AuditEntry
 
 from .reading import fields, read
 
@@ -359,3 +360,14 @@ def test_a_server_that_is_full_is_no_fault_of_the_machine(as_, put, monkeypatch)
 
 def test_the_overview_leads_there(as_):
     assert reverse("sm") in [link["href"] for link in read(as_("viewer").get("/")).all("a")]
+
+
+def test_each_move_leaves_an_entry_in_the_audit_refused_ones_too(as_, put):
+    key, sue = put(), as_("supervisor", "sue")
+    sue.post(at(key, "mutate"), sent("sent"))
+    sue.post(at(key, "force"), sent("sent", reason="found it"))
+    sue.post(at(key, "mutate"), sent("paid"))
+    late, forced, refused = AuditEntry.objects.all()
+    assert (forced.actor, forced.action, forced.instance, forced.reason) == ("sue", "force", key, "found it")
+    assert (forced.target, forced.detail) == ("sent", {"before": "placed", "after": "sent"})
+    assert [(entry.action, entry.outcome) for entry in (refused, late)] == [("fire", "refused"), ("fire", "refused")]

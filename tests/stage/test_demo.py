@@ -93,6 +93,8 @@ def test_a_whole_day_at_the_demo(demo, tmp_path):
         url = first.open()
         assert f"{wanted} is busy, took" in first.said
         assert healthy(url)
+    for name in ("activation", "delivery", "new_device", "payment", "service_activation", "map_reduce"):
+        assert re.search(rf"machines .*\b{name} v1\b", first.said), name
 
     logins = tmp_path / "home" / "logins.json"
     assert stat.S_IMODE(logins.stat().st_mode) == 0o600
@@ -111,6 +113,7 @@ def test_a_whole_day_at_the_demo(demo, tmp_path):
 
     with first.redis() as client:
         eventually(lambda: len(list(client.scan_iter("sb:{new_device:0}:i:*"))) > 1, "traffic makes devices")
+        eventually(lambda: list(client.scan_iter("sb:{service_activation:0}:i:*")), "and requests", patience=30)
         client.set("kept", "yes")
     assert first.end(signal.SIGTERM) == 0
     assert "Stopped" in first.said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from machines.worker.job import Job
 from tests.worker.builders import drain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-QUEUES = ("start", "todo", "provision", "entitlement")
+QUEUES = ("start", "todo", "provision", "entitlement", "end")
 
 
 @pytest.fixture
@@ -43,16 +44,55 @@ def step(engine, queue):
 
 def test_each_step_moves_the_device_one_queue_on(engine, flow):
     assert flow().state == "start"
-    assert depths(engine) == [1, 0, 0, 0]
+    assert depths(engine) == [1, 0, 0, 0, 0]
     assert step(engine, "start").state == "todo"
-    assert depths(engine) == [0, 1, 0, 0]
+    assert depths(engine) == [0, 1, 0, 0, 0]
     assert step(engine, "todo").state == "provision"
-    assert depths(engine) == [0, 0, 1, 0]
+    assert depths(engine) == [0, 0, 1, 0, 0]
     assert step(engine, "provision").state == "entitlement"
-    assert depths(engine) == [0, 0, 0, 1]
+    assert depths(engine) == [0, 0, 0, 1, 0]
     assert step(engine, "entitlement").state == "end"
-    assert depths(engine) == [0, 0, 0, 0]
+    assert depths(engine) == [0, 0, 0, 0, 1], "the list of those at the end is a queue, too"
     assert engine.get("new_device", "ea498100").done
+    assert step(engine, "end") is None, "nobody waits for the books to be closed"
+    assert depths(engine) == [0, 0, 0, 0, 0]
+    assert engine.counts("new_device")["end"] == 1
+
+
+def test_a_request_carries_its_fields_and_the_last_step_it_came_through(engine, flow):
+    """What the lists of events and the hash of each event would say, one instance says: it is never in two lists."""
+    request = flow()
+    assert request.data == {"service": "CNN", "device": "MYTV-678", "token": "MTOB1J", "ts": 0}
+    for queue, last in zip(QUEUES, ("start", "todo", "provision", "entitlement"), strict=False):
+        assert engine.get("new_device", "ea498100").state == last
+        step(engine, queue)
+    walked = [entry.configuration for entry in reversed(engine.history("new_device", "ea498100"))]
+    assert walked == [[queue] for queue in QUEUES]
+
+
+def test_while_a_handler_runs_its_request_is_still_on_the_queue_it_came_from(engine, flow):
+    """There is no first pass that does the work and second that moves the request: both happen as the job completes."""
+    flow()
+    (taken,) = engine.take("new_device", "start", "w1")
+    assert engine.take("new_device", "start", "w2") == [], "nobody else gets it meanwhile"
+    handlers.do_start(Job(taken))
+    assert depths(engine) == [0, 0, 0, 0, 0]
+    assert engine.queues("new_device")["start"]["leased"] == 1
+    assert engine.get("new_device", "ea498100").state == "start"
+    engine.complete(taken)
+    assert engine.queues("new_device")["start"]["leased"] == 0
+    assert depths(engine) == [0, 1, 0, 0, 0]
+
+
+def test_the_books_are_closed_of_a_request_that_is_not_there_any_more(engine, flow):
+    flow()
+    for queue in QUEUES[:-1]:
+        step(engine, queue)
+    engine.delete("new_device", "ea498100")
+    (taken,) = engine.take("new_device", "end", "w1")
+    assert {**taken.input, "ts": 0} == {"request": "ea498100", "device": "MYTV-678", "service": "CNN", "ts": 0}
+    handlers.do_close(Job(taken))
+    assert engine.complete(taken) is None
 
 
 def test_the_account_is_created_then_waits_then_is_active(engine, flow):
@@ -63,7 +103,7 @@ def test_the_account_is_created_then_waits_then_is_active(engine, flow):
     assert (account.state, account.data["token"], account.data["failed"]) == ("Waiting", "MTOB1J", 0)
     step(engine, "provision")
     account = engine.get("activation", "MYTV-678:CNN")
-    assert account.state == "Active"
+    assert (account.state, account.data["token"], account.data["failed"]) == ("Active", "MTOB1J", 0)
     assert account.data["expires"] > account.entered / 1000
 
 
@@ -127,6 +167,21 @@ def test_a_request_that_names_no_device_fails_and_can_be_put_right(engine, flow)
     engine.force("new_device", failed.id, "start", actor="op", reason="told by the shop", data={"device": "MYTV-678"})
     drain(engine, discover())
     assert engine.get("new_device", failed.id).state == "end"
+
+
+def test_two_workers_at_once_move_two_devices_each_once(engine, flow):
+    flow("one", device="MYTV-678")
+    flow("two", device="ATV-123")
+    workers = [threading.Thread(target=drain, args=(engine, discover())) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(30)
+    for id, account in (("one", "MYTV-678:CNN"), ("two", "ATV-123:CNN")):
+        assert engine.get("new_device", id).version == 5, "created, and four steps"
+        assert engine.get("activation", account).state == "Active"
+        assert [entry.event for entry in engine.history("activation", account)] == ["entitle", "activate", "(create)"]
+    assert sum(stats.completed for stats in engine.stats("new_device").values()) == 10
 
 
 def test_many_devices_at_once_all_reach_the_end(engine, flow):

@@ -94,14 +94,15 @@ def test_an_idle_worker_hears_the_doorbell_of_every_partition(redis_url, prefix)
 
 def test_an_idle_worker_asks_the_queues_nothing(engine, errand):
     errand("e1")
-    with Running(engine, registry_of(run=print), block=0.3, sweep=60, beat=60, tick=60) as worker:
+    with Running(engine, registry_of(run=print), block=0.1, rescan=0.1, sweep=60, beat=60, tick=60) as worker:
         eventually(lambda: "1 completed" in worker.summary(), "the first job is done")
-        eventually(
-            lambda: engine.client.llen(engine.keys.partition("errand").bell("errands")) == 0, "the bell is still"
-        )
-        before = _function_calls(engine)
-        threading.Event().wait(1)
-        assert _function_calls(engine) == before
+        eventually(lambda: _still(engine), "half a second without a function call, in which it has looked five times")
+
+
+def _still(engine):
+    before = _function_calls(engine)
+    threading.Event().wait(0.5)
+    return _function_calls(engine) == before
 
 
 def _function_calls(engine):
@@ -152,15 +153,21 @@ def test_a_withdrawn_jobs_handler_learns_of_it_while_it_runs(engine, errand, gat
 
 
 def test_a_lease_is_renewed_while_a_handler_works(engine, gate):
-    engine.publish(builders.errand(lease="200ms"))
+    engine.publish(builders.errand(lease="800ms"))
     engine.create("errand", "e1")
-    with Running(engine, registry_of(run=gate), sweep=0.05) as worker:
+    with Running(engine, registry_of(run=gate)) as worker:
         assert gate.begun.acquire(timeout=10)
-        threading.Event().wait(0.6)
+        first = _leased_until(engine)
+        eventually(lambda: _leased_until(engine) > first + 800, "it is renewed past the end of the first lease")
         gate.let.set()
         eventually(lambda: state(engine, "e1") == "done", "the job is done")
         assert worker.summary() == "1 completed"
     assert len(gate.jobs) == 1
+
+
+def _leased_until(engine):
+    (job,) = engine.jobs("errand", "errands", place="leased")
+    return job.lease_until
 
 
 def test_what_is_missing_here_is_left_to_the_worker_that_has_it(engine):
@@ -204,7 +211,8 @@ def test_a_handler_that_ends_after_its_job_was_handed_back_changes_nothing(engin
     with Running(engine, registry_of(run=gate), grace=0.1) as worker:
         assert gate.begun.acquire(timeout=10)
     gate.let.set()
-    eventually(lambda: worker.summary() == "1 lost", "the late handler has ended")
+    eventually(lambda: not worker.hand.running(), "the late handler has ended")
+    assert worker.summary() == "1 returned"
     assert (state(engine, "e1"), places(engine)) == ("doing", {"ready": 1})
 
 

@@ -92,10 +92,13 @@ def _waiting(engine):
 def test_a_worker_that_starts_while_redis_is_away_does_not_take_it_for_back(server, own_engine):
     """A look that failed counts as none: with no queues known yet, nothing else would ask Redis meanwhile."""
     routes = Routes(own_engine, registry_of(run=print))
-    fetcher = Fetcher(own_engine, routes, Doorbell(own_engine, 0.1), "alice", rescan=60)
+    bell = Doorbell(own_engine, 0.1)
+    fetcher = Fetcher(own_engine, routes, bell, "alice", rescan=60)
     server.stop()
     for _ in range(2):
         with pytest.raises(errors.EngineUnavailable):
             fetcher.look()
     server.start()
+    own_engine.create("errand", "e1")
     assert fetcher.look() is True
+    bell.close()

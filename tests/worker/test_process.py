@@ -4,45 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
-from tests.stage.processes import ROOT, eventually
+from tests.stage.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import places
 
 KILLED_LEASE = 300  # ms
-
-
-@pytest.fixture
-def start(engine, redis_url, prefix):
-    """Starts worker processes on this test's keys."""
-    started = []
-
-    def start(*arguments):
-        environment = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "tests.worker.settings",
-            "REDIS_URL": redis_url,
-            "SIGNALBOX_PREFIX": prefix,
-            "LOG_LEVEL": "DEBUG",
-        }
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "worker", *arguments],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
@@ -147,3 +116,17 @@ def test_it_serves_only_the_queues_it_is_told_to(engine, start):
         engine.create(f"on_{queue}", "e1")
     ended(start("--drain", "--queues", "b"))
     assert [engine.get(f"on_{queue}", "e1").state for queue in "ab"] == ["doing", "done"]
+
+
+def test_on_usr1_it_is_quiet(engine, start, gated, prefix):
+    engine.create("errand", "e1")
+    worker = start("--concurrency", "1")
+    assert gated()
+    engine.create("errand", "e2")
+    worker.send_signal(signal.SIGUSR1)
+    eventually(lambda: engine.workers()[0].status == "quiet", "its row says so")
+    engine.client.rpush(f"{prefix}go", 1, 1)
+    eventually(lambda: engine.get("errand", "e1").state == "done", "what it had is done")
+    assert places(engine) == {"ready": 1}
+    worker.terminate()
+    ended(worker)

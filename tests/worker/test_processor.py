@@ -8,28 +8,38 @@ import threading
 import pytest
 
 from machines.engine import errors
-from machines.worker.crew import Loop
+from machines.worker.board import Board
+from machines.worker.completer import MISSING_DELAY, Completer
+from machines.worker.crew import Crew
+from machines.worker.hand import Hand
 from machines.worker.job import Job
-from machines.worker.processor import MISSING_DELAY, Processor
+from machines.worker.tally import Tally
 from tests.worker.builders import BACKOFF, START, places, registry_of, take_one
 
 
 @pytest.fixture
 def process(engine):
-    """Takes the one ready job and runs it with the handler given."""
-    loop = Loop()
-    loop.start()
+    """Takes the one ready job and runs it with the handler given; answers what came of it."""
+    crews = []
 
     def run(handler, *, now=START, before=lambda job: None, **others):
-        processor = Processor(
-            engine, registry_of(run=handler, **others), loop.loop, stopping=threading.Event(), backoff=0.1
-        )
-        job = Job(take_one(engine, now=now))
+        hand, tally, board = Hand(1), Tally(), Board(engine)
+        completer = Completer(engine, hand, tally, board, backoff=0.1)
+        crew = Crew(registry_of(run=handler, **others), hand, completer)
+        crews.append((crew, completer))
+        completer.start()
+        crew.start()
+        job = Job(take_one(engine, now=now), board=board)
         before(job)
-        return processor.process(job)
+        hand.pick_up([job])
+        crew.give([job])
+        assert hand.wait_empty(20), "the job did not end"
+        return str(tally).removeprefix("1 ")
 
     yield run
-    loop.stop()
+    for crew, completer in crews:
+        crew.stop()
+        completer.stop(5)
 
 
 def fails(job):
@@ -52,9 +62,13 @@ def test_a_coroutine_works_as_well(engine, errand, process):
     assert engine.get("errand", "e1").data["answer"] == 1
 
 
-def test_a_failing_handler_is_tried_again_after_its_backoff(engine, errand, process):
+@pytest.mark.parametrize("colour", ["plain", "async"])
+def test_a_failing_handler_is_tried_again_after_its_backoff(engine, errand, process, colour):
+    async def fails_later(job):
+        fails(job)
+
     errand("e1")
-    assert process(fails) == "delayed"
+    assert process(fails if colour == "plain" else fails_later) == "delayed"
     (job,) = engine.jobs("errand", "errands", place="delayed")
     assert (job.error, job.kind) == ("no such street", "ValueError")
     assert 'raise ValueError("no such street")' in job.trace
@@ -69,6 +83,22 @@ def test_out_of_attempts_the_job_is_dead_and_the_machine_takes_its_on_error(engi
     assert places(engine) == {"dead": 1}
     failed = engine.get("errand", "e1")
     assert (failed.state, failed.data["answer"]) == ("failed", ["ValueError", "no such street", 2])
+
+
+def test_a_kind_that_is_not_tried_again_may_be_a_base_of_what_was_raised(engine, process):
+    engine.publish(
+        {
+            "id": "errand",
+            "initial": "doing",
+            "states": {"doing": {"invoke": {"src": "run", "queue": "errands", "retry": {"stop": ["LookupError"]}}}},
+        }
+    )
+    engine.create("errand", "e1", now=START)
+
+    def handler(job):
+        return {}["nothing here"]
+
+    assert process(handler) == "dead"
 
 
 @pytest.mark.parametrize("result", [{1, 2}, float("nan"), "x" * 70_000], ids=["a set", "NaN", "too large"])
@@ -106,15 +136,23 @@ def test_a_withdrawn_job_is_no_failure(engine, errand, process):
 
 
 def test_a_handler_that_is_told_in_its_wait_ends_there(engine, errand, process):
-    went_on = threading.Event()
+    begun, went_on = threading.Event(), threading.Event()
 
     def handler(job):
+        begun.set()
         job.wait(30)
         went_on.set()
 
     errand("e1")
-    assert process(handler, before=lambda job: job.lose("it was withdrawn")) == "lost"
+    assert process(handler, before=_lost_once(begun)) == "lost"
     assert not went_on.is_set()
+
+
+def test_a_job_lost_before_its_turn_is_not_begun(engine, errand, process):
+    begun = threading.Event()
+    errand("e1")
+    assert process(lambda job: begun.set(), before=lambda job: job.lose("withdrawn")) == "lost"
+    assert not begun.is_set()
 
 
 def test_a_coroutine_that_is_told_is_cancelled(engine, errand, process):
@@ -128,12 +166,24 @@ def test_a_coroutine_that_is_told_is_cancelled(engine, errand, process):
             cancelled.set()
             raise
 
-    def lose_once_it_runs(job):
-        threading.Thread(target=lambda: (started.wait(10), job.lose("it was withdrawn"))).start()
+    errand("e1")
+    assert process(handler, before=_lost_once(started)) == "lost"
+    assert cancelled.is_set()
+
+
+def test_a_coroutine_whose_job_is_lost_before_its_first_step_is_over_as_well(engine, errand, process):
+    async def handler(job):
+        await asyncio.sleep(30)
 
     errand("e1")
-    assert process(handler, before=lose_once_it_runs) == "lost"
-    assert cancelled.wait(10)
+    assert process(handler, before=lambda job: job.lose("withdrawn")) == "lost"
+
+
+def _lost_once(begun):
+    def tell(job):
+        threading.Thread(target=lambda: (begun.wait(10), job.lose("withdrawn"))).start()
+
+    return tell
 
 
 def test_the_lease_of_another_job_lost_inside_a_handler_is_a_failure_like_any_other(engine, errand, process):
@@ -152,6 +202,15 @@ def test_a_handler_that_would_end_its_thread_is_a_failed_attempt(engine, errand,
     errand("e1")
     assert process(handler) == "delayed"
     assert type(end).__name__ in engine.jobs("errand", "errands", place="delayed")[0].error
+
+
+def test_a_coroutine_that_cancels_itself_is_a_failed_attempt(engine, errand, process):
+    async def handler(job):
+        raise asyncio.CancelledError
+
+    errand("e1")
+    assert process(handler) == "delayed"
+    assert "cancelled itself" in engine.jobs("errand", "errands", place="delayed")[0].error
 
 
 def test_a_coroutine_that_would_end_the_loop_is_a_failed_attempt_and_the_next_one_runs(engine, errand, process):

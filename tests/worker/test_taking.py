@@ -125,9 +125,8 @@ def test_a_busy_queue_does_not_keep_the_worker_from_the_others(engine):
         engine.create("busy", f"b{number}")
     seconds = [0.0]
     registry = registry_of(run=print)
-    fetcher = Fetcher(
-        engine, Routes(engine, registry), Doorbell(engine, 0.1), "alice", rescan=60, clock=lambda: seconds[0]
-    )
+    bell = Doorbell(engine, 0.1)
+    fetcher = Fetcher(engine, Routes(engine, registry), bell, "alice", rescan=60, clock=lambda: seconds[0])
     fetcher.look()
     assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]
     assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]
@@ -135,3 +134,4 @@ def test_a_busy_queue_does_not_keep_the_worker_from_the_others(engine):
     seconds[0] += BUSY_RESCAN
     fetcher.look()
     assert "quiet" in [job.machine for job in fetcher.fetch(2)]
+    bell.close()

@@ -1,4 +1,4 @@
--- needs: json, keys, ledger, program, jobs, timers, values, work
+-- needs: agenda, batches, json, keys, ledger, program, jobs, timers, values, work
 -- The one place that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the
 -- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
 local commit = {}
@@ -18,12 +18,13 @@ local rung, remembered = {}, 0
 local words = {}
 
 -- How far the commit under way has come, for taking it back. One at a time: the server runs no two calls at once.
-local progress = { added = NONE, counted = 0, remembered = false, overlong = false, was_jobs = nil, was_entered = nil,
-    stamp = '0', back = NONE, withdrawn = NONE, going = '' }
+local progress = { added = NONE, indexed = false, counted = 0, remembered = false, overlong = false, was_jobs = nil,
+    jobs = nil, was_entered = nil, stamp = '0', back = NONE, withdrawn = NONE, going = '' }
 
 -- At most one notification in 50 ms for a partition; between two the key would still be there, so it is not tried.
 -- `now` is the server's own time in ms where the caller has read it already.
 function commit.pulse(root, now)
+    agenda.ring(root)
     if not now then
         local time = call('TIME')
         now = time[1] * 1000 + time[2] / 1000
@@ -41,9 +42,16 @@ function commit.pulse(root, now)
     if heard and heard.ok then rung[root] = now end
 end
 
-local function index(ctx)
+-- The index of the state it was in, if any, and of the one it is in.
+local function way(ctx)
     local states = ctx.program.states
-    local from, to = ctx.origin and states[ctx.origin].index_key, states[ctx.state].index_key
+    return ctx.origin and states[ctx.origin].index_key, states[ctx.state].index_key
+end
+
+local function index(ctx)
+    local from, to = way(ctx)
+    if ctx.batch and batches.knows_way(ctx.batch, from, to) then return end
+    progress.indexed = true
     call('ZADD', to, progress.stamp, ctx.id)
     if from and from ~= to then call('ZREM', from, ctx.id) end
 end
@@ -153,6 +161,7 @@ end
 
 local function count_flow(ctx)
     local key, edges = ctx.program.flow_key, ctx.edges
+    if ctx.batch and batches.knows_edges(ctx.batch, edges) then return end
     for i = 1, #edges do
         call('HINCRBY', key, edges[i].flow, 1)
         progress.counted = i
@@ -227,7 +236,7 @@ local function change_work(ctx)
     local kept, gone = ledger.sorted_jobs(ctx, waiting)
     progress.withdrawn, progress.going = gone, table.concat(gone, ' ')
     for _, started in ipairs(ctx.started) do kept[#kept + 1] = start(ctx, started.invoke, started.plan) end
-    ctx.jobs = table.concat(kept, ' ')
+    progress.jobs = table.concat(kept, ' ')
 end
 
 -- More words than one call can take: several calls.
@@ -239,9 +248,10 @@ end
 
 local function write_instance(ctx, count, gone)
     local args = words
-    if ctx.jobs and ctx.jobs ~= (ctx.stored_jobs or progress.was_jobs or '') then
-        args[count + 1], args[count + 2] = '_jobs', ctx.jobs
-        ctx.raw._jobs = ctx.jobs
+    local waits = progress.jobs
+    if waits and (ctx.ending or waits ~= (progress.was_jobs or '')) then
+        args[count + 1], args[count + 2] = '_jobs', waits
+        ctx.raw._jobs = waits
         count = count + 2
     end
     local key = ctx.key
@@ -267,7 +277,7 @@ local function write(ctx, event, actor, reason, noted)
         if ctx.timers_changed then ledger.schedule(ctx, progress.back) end
         if ctx.mail[1] then ledger.post(ctx, progress.back) end
     elseif ctx.moved then
-        ctx.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
+        progress.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
     end
     if ctx.effects[1] then carry_out(ctx) end
     write_instance(ctx, count, gone)
@@ -275,7 +285,7 @@ local function write(ctx, event, actor, reason, noted)
 end
 
 local function undo(ctx)
-    if ctx.moved and not ctx.chart then unindex(ctx) end
+    if progress.indexed then unindex(ctx) end
     if ctx.chart then ledger.take_back(progress.back) end
     if progress.counted_in then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end
     if progress.remembered then call('RPOP', keys.history(ctx.program.root, ctx.id)) end
@@ -299,8 +309,19 @@ local function ring(ctx)
     local added = progress.added
     for i = 1, #added do
         local spec = added[i].spec
-        if (spec.delay or 0) == 0 then jobs.ring(ctx.program.root, spec.queue) end
+        if (spec.delay or 0) == 0 then
+            if ctx.batch then batches.ring(ctx.batch, spec.queue) else jobs.ring(ctx.program.root, spec.queue) end
+        end
     end
+end
+
+-- Leaves to the batch what other steps of it write as well.
+local function share(ctx, batch)
+    if ctx.moved and not ctx.chart then
+        local from, to = way(ctx)
+        batches.go(batch, from, to, ctx.id, progress.indexed)
+    end
+    batches.count(batch, ctx.program.flow_key, ctx.edges, progress.counted > 0)
 end
 
 -- Writes the step. `noted`: the payload as JSON for the history, or '0'; `clock`: ms of the server's own clock where it
@@ -308,6 +329,7 @@ end
 -- Answers true, or nil and why nothing was written.
 function commit.step(ctx, event, actor, reason, noted, clock)
     progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
+    progress.indexed, progress.jobs = false, ctx.ending and ctx.raw._jobs
     progress.stamp = json.number(ctx.now)
     progress.was_jobs, progress.was_entered, progress.counted_in = ctx.raw._jobs, ctx.raw._entered, false
     progress.going = not ctx.chart and ctx.moved and ctx.raw._jobs or ''
@@ -320,7 +342,7 @@ function commit.step(ctx, event, actor, reason, noted, clock)
     if progress.overlong then forget_oldest(ctx) end
     ring(ctx)
     if (ctx.moved or ctx.over) and progress.was_jobs and progress.was_jobs ~= '' then withdraw(ctx) end
-    commit.pulse(ctx.program.root, clock)
+    if ctx.batch then share(ctx, ctx.batch) else commit.pulse(ctx.program.root, clock) end
     return true
 end
 

@@ -30,6 +30,8 @@ function core.context(program, id, raw, now)
         internal = NONE,
         edges = NONE,
         moved = false,
+        batch = nil, -- of the call's steps; set where there may be several
+        ending = nil, -- the job whose end the step is
     }
 end
 

@@ -1,4 +1,4 @@
--- needs: births, chart, commit, core, instances, json, keys, payloads, removal, replies, sends, steps, values
+-- needs: agenda, births, chart, commit, core, instances, json, keys, payloads, removal, replies, sends, steps, values
 -- What happens to a message at the instance it is for. The verdict says how it ended: 'applied', 'ignored' (nobody
 -- listened, or it came too late), 'held' for a suspended instance, 'failed' and why; 'fault' when nothing could be
 -- written and it has to come again.
@@ -199,6 +199,7 @@ local function answer(message, why)
 end
 
 function delivering.post(root, kind, machine, id, body)
+    agenda.mail(root)
     redis.call('XADD', keys.outbox(root), '*', 'kind', kind, 'machine', machine, 'id', id, 'body', cjson.encode(body))
 end
 

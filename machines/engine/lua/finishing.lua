@@ -4,11 +4,15 @@ local finishing = {}
 
 local FACTS = { type = 'external' }
 
--- The instance a job's invoke belongs to, if it still waits for that very job.
-function finishing.waiting(root, row, job, now)
+-- The instance a job's invoke belongs to, if it still waits for that very job. `batch`: of the call's steps, if it takes
+-- several.
+function finishing.waiting(root, row, job, now, batch)
     if (row.invoke or '') == '' then return nil end
     local ctx = instances.open(root, row.instance, now)
-    if not ctx or not string.find(' ' .. (ctx.raw._jobs or '') .. ' ', ' ' .. job .. ' ', 1, true) then return nil end
+    if not ctx then return nil end
+    local stored = ctx.raw._jobs or ''
+    if stored ~= job and not string.find(' ' .. stored .. ' ', ' ' .. job .. ' ', 1, true) then return nil end
+    ctx.batch = batch
     return ctx
 end
 
@@ -22,7 +26,7 @@ local function forget(ctx, job)
         end
         left = table.concat(others, ' ')
     end
-    ctx.stored_jobs, ctx.raw._jobs, ctx.jobs, ctx.ending = stored, left, left, job
+    ctx.raw._jobs, ctx.ending = left, job
     return left
 end
 

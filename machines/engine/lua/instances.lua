@@ -1,8 +1,16 @@
--- needs: keys, program, core, replies
+-- needs: core, keys, program, replies
 -- Reading one instance into a context the core can step.
 local instances = {}
 
-local call = redis.call
+local call, pcall_redis, unpack, sub, concat = redis.call, redis.pcall, unpack, string.sub, table.concat
+
+local MOST_COLUMNS = 4000 -- of one command: Lua's stack holds 8000 values
+
+-- The program of the instance whose data was read last: most likely that of the next one, too.
+local likely
+
+-- What data is put together of, filled anew for each instance.
+local parts = {}
 
 -- The instance's hash, and its key; nil where there is none.
 function instances.read(root, id)
@@ -10,7 +18,7 @@ function instances.read(root, id)
     local flat = call('HGETALL', key)
     local count = #flat
     if count == 0 then return nil end
-    local raw = {}
+    local raw = { _version = nil, _state = nil, _entered = nil, _def = nil, _created = nil, _jobs = nil } -- room for all
     for i = 1, count, 2 do raw[flat[i]] = flat[i + 1] end
     return raw, key
 end
@@ -47,6 +55,42 @@ function instances.open(root, id, now)
     end
     ctx.key = key
     return ctx
+end
+
+-- Some fields of the instance's hash, by number; nil where it cannot be read.
+local function columns(key, names)
+    local row = pcall_redis('HMGET', key, unpack(names, 1, math.min(#names, MOST_COLUMNS)))
+    for from = MOST_COLUMNS + 1, #names, MOST_COLUMNS do
+        local more = row.err and row or pcall_redis('HMGET', key, unpack(names, from, math.min(from + MOST_COLUMNS - 1, #names)))
+        if more.err then return nil end
+        for i = 1, #more do row[from + i - 1] = more[i] end
+    end
+    return not row.err and row or nil
+end
+
+local ONLY_DEF = { '_def' }
+
+-- The definition an instance names and its data as JSON; two empty texts where it cannot be read. Never fails.
+function instances.data(root, id)
+    local key = keys.instance(root, id)
+    local compiled = likely and likely.root == root and likely or nil
+    local row = columns(key, compiled and compiled.columns or ONLY_DEF)
+    if not row or not row[1] then return '', '' end
+    if not compiled or compiled.def ~= row[1] then
+        local ok, found = pcall(program.load, root, row[1])
+        if not ok or not found then return '', '' end
+        compiled, likely, row = found, found, columns(key, found.columns)
+        if not row then return '', '' end
+    end
+    local ordered, count = compiled.ordered, 0
+    for i = 1, #ordered do
+        local field, value = ordered[i], row[i + 1]
+        if value then
+            parts[count + 1], parts[count + 2] = field.quoted, field.plain and value or field.as_json(value)
+            count = count + 2
+        end
+    end
+    return compiled.def, '{' .. sub(concat(parts, '', 1, count), 2) .. '}'
 end
 
 -- A second context on the same, untouched instance: for explanations after a failed step.

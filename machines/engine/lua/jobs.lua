@@ -1,10 +1,11 @@
--- needs: json, keys, stats
+-- needs: agenda, json, keys, stats, texts
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead of its queue, and its own hash
 -- says which; every move goes through here.
 local jobs = {}
 
 local MAX_BELL = 8
 local MAX_DEAD = 10000
+local MAX_LOG, MAX_LOGGED = 10, 200 -- attempts; bytes of the error of each
 local MAX_BACKOFF = 3600000
 local WITHDRAWN_MS = 600000 -- how long it is known of a job that it was taken from the worker that ran it
 local PRIORITY, LOWEST = 5, 9 -- 9 goes first
@@ -42,6 +43,8 @@ local function relieve(root, queue)
     craving[key], cravings = nil, cravings - 1
     jobs.ring(root, queue)
 end
+
+jobs.relieve = relieve
 
 local function number_of(job)
     return tonumber(string.match(job, '(%d+)$'))
@@ -113,6 +116,7 @@ local function place_new(root, job, spec, now)
     local ok, caught
     if later then
         ok, caught = pcall(redis.call, 'ZADD', keys.delayed(root, spec.queue), now + spec.delay, job)
+        agenda.note(root, now + spec.delay, now)
     else
         ok, caught = pcall(redis.call, 'ZADD', keys.ready(root, spec.queue), rank(job, spec.priority), job)
     end
@@ -187,7 +191,7 @@ end
 -- A flat list of fields and values as a table; nil for what is no job.
 function jobs.row(flat)
     if flat.err or #flat == 0 then return nil end
-    local row = {}
+    local row = { place = nil, src = nil, queue = nil, created = nil, instance = nil, invoke = nil } -- room for all
     for i = 1, #flat, 2 do row[flat[i]] = flat[i + 1] end
     return row.queue and row or nil
 end
@@ -216,14 +220,26 @@ function jobs.held(root, job, token, names)
     return row
 end
 
+-- The attempts that have ended, as the job's hash keeps them, with the one that ends now: JSON of the latest few. `outcome`:
+-- failed, lost, timeout or handed back; `failure`: error and kind.
+function jobs.logged(row, now, outcome, failure)
+    local ok, ended = pcall(cjson.decode, row.log or '[]')
+    if not ok or type(ended) ~= 'table' then ended = {} end
+    ended[#ended + 1] = { attempt = tonumber(row.attempt), worker = row.worker or '', taken = tonumber(row.taken or 0),
+        ended = now, outcome = outcome, kind = failure.kind, error = texts.cut(failure.error, MAX_LOGGED) }
+    if #ended > MAX_LOG then table.remove(ended, 1) end
+    return cjson.encode(ended)
+end
+
 -- To the ready, with what else is to be written.
 function jobs.release(root, job, row, from, now, ...)
     jobs.move(root, job, row.queue, from, 'ready', rank(job, row.priority), 'due', now, ...)
     jobs.ring(root, row.queue)
 end
 
-function jobs.postpone(root, job, row, from, due, ...)
+function jobs.postpone(root, job, row, from, now, due, ...)
     jobs.move(root, job, row.queue, from, 'delayed', due, 'due', due, ...)
+    agenda.note(root, due, now)
 end
 
 -- Exponential: backoff, twice that, four times that, to an hour at most; a longer backoff stays what it is. With jitter,
@@ -237,7 +253,7 @@ function jobs.backoff(job, row)
 end
 
 function jobs.bury(root, job, row, now, ...)
-    jobs.move(root, job, row.queue, row.place, 'dead', now, 'finished', now, 'token', '', ...)
+    jobs.move(root, job, row.queue, row.place, 'dead', now, 'finished', now, 'token', '', 'log', row.log or '[]', ...)
     if row.unique then free(root, row.queue, row.unique, job) end
     stats.count(root, row.queue, 'dead')
     local dead = keys.dead(root, row.queue)

@@ -13,6 +13,7 @@ function keys.floors(root) return root .. ':floors' end
 function keys.seen(root, source) return root .. ':seen:' .. source end
 function keys.held(root, id) return root .. ':held:' .. id end
 function keys.pulse(root) return root .. ':pulse' end
+function keys.clock(root) return root .. ':bell' end
 function keys.definition(root, version) return root .. ':def:' .. version end
 function keys.instance(root, id) return root .. ':i:' .. id end
 function keys.state(root, state) return root .. ':in:' .. state end
@@ -29,5 +30,9 @@ function keys.rules(root, queue) return root .. ':q:' .. queue .. ':rules' end
 function keys.stats(root, queue) return root .. ':qs:' .. queue end
 function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. key end
 function keys.withdrawn(root, job) return root .. ':w:' .. job end
+function keys.pages(root, run) return root .. ':mr:pages:' .. run end
+function keys.index(root, run) return root .. ':mr:index:' .. run end
+function keys.parts(root, run) return root .. ':mr:parts:' .. run end
+function keys.result(root, run) return root .. ':mr:result:' .. run end
 
 return keys

@@ -1,4 +1,4 @@
--- needs: json, jobs, keys, timers
+-- needs: agenda, json, jobs, keys, timers
 -- What a chart's step writes beside its hash, history and flow: places in the indexes, timers, messages, jobs. Each write
 -- leaves behind how to take it back.
 local ledger = {}
@@ -57,7 +57,7 @@ function ledger.schedule(ctx, back)
         local id, due = timer[1], timer[2]
         now[id] = true
         if before[id] ~= due and not ctx.raw._suspended then
-            timers.schedule(root, ctx.id, id, due)
+            timers.schedule(root, ctx.id, id, due, ctx.now)
             note(back, 'ZREM', key, timers.member(id, ctx.id), false)
         end
     end
@@ -71,6 +71,7 @@ end
 
 function ledger.post(ctx, back)
     local key = keys.outbox(ctx.program.root)
+    agenda.mail(ctx.program.root)
     for _, mail in ipairs(ctx.mail) do
         local id = call('XADD', key, '*', 'kind', mail.kind, 'machine', mail.machine, 'id', mail.id,
             'body', cjson.encode(mail.body))

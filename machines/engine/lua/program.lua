@@ -184,6 +184,7 @@ local function outline(source, version, root)
         index = {},
         fields = {},
         ordered = {},
+        columns = { '_def' },
         known = {},
         known_list = json.list(source.known),
         queues = source.queues or {},
@@ -194,7 +195,7 @@ local function outline(source, version, root)
     compiled.share = fields.share(#(source.data or {}))
     for i, spec in ipairs(source.data or {}) do
         local field = fields.compile(spec)
-        compiled.fields[spec.name], compiled.ordered[i] = field, field
+        compiled.fields[spec.name], compiled.ordered[i], compiled.columns[i + 1] = field, field, spec.name
     end
     for _, name in ipairs(source.known or {}) do compiled.known[name] = true end
     return compiled

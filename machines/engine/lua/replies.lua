@@ -26,7 +26,7 @@ end
 -- outbox. One text is cheaper, for server and client alike, than an item for each field and value; none is cheaper still,
 -- for callers that want it short.
 function replies.instance(ctx)
-    local text = ctx.short and '' or cjson.encode(ctx.raw)
+    local text = ctx.batch and ctx.batch.short and '' or cjson.encode(ctx.raw)
     if ctx.mail and ctx.mail[1] then return { replies.OK, edges_of(ctx), '0', text, '1' } end
     return { replies.OK, edges_of(ctx), '0', text }
 end

@@ -16,9 +16,10 @@ function stats.bucket(ms)
     return exponent
 end
 
--- How long a job ran that was completed; all of them together are how many were.
-function stats.ran(root, queue, ms)
-    redis.pcall('HINCRBY', keys.stats(root, queue), 'run:' .. stats.bucket(ms), 1)
+-- How long jobs ran that were completed: `runs` holds how many there are of each magnitude.
+function stats.ran(root, queue, runs)
+    local key = keys.stats(root, queue)
+    for bucket, count in pairs(runs) do redis.pcall('HINCRBY', key, 'run:' .. bucket, count) end
 end
 
 -- How long jobs waited that were handed out: `waits` holds how many there are of each magnitude.

@@ -1,4 +1,4 @@
--- needs: keys, values
+-- needs: agenda, keys, values
 -- The deadlines of one instance: those of `after`, and events sent with a delay. They stand in its hash as
 -- `_timers`, a JSON list of [id, due ms, event, state or 0, sendid, payload JSON or '', target or '', facts, since]; the
 -- partition's zset of due times only points there, so that a deadline that is not in the list can never fire.
@@ -36,8 +36,9 @@ function timers.named(member)
 end
 
 -- Among those that become due.
-function timers.schedule(root, instance, id, due)
+function timers.schedule(root, instance, id, due, now)
     redis.call('ZADD', keys.timers(root), due, timers.member(id, instance))
+    agenda.note(root, due, now)
 end
 
 -- Neither among those nor among the ones that could not be carried out when they were due.

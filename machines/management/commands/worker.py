@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -10,20 +11,32 @@ from django.core.management.base import BaseCommand, CommandError
 
 import machines
 from machines.connections import get_engine
-from machines.engine import limits
+from machines.engine import arguments, errors, limits
 from machines.worker.discovery import discover
 from machines.worker.launcher import Launcher
-from machines.worker.options import MAX_CONCURRENCY, Options
+from machines.worker.options import MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
 from machines.worker.registry import HandlerError
+from machines.worker.supervisor import Supervisor
 
 
 class Command(BaseCommand):
     help = "Takes jobs from the machines' queues and runs their handlers (each installed app's handlers.py)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--queues", default="", metavar="A,B", help="serve these queues only (default: all)")
+        parser.add_argument(
+            "--queues", default="", metavar="A,B", help="serve these only, each a queue or machine/queue (default: all)"
+        )
         parser.add_argument(
             "--concurrency", type=int, default=4, metavar="N", help=f"jobs at the same time, 1 to {MAX_CONCURRENCY}"
+        )
+        parser.add_argument(
+            "--prefetch",
+            type=int,
+            metavar="N",
+            help=f"jobs taken ahead of that, 0 to {MAX_PREFETCH} (default: as many as end in 50 ms)",
+        )
+        parser.add_argument(
+            "--processes", type=int, default=1, metavar="N", help=f"worker processes, 1 to {MAX_PROCESSES}"
         )
         parser.add_argument(
             "--grace", type=float, default=20.0, metavar="S", help="seconds jobs in hand may take after a TERM"
@@ -37,9 +50,16 @@ class Command(BaseCommand):
             registry = discover()
         except HandlerError as error:
             raise CommandError(str(error)) from error
+        if given["processes"] > 1:
+            command = [sys.executable, sys.argv[0], "worker", *words(options)]
+            if code := Supervisor(command, given["processes"], grace=options.grace).run(self.stdout):
+                sys.exit(code)
+            return
         launcher = Launcher(get_engine(), registry, options, version=machines.__version__)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: launcher.stop())
+        for number in (signal.SIGUSR1, signal.SIGTSTP):
+            signal.signal(number, lambda *_: launcher.quiet())
         handlers = ", ".join(registry) or "none: it fires timers, delivers messages and sweeps"
         self.stdout.write(f"worker {options.id}: {options.concurrency} at a time, handlers {handlers}")
         launcher.run()
@@ -48,15 +68,39 @@ class Command(BaseCommand):
     def _options(self, given: dict[str, Any]) -> Options:
         queues = tuple(name.strip() for name in given["queues"].split(",") if name.strip())
         for queue in queues:
-            if (why := limits.check_queue_name(queue)) is not None:
+            if (why := _misnamed(queue)) is not None:
                 raise CommandError(f"--queues: the name {queue!r} {why}")
+        if not 1 <= given["processes"] <= MAX_PROCESSES:
+            raise CommandError(f"processes must be 1 to {MAX_PROCESSES}, not {given['processes']}")
         try:
             return Options(
                 queues=queues,
                 concurrency=given["concurrency"],
+                prefetch=given["prefetch"],
                 grace=given["grace"],
                 drain=given["drain"],
                 once=given["once"],
             )
         except ValueError as error:
             raise CommandError(str(error)) from error
+
+
+def _misnamed(name: str) -> str | None:
+    """Why this is neither a queue nor machine/queue; None when it is."""
+    machine, slash, queue = name.rpartition("/")
+    if slash:
+        try:
+            arguments.machine(machine)
+        except errors.BadInput as error:
+            return f"begins with no machine's name: {error}"
+    return limits.check_queue_name(queue)
+
+
+def words(options: Options) -> list[str]:
+    """The same options as words of a command line."""
+    found = ["--concurrency", str(options.concurrency), "--grace", str(options.grace)]
+    if options.queues:
+        found += ["--queues", ",".join(options.queues)]
+    if options.prefetch is not None:
+        found += ["--prefetch", str(options.prefetch)]
+    return found + [flag for flag, given in (("--drain", options.drain), ("--once", options.once)) if given]

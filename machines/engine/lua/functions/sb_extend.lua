@@ -1,4 +1,4 @@
--- needs: arguments, jobs, keys, replies
+-- needs: agenda, arguments, jobs, keys, replies
 -- sb_extend: renews leases a worker still holds, none past the deadline of its job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 lease in ms · then job, token, job, token, ...
@@ -22,14 +22,19 @@ return function(KEYS, ARGV)
     if not lease then bad = 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
     if #ARGV > 4002 then bad = 'at most 2000 leases are renewed at a time' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local till, reply, renewed = arguments.now(ARGV[1]) + lease, { replies.OK }, {}
+    local now, reply, renewed = arguments.now(ARGV[1]), { replies.OK }, {}
     for i = 3, #ARGV - 1, 2 do
         local job = ARGV[i]
         local row, lost = jobs.held(root, job, ARGV[i + 1], FIELDS)
-        if row then note(renewed, root, row.queue, math.min(till, tonumber(row.deadline or till)), job) end
+        if row then
+            local till = math.min(now + lease, tonumber(row.deadline or now + lease))
+            note(renewed, root, row.queue, till, job)
+            agenda.note(root, till, now)
+        end
         reply[#reply + 1] = lost or '1'
     end
     for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first is written
     for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
+    agenda.ring(root)
     return reply
 end

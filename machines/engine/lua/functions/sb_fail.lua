@@ -10,22 +10,23 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue))
 local MAX_ERROR, MAX_TRACE = 1000, 16384
+local NO_FAILURE = { error = '', kind = '' }
 local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
-    'stop' }
+    'stop', 'worker', 'taken', 'deadline', 'log' }
 
 local function hand_back(root, job, row, now, due)
-    local attempt = tonumber(row.attempt) - 1
+    local attempt, log = tonumber(row.attempt) - 1, jobs.logged(row, now, 'handed back', NO_FAILURE)
     if due then
-        jobs.postpone(root, job, row, 'leased', due, 'attempt', attempt, 'token', '', 'worker', '')
+        jobs.postpone(root, job, row, 'leased', now, due, 'attempt', attempt, 'token', '', 'worker', '', 'log', log)
         return { replies.OK, 'delayed', due }
     end
-    jobs.release(root, job, row, 'leased', now, 'attempt', attempt, 'token', '', 'worker', '')
+    jobs.release(root, job, row, 'leased', now, 'attempt', attempt, 'token', '', 'worker', '', 'log', log)
     return { replies.OK, 'ready', 0 }
 end
 
-local function try_later(root, job, row, due, failure)
-    jobs.postpone(root, job, row, 'leased', due, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
-        'token', '')
+local function try_later(root, job, row, now, due, failure)
+    jobs.postpone(root, job, row, 'leased', now, due, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
+        'token', '', 'log', row.log)
     stats.count(root, row.queue, 'failed')
     return { replies.OK, 'delayed', due }
 end
@@ -63,11 +64,13 @@ return function(KEYS, ARGV)
     local reply
     if ARGV[6] == 'return' then
         reply = hand_back(root, job, row, now, delay and delay > 0 and now + delay)
-    elseif ARGV[6] == '0' or jobs.spent(row)
-        or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
-        reply = bury(root, job, row, now, failure)
     else
-        reply = try_later(root, job, row, now + (delay or jobs.backoff(job, row)), failure)
+        row.log = jobs.logged(row, now, failure.kind == 'Timeout' and row.deadline and 'timeout' or 'failed', failure)
+        if ARGV[6] == '0' or jobs.spent(row) or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
+            reply = bury(root, job, row, now, failure)
+        else
+            reply = try_later(root, job, row, now, now + (delay or jobs.backoff(job, row)), failure)
+        end
     end
     commit.pulse(root, clock)
     return reply

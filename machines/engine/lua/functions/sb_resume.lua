@@ -1,4 +1,4 @@
--- needs: arguments, commit, delivering, instances, keys, replies, timers
+-- needs: agenda, arguments, commit, delivering, instances, keys, replies, timers
 -- sb_resume: lets a suspended instance go on: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
@@ -46,14 +46,18 @@ return function(KEYS, ARGV)
     local ok, fault = commit.step(ctx, '(resume)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     if ctx.chart then
-        for _, timer in ipairs(timers.list(ctx)) do timers.schedule(root, id, timer[1], timer[2]) end
+        for _, timer in ipairs(timers.list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
     end
     local waiting = redis.call('LRANGE', keys.held(root, id), 0, -1)
-    if not waiting[1] then return replies.instance(ctx) end
+    if not waiting[1] then
+        agenda.ring(root)
+        return replies.instance(ctx)
+    end
     redis.call('DEL', keys.held(root, id))
     catch_up(ctx, waiting)
     local after = instances.open(root, id, now)
     local reply = replies.instance(after or ctx)
     reply[5] = '1'
+    agenda.ring(root)
     return reply
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, delivering, keys, replies
+-- needs: agenda, arguments, commit, delivering, keys, replies
 -- sb_settle: takes delivered messages out of the outbox; of those that failed, tells the sender in the same call.
 -- KEYS:    1 root of the partition whose outbox it is
 -- ARGV:    1 now (ms, or '') · 2 message id · 3 'done' or 'failed' · 4 why ('' when done) · and so on, three for each message
@@ -37,5 +37,6 @@ return function(KEYS, ARGV)
     redis.call('XLEN', keys.outbox(root))
     for i = 2, #ARGV, 3 do gone = gone + settle(root, ARGV[i], ARGV[i + 1], ARGV[i + 2], now) end
     if gone > 0 then commit.pulse(root) end
+    agenda.ring(root)
     return { replies.OK, gone, redis.call('XLEN', keys.outbox(root)) }
 end

@@ -4,9 +4,12 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    none
 -- Returns: {OK, JSON {now, queues: {queue: {ready, leased, delayed, dead, oldest, counters, rules}}}}: oldest is the ms since
---          when a ready job has waited; counters and rules are the hashes as they are
+--          when a ready job has waited, as far as the first twenty of each priority tell; counters and rules are the
+--          hashes as they are
 -- Notifies: nothing
 -- Cost:    O(queues), whatever the number of jobs
+
+local LOOKED = 20
 
 local function hash(key)
     local flat, found = redis.call('HGETALL', key), {}
@@ -14,18 +17,28 @@ local function hash(key)
     return found
 end
 
--- The first of each priority waits longest in it, but for those that came back.
+-- When a job became ready; nil for what is none.
+local function since(root, job)
+    local row = redis.pcall('HMGET', keys.job(root, job), 'due', 'created')
+    return not row.err and tonumber(row[1] or row[2]) or nil
+end
+
+-- The first of each priority waits longest in it, but for those that came back: a retry keeps its place in the line and waits
+-- anew. So the first few are looked at.
 local function oldest(root, queue)
-    local key, from, since = keys.ready(root, queue), 0, nil
+    local key, from, found = keys.ready(root, queue), 0, nil
     for _ = 0, jobs.LOWEST do
-        local first = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-        if not first[1] then return since end
-        local row = redis.call('HMGET', keys.job(root, first[1]), 'due', 'created')
-        local at = tonumber(row[1] or row[2])
-        if at and (not since or at < since) then since = at end
-        from = (math.floor(tonumber(first[2]) / jobs.BAND) + 1) * jobs.BAND
+        local first = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, LOOKED, 'WITHSCORES')
+        if not first[1] then return found end
+        local last = (math.floor(tonumber(first[2]) / jobs.BAND) + 1) * jobs.BAND
+        for i = 1, #first, 2 do
+            if tonumber(first[i + 1]) >= last then break end
+            local at = since(root, first[i])
+            if at and (not found or at < found) then found = at end
+        end
+        from = last
     end
-    return since
+    return found
 end
 
 return function(KEYS)

@@ -1,35 +1,17 @@
--- needs: arguments, commit, finishing, jobs, keys, replies, stats
--- sb_sweep: takes back jobs whose lease ran out (each counts as an attempt) and wakes delayed ones that are due.
+-- needs: agenda, arguments, commit, keys, replies, sweeping
+-- sb_sweep: takes back jobs whose lease ran out (each counts as an attempt) and wakes delayed ones that are due, in each queue;
+-- and sees to it that ticks know of whatever is due next. A slower check of what sb_tick does all the time.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 limit for each queue (1..1000)
--- Returns: {OK, taken back, woken, buried} · {BADARG, why}
+-- Returns: {OK, taken back, woken, buried} · {BADARG, why} · {FAULT, why} of the first queue that could not be swept
 -- Notifies: <root>:pulse when anything moved
 -- Cost:    O(queues + jobs moved * log(queue))
-local LOST = { error = 'the worker stopped renewing its lease', kind = 'LeaseExpired', trace = '' }
-local LATE = { error = 'the job ran longer than its timeout', kind = 'Timeout', trace = '' }
+local function never() return false end
 
-local function reason(row, now)
-    return row.deadline and now >= tonumber(row.deadline) and LATE or LOST
-end
-
-local function recover(root, queue, now, limit)
-    local back, buried = 0, 0
-    local expired = redis.call('ZRANGEBYSCORE', keys.leased(root, queue), '-inf', now, 'LIMIT', 0, limit)
-    for _, job in ipairs(expired) do
-        local row = jobs.read(root, job)
-        if not row then
-            redis.call('ZREM', keys.leased(root, queue), job)
-        elseif not jobs.spent(row) then
-            local why = reason(row, now)
-            jobs.release(root, job, row, 'leased', now, 'token', '', 'error', why.error, 'kind', why.kind)
-            back = back + 1
-        else
-            local ok, reply = pcall(finishing.bury, root, job, row, now, reason(row, now))
-            if ok and reply[1] == replies.OK then buried = buried + 1 end
-        end
-    end
-    if back + buried > 0 then stats.count(root, queue, 'lost', back + buried) end
-    return back, buried
+-- Were this server's memory of what is due wrong, here it is put right.
+local function remind(root, tally, now)
+    agenda.note(root, math.min(tally.due, sweeping.first(keys.timers(root)), sweeping.first(keys.late(root))), now)
+    if redis.call('XLEN', keys.outbox(root)) > 0 then agenda.mail(root) end
 end
 
 return function(KEYS, ARGV)
@@ -38,12 +20,12 @@ return function(KEYS, ARGV)
     if not limit then bad = 'limit is 1 to 1000' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.now(ARGV[1])
-    local back, woken, buried = 0, 0, 0
-    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
-        local taken, dead = recover(root, queue, now, limit)
-        back, buried = back + taken, buried + dead
-        woken = woken + jobs.wake(root, queue, now, limit)
-    end
-    if back + woken + buried > 0 then commit.pulse(root, clock) end
-    return { replies.OK, back, woken, buried }
+    local tally, queues = sweeping.tally(0, never), redis.call('SMEMBERS', keys.queues(root))
+    if sweeping.bare(root, queues) then return { replies.OK, 0, 0, 0 } end
+    sweeping.sweep(root, queues, now, limit, tally)
+    pcall(remind, root, tally, now)
+    agenda.ring(root)
+    if sweeping.moved(tally) > 0 then commit.pulse(root, clock) end
+    if tally.why[1] then return { replies.FAULT, tally.why[1] } end
+    return { replies.OK, tally.back, tally.woken, tally.buried }
 end

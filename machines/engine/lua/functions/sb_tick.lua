@@ -1,13 +1,20 @@
--- needs: arguments, chart, commit, core, instances, json, keys, payloads, replies, steps, stopwatch, timers, values
--- sb_tick: fires the timers of a partition whose time has come, oldest first, each as a step of its own.
--- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · 2 limit (1..1000)
--- Returns: {OK, fired, postponed, next due ms or '', messages in the outbox, now in ms} · {BADARG, why}; a call that took long
---          leaves some that are due
+-- needs: agenda, arguments, chart, commit, core, instances, json, keys, payloads, replies, stopwatch, sweeping, timers, values
+-- sb_tick: does in each partition what has become due: fires timers, the oldest first, each as a step of its own; takes back
+-- jobs whose lease ran out half a second ago; wakes delayed ones. Answers when the next of these is due, as far as is known here.
+-- KEYS:    1 root of a partition, and any further ones that live on the same node
+-- ARGV:    1 now (ms, or '') · 2 limit (1..1000) of timers for each partition and of jobs for each queue
+--          · 3 'look' to read the keys of partitions in which nothing is due as far as is remembered, too; they are read
+--          anyway where now is given
+-- Returns: {OK, now in ms, {fired, postponed, jobs moved, next timer in ms or '', next due in ms or '', messages in the outbox,
+--          why, ...}, ...}: a list for each partition, at its end what went wrong there. Without a look the next timer and the
+--          messages are not told. A call that took long leaves some that are due · {BADARG, why}
 -- Notifies: <root>:pulse when something moved
--- Cost:    O(log(timers)) when none is due, whatever their number; else as sb_fire for each that is
+-- Cost:    O(1) and no key read for a partition in which nothing is due, as far as is remembered; with a look O(queues), however
+--          much waits; else as sb_fire for each timer, as sb_sweep for jobs
 local POSTPONED_MS = 60000 -- one that cannot be carried out now is tried again; it stays overdue meanwhile
 local BUDGET_MS = 20
+local LEEWAY_MS = 500 -- after the end of a lease: a worker whose job ran past its timeout is about to say so itself
+local RETRY_MS = 1000 -- a partition in which something went wrong is looked at again
 local ACTOR = 'timer'
 
 -- An event that waited: hands it to whoever it is for. Answers what the history keeps of it, too.
@@ -79,21 +86,68 @@ local function work_off(root, key, now, tally)
     end
 end
 
-local function next_due(root)
-    local first = redis.call('ZRANGE', keys.timers(root), 0, 0, 'WITHSCORES')[2]
-    local late = redis.call('ZRANGE', keys.late(root), 0, 0, 'WITHSCORES')[2]
-    if first and late then return tonumber(late) < tonumber(first) and late or first end
-    return first or late or ''
+-- One part of the work; what goes wrong in it is noted, and keeps the others from nothing.
+local function attempt(why, part, ...)
+    local ok, found = pcall(part, ...)
+    if ok then return found end
+    why[#why + 1] = sweeping.words(found)
+    return nil
+end
+
+-- Answers when the next timer is due, math.huge without any.
+local function fire_due(root, now, tally)
+    local timers_key, late_key = keys.timers(root), keys.late(root)
+    local timer, late = sweeping.first(timers_key), sweeping.first(late_key) -- throws where one could not be written
+    if timer > now and late > now then return math.min(timer, late) end
+    if timer <= now then work_off(root, timers_key, now, tally) end
+    if late <= now and tally.fired + tally.postponed < tally.limit then work_off(root, late_key, now, tally) end
+    return math.min(sweeping.first(timers_key), sweeping.first(late_key))
+end
+
+local function moment(ms)
+    return ms < math.huge and string.format('%.0f', ms) or ''
+end
+
+-- What is answered for a partition. `call`: tells when the whole call has taken long enough, once one has begun to work.
+local function look(root, now, limit, call)
+    agenda.open(root)
+    local tally, swept = { fired = 0, postponed = 0, limit = limit }, sweeping.tally(LEEWAY_MS)
+    local why, timer, mail = swept.why, math.huge, 0
+    local queues = attempt(why, redis.call, 'SMEMBERS', keys.queues(root)) or {}
+    if not attempt(why, sweeping.bare, root, queues) then
+        call.over = call.over or stopwatch.start(BUDGET_MS)
+        tally.over, swept.over = call.over, call.over
+        timer = attempt(why, fire_due, root, now, tally) or timer
+        sweeping.sweep(root, queues, now, limit, swept)
+        mail = attempt(why, redis.call, 'XLEN', keys.outbox(root)) or mail
+    end
+    local due = math.min(timer, swept.due)
+    if why[1] then
+        agenda.forget(root)
+        due = math.min(due, now + RETRY_MS)
+    else
+        due = agenda.close(root, due, mail > 0, now)
+    end
+    return { tally.fired, tally.postponed, sweeping.moved(swept), moment(timer), moment(due), mail, unpack(why) }
 end
 
 return function(KEYS, ARGV)
-    local root, limit = KEYS[1], arguments.count(ARGV[2], 1, 1000)
-    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    local limit, bad = arguments.count(ARGV[2], 1, 1000), arguments.misfit('', '', '', '', ARGV[1] or '')
     if not limit then bad = 'limit is 1 to 1000' end
+    if not KEYS[1] then bad = 'the partition is missing' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, tally = arguments.now(ARGV[1]), { fired = 0, postponed = 0, limit = limit, over = stopwatch.start(BUDGET_MS) }
-    redis.call('ZCARD', keys.late(root)) -- throws where it could not be written
-    work_off(root, keys.timers(root), now, tally)
-    if tally.fired + tally.postponed < limit then work_off(root, keys.late(root), now, tally) end
-    return { replies.OK, tally.fired, tally.postponed, next_due(root), redis.call('XLEN', keys.outbox(root)), now }
+    local now, clock = arguments.now(ARGV[1])
+    local remembered, call, reply = clock and ARGV[3] ~= 'look', {}, { replies.OK, now }
+    for i, root in ipairs(KEYS) do
+        local quiet = remembered and agenda.quiet(root, now)
+        if quiet then
+            reply[i + 2] = { 0, 0, 0, '', moment(quiet), 0 }
+        else
+            local found = look(root, now, limit, call)
+            agenda.ring(root)
+            if found[3] > 0 then commit.pulse(root, clock) end
+            reply[i + 2] = found
+        end
+    end
+    return reply
 end

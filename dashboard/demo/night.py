@@ -1,0 +1,30 @@
+"""The night shift of the demo: looks after dead jobs, so that there are always some to look at and never too many."""
+
+from __future__ import annotations
+
+from machines.engine import Engine
+
+ACTOR = "night shift"
+ENOUGH = 12  # dead jobs of a queue that are left for whoever looks at the demo
+AGAIN = (("service_activation", "devices"),)  # what waits for the work: it is done once more
+OVER = (("new_device", "provision"), ("service_activation", "entitlement"))  # nobody waits for it any more
+
+
+class NightShift:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def look(self) -> int:
+        """How many dead jobs were seen to. May raise what the engine raises."""
+        again = [self._redrive(*queue) for queue in AGAIN if self._is_full(*queue)]
+        over = [self._purge(*queue) for queue in OVER if self._is_full(*queue)]
+        return sum(again) + sum(over)
+
+    def _is_full(self, machine: str, queue: str) -> bool:
+        return self._engine.queues(machine).get(queue, {}).get("dead", 0) > ENOUGH
+
+    def _redrive(self, machine: str, queue: str) -> int:
+        return self._engine.redrive(machine, queue, actor=ACTOR, reason="it is quiet now")
+
+    def _purge(self, machine: str, queue: str) -> int:
+        return self._engine.purge(machine, queue, place="dead", actor=ACTOR, reason="all of them were put right")

@@ -1,0 +1,84 @@
+"""Forms for what operators do to queues and jobs. Each asks why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from machines.engine import limits, rates
+from machines.forms import REASON_LIMIT
+
+PLAIN = {"autocomplete": "off"}
+FIGURE = {"autocomplete": "off", "inputmode": "numeric"}
+PURGED = ("ready", "delayed", "dead")
+NO_LIMIT = "none"
+
+
+class Count(forms.IntegerField):
+    """A number as it stands on the page, with its commas or without."""
+
+    def to_python(self, value: Any) -> int | None:
+        return super().to_python(value.replace(",", "") if isinstance(value, str) else value)
+
+
+class ReasonForm(forms.Form):
+    """``id``: what its fields' ids begin with, as many such forms may stand on one page."""
+
+    def __init__(self, *args: Any, id: str, **more: Any) -> None:
+        super().__init__(*args, auto_id=f"{id}-%s", label_suffix="", use_required_attribute=True, **more)
+
+    reason = forms.CharField(
+        label="reason",
+        max_length=REASON_LIMIT,
+        widget=forms.TextInput(PLAIN),
+        error_messages={"required": "Say why: it stays in the audit."},
+    )
+
+
+class PurgeForm(ReasonForm):
+    """``expect`` is typed off the page: it says that the operator saw how many go."""
+
+    place = forms.ChoiceField(choices=[(place, place) for place in PURGED], widget=forms.HiddenInput)
+    expect = Count(
+        min_value=1,
+        max_value=limits.MAX_INTEGER,
+        widget=forms.TextInput(FIGURE),
+        error_messages={"required": "Type how many jobs you see there.", "invalid": "That is no number of jobs."},
+    )
+    field_order = ("place", "expect", "reason")
+
+    def __init__(self, *args: Any, places: dict[str, int], **more: Any) -> None:
+        """``places``: those with jobs that may be purged, and how many. Of several, one is chosen."""
+        super().__init__(*args, **more)
+        if len(places) == 1:
+            (count,) = places.values()
+            self.fields["expect"].label = f"type {count:,} to confirm"
+        else:
+            self.fields["place"].widget = forms.Select(choices=[(name, f"{name}: {n:,}") for name, n in places.items()])
+            self.fields["expect"].label = "type their number to confirm"
+
+
+class LimitForm(ReasonForm):
+    concurrency = Count(
+        label="jobs at a time",
+        required=False,
+        min_value=0,
+        max_value=limits.MAX_CONCURRENCY,
+        widget=forms.TextInput(FIGURE),
+        help_text="0: no limit. Blank: as the definition declares.",
+    )
+    rate = forms.CharField(
+        label="rate",
+        required=False,
+        max_length=20,
+        widget=forms.TextInput(PLAIN),
+        help_text='"100/s", "30/m", "5/10s", or "none". Blank: as the definition declares.',
+    )
+    field_order = ("concurrency", "rate", "reason")
+
+    def clean_rate(self) -> str | None:
+        rate = self.cleaned_data["rate"].strip()
+        if rate and rate != NO_LIMIT and rates.parse(rate) is None:
+            raise forms.ValidationError(f"That is no rate: {rates.HINT}.")
+        return rate or None

@@ -1,0 +1,110 @@
+"""The audit: who pulled which lever, and what came of it. Newest first, narrowed by the terms in the address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from dashboard.access import require
+from dashboard.pages.audit_export import download
+from dashboard.pages.audit_terms import Terms, cursor_of, older_than
+from dashboard.pages.rendering import page
+from machines.models import AuditEntry
+
+SIZE = 50  # entries on a page
+TOLD = ("before", "after", "version", "error", "code", "replayed")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An entry as the page shows it. ``target``: unless it is among the links; ``told``: what came of it;
+    ``rest``: further facts."""
+
+    entry: AuditEntry
+    ms: int
+    links: list[tuple[str, str]]
+    target: str
+    told: str
+    rest: dict[str, Any]
+
+
+@require("audit")
+def show(request: HttpRequest) -> HttpResponse:
+    terms = Terms(request.GET)
+    if not terms.is_valid():
+        return page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+    cursor = request.GET.get("before", "")
+    try:
+        found = list((older_than(terms.entries(), cursor) if cursor else terms.entries())[: SIZE + 1])
+    except ValueError as error:
+        raise Http404("This is no page of the audit.") from error
+    entries, further = found[:SIZE], len(found) > SIZE
+    context = {
+        "section": "audit",
+        "terms": terms,
+        "rows": [_row(entry) for entry in entries],
+        "narrowed": bool(terms.given),
+        "first": _address(terms) if cursor else "",
+        "older": _address(terms, before=cursor_of(entries[-1])) if further else "",
+        "export": _address(terms, name="audit-export"),
+    }
+    return page(request, "pages/audit.html", context)
+
+
+@require("audit")
+def export(request: HttpRequest) -> HttpResponseBase:
+    terms = Terms(request.GET)
+    if not terms.is_valid():
+        return page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+    return download(request, terms.entries(), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
+
+
+def _address(terms: Terms, name: str = "audit", **further: str) -> str:
+    query = urlencode(terms.given | further)
+    return f"{reverse(name)}?{query}" if query else reverse(name)
+
+
+def _row(entry: AuditEntry) -> Row:
+    detail = entry.detail if isinstance(entry.detail, dict) else {"detail": entry.detail}
+    rest = {name: fact for name, fact in detail.items() if name not in TOLD and fact not in (None, "", {}, [])}
+    target = "" if entry.action.startswith(("job.", "worker.")) else entry.target
+    return Row(entry, int(entry.at.timestamp() * 1000), list(_links(entry)), target, _told(detail), rest)
+
+
+def _told(detail: dict[str, Any]) -> str:
+    """One line: the error, or where a step led."""
+    if error := detail.get("error"):
+        return f"{error} ({detail['code']})" if detail.get("code") else str(error)
+    before, after, version = detail.get("before"), detail.get("after"), detail.get("version")
+    moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
+    parts = [moved or (f"was in {before}" if before else ""), f"version {version}" if version else ""]
+    return ", ".join(part for part in [*parts, "had counted already" if detail.get("replayed") else ""] if part)
+
+
+def _links(entry: AuditEntry) -> list[tuple[str, str]]:
+    """What it was done to, each with its page, or with "" where it has none; a page may since be gone."""
+    found = []
+    if entry.machine:
+        found.append((entry.machine, _page("machine", entry.machine)))
+    if entry.queue:
+        found.append((entry.queue, _page("queue", entry.machine, entry.queue)))
+    if entry.instance:
+        names = ("instance", entry.machine, entry.instance) if entry.machine else ("sm-key", entry.instance)
+        found.append((entry.instance, _page(*names)))
+    if entry.action.startswith("job.") and entry.target:
+        found.append((f"job {entry.target}", _page("job", entry.machine, entry.target)))
+    elif entry.action.startswith("worker."):
+        found.append((entry.target, ""))
+    return found
+
+
+def _page(name: str, *arguments: str) -> str:
+    try:
+        return reverse(name, args=arguments)
+    except NoReverseMatch:  # it was written by somebody who gave a name that none can have
+        return ""

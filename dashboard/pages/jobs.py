@@ -1,0 +1,108 @@
+"""One job: where it is, what it was given, every attempt so far, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.access import allows, require
+from dashboard.pages import acts
+from dashboard.pages.acts import Turned
+from dashboard.pages.rendering import page
+from machines.connections import get_engine
+from machines.engine import Engine, Instance, Job, errors
+
+KEPT = 10  # ended attempts that the engine keeps of a job
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of the timeline. ``ahead``: it is still to come. ``took``: ms, of an attempt that ended."""
+
+    at: int
+    what: str
+    bad: bool = False
+    ahead: bool = False
+    lease: bool = False
+    who: str = ""
+    took: int | None = None
+    told: str = ""
+
+
+@require("view")
+def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    return job_page(request, machine, id)
+
+
+def job_page(request: HttpRequest, machine: str, id: str, turned: Turned | None = None) -> HttpResponse:
+    """The page as it is now; ``turned`` says on top what was just not done."""
+    engine = get_engine()
+    try:
+        job = engine.job(machine, id)
+    except errors.LookupFailed as error:
+        if error.code != GONE:
+            raise
+        return _gone_page(request, engine, machine, id)
+    context = {
+        "section": "queues",
+        "job": job,
+        "moments": sorted(_moments(job), key=lambda moment: moment.at),
+        "earlier": len(getattr(job, "log", ())) >= KEPT,
+        "turned": turned,
+        "levers": acts.of_job(job) if allows(request.user, "operate") else [],
+    }
+    return page(request, "pages/job.html", context, status=turned.status if turned else 200)
+
+
+def _moments(job: Job) -> Iterator[Moment]:
+    yield Moment(job.created, "enqueued")
+    for ended in getattr(job, "log", ()):
+        what, why = f"attempt {ended['attempt']} {ENDED.get(ended['outcome'], ended['outcome'])}", _said(ended)
+        took = ended["ended"] - ended["taken"] if ended.get("taken") else None
+        bad = ended["outcome"] != "handed back"
+        yield Moment(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, told=why)
+    if job.place == "leased":
+        yield Moment(job.taken, f"attempt {job.attempt} begun", who=job.worker)
+        yield Moment(job.lease_until, "lease ends, unless renewed", ahead=True, lease=True)
+        if job.deadline:
+            yield Moment(job.deadline, "this attempt has to be over", ahead=True)
+    elif job.place == "delayed":
+        yield Moment(job.due, f"attempt {job.attempt + 1} is due", ahead=True)
+    elif job.place == "ready" and job.due > job.created:
+        yield Moment(job.due, "ready")
+    elif job.place == "dead":
+        yield Moment(job.finished, "dead", bad=True, told="It waits for a person.")
+
+
+ENDED = {"lost": "lost: its lease ran out", "timeout": "took too long"}
+
+
+def _said(ended: dict) -> str:
+    return ": ".join(word for word in (ended.get("kind", ""), ended.get("error", "")) if word)
+
+
+GONE = "SB423"
+
+
+def _gone_page(request: HttpRequest, engine: Engine, machine: str, id: str) -> HttpResponse:
+    """410 for a job that was once; 404 for one that never was. ``?of=`` names the instance it belonged to."""
+    was = _ever_was(engine, machine, id)
+    instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
+    context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
+    return page(request, "pages/job_gone.html", context, status=410 if was else 404)
+
+
+def _ever_was(engine: Engine, machine: str, id: str) -> bool:
+    """Jobs are numbered, partition by partition: one whose number was given out is finished or withdrawn."""
+    partition, _, number = id.partition("-")
+    count = engine.client.hget(engine.keys.partition(machine, int(partition)).meta, "jobs")
+    return 0 < int(number) <= int(count or 0)
+
+
+def _instance(engine: Engine, machine: str, id: str) -> Instance | None:
+    try:
+        return engine.get(machine, id) if id else None
+    except (errors.LookupFailed, errors.BadInput):
+        return None

@@ -1,0 +1,42 @@
+"""Map-reduce: many items, mapped in chunks by all workers, reduced to one result.
+
+::
+
+    from machines.mapreduce import MapReduce, mapper, reducer
+
+    run = MapReduce("totals", map_function=sum, reduce_function=sum, chunks=10)
+    run.add_items(range(1_000_000))
+    run.map()
+    run.reduce(timeout=60)
+
+- ``definitions``: the two machines it consists of, a run and a chunk
+- ``run``: what callers hold; ``publishing``: the machines come with the first run
+- ``functions``: which function may map or reduce; ``handlers``: the jobs of the workers
+- ``pages``, ``plan``, ``store``: items in pages, which chunk they belong to, and where they are kept
+"""
+
+from machines.mapreduce.errors import (
+    AlreadyStarted,
+    MapFailed,
+    NotFinished,
+    ReduceFailed,
+    RunFailed,
+    UnregisteredFunction,
+)
+from machines.mapreduce.functions import FunctionError, mapper, reducer
+from machines.mapreduce.run import MapReduce, Progress, Run
+
+__all__ = [
+    "AlreadyStarted",
+    "FunctionError",
+    "MapFailed",
+    "MapReduce",
+    "NotFinished",
+    "Progress",
+    "ReduceFailed",
+    "Run",
+    "RunFailed",
+    "UnregisteredFunction",
+    "mapper",
+    "reducer",
+]

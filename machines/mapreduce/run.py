@@ -1,0 +1,226 @@
+"""What callers hold: a run, from its first item to its result."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from machines.engine import Engine, Instance, limits
+from machines.engine.errors import (
+    BadInput,
+    EngineUnavailable,
+    InstanceExists,
+    Refused,
+    SignalboxError,
+    Suspended,
+)
+from machines.mapreduce import publishing
+from machines.mapreduce.errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed
+from machines.mapreduce.functions import mappers, reducers
+from machines.mapreduce.pages import paged
+from machines.mapreduce.publishing import CHUNK, RUN
+from machines.mapreduce.store import Store
+
+MAX_CHUNKS = 500  # a suspended run keeps a thousand messages: what all its chunks tell it has to fit twice
+PAUSE, LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks whether a run has ended
+PATIENCE = 5  # tries of a call while Redis is away
+TRY_AGAIN = 0.1  # seconds before the second try; doubles
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``done`` of ``total`` chunks are mapped; ``state`` is the run's."""
+
+    done: int
+    total: int
+    state: str
+
+
+class Run:
+    """A run that is there. All calls raise UnknownInstance when it has been removed, and EngineUnavailable."""
+
+    def __init__(self, id: str, engine: Engine) -> None:
+        self.id = id
+        self._engine = engine
+
+    def add_items(self, items: Iterable[Any]) -> int:
+        """Add items, of which none need be a number: whatever JSON carries. How many there were.
+
+        They are sent page by page, and never held together. All of one call count, or none: an iterable that raises
+        leaves nothing behind, and neither does a process that dies. Raises BadPayload, AlreadyStarted.
+        """
+        if isinstance(items, (str, bytes, dict)):
+            raise BadInput(f"items come as a list or another iterable, not as {type(items).__name__}")
+        self._prepare()
+        if (instance := self._get()).state != "collecting":
+            raise AlreadyStarted(self.id, instance.state)
+        store = Store(self._engine, self.id)
+        adder = _insist(store.adder)
+        total = self._put(store, adder, items)
+        if total:
+            _insist(lambda: store.complete(adder, total))
+            self._count(adder, total)
+        return total
+
+    def _put(self, store: Store, adder: int, items: Iterable[Any]) -> int:
+        total = number = 0
+        try:
+            for number, page in enumerate(paged(items)):
+                _insist(partial(store.put, adder, number, page))
+                total += page.count
+        except BaseException:
+            with suppress(SignalboxError):  # they do not count in any case
+                store.discard(adder, number + 1)
+            raise
+        return total
+
+    def _count(self, adder: int, items: int) -> None:
+        payload = {"adder": adder, "items": items}
+        try:
+            _insist(lambda: self._engine.fire(RUN, self.id, "add", payload))
+        except Suspended:
+            return  # they are there; their number is shown when the run is split
+        except Refused as refused:
+            raise AlreadyStarted(self.id, refused.explanation.state) from refused
+
+    def map(self) -> None:
+        """All items are there: workers begin. Said twice, it begins once."""
+        self._prepare()
+        _insist(lambda: self._engine.fire(RUN, self.id, "map", key="map"))
+
+    def reduce(self, timeout: float | None = None) -> Any:
+        """Wait for the result, ``timeout`` seconds at most. Raises NotFinished, MapFailed, ReduceFailed."""
+        until = None if timeout is None else time.monotonic() + timeout
+        pause = PAUSE
+        while (instance := self._get()).state in ("mapping", "reducing"):
+            left = LONGEST_PAUSE if until is None else until - time.monotonic()
+            if left <= 0:
+                break
+            time.sleep(min(pause, left))
+            pause = min(pause * 2, LONGEST_PAUSE)
+        return self._result(instance)
+
+    def result(self) -> Any:
+        """The result as it was kept. Raises NotFinished, MapFailed, ReduceFailed."""
+        return self._result(self._get())
+
+    def progress(self) -> Progress:
+        instance = self._get()
+        return Progress(len(instance.data["finished"]), instance.data["chunks"], instance.state)
+
+    def retry(self) -> None:
+        """Run again what is not finished of a failed run: chunks that are mapped stay so. Raises Refused."""
+        self._engine.fire(RUN, self.id, "retry")
+
+    def remove(self) -> None:
+        """Have a worker remove the run with its items, chunks and result. It goes by itself a day after its end."""
+        self._engine.fire(RUN, self.id, "remove")
+
+    def chunks(self, state: str, limit: int = 50) -> list[Instance]:
+        """Chunks of this run in a state of map_reduce_chunk, the longest-staying first."""
+        found: list[Instance] = []
+        cursor = None
+        while len(found) < limit:
+            page = self._engine.find(CHUNK, state=state, where={"run": self.id}, limit=limit, cursor=cursor)
+            found += page.instances
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return found[:limit]
+
+    def _prepare(self) -> None:
+        """Nothing: the run is there."""
+
+    def _get(self) -> Instance:
+        return self._engine.get(RUN, self.id)
+
+    def _result(self, instance: Instance) -> Any:
+        data = instance.data
+        if instance.state == "failed":
+            raise _failure(self.id, data)
+        if instance.state != "done":
+            raise NotFinished(self.id, instance.state, len(data["finished"]), data["chunks"])
+        return Store(self._engine, self.id).result()
+
+
+class MapReduce(Run):
+    """A new run. ``map_function`` gets the items of a chunk as a list, ``reduce_function`` what the chunks gave, as a
+    list in their order; both give anything JSON carries. They are run by workers, which know only registered ones.
+
+    It is there for others, under ``id``, from the first call on. Raises UnregisteredFunction, BadInput.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        map_function: str | Callable[[list[Any]], Any] = sum,
+        reduce_function: str | Callable[[list[Any]], Any] = sum,
+        chunks: int = 10,
+        *,
+        engine: Engine | None = None,
+    ) -> None:
+        if (why := limits.check_handler_name(name)) is not None:
+            raise BadInput(f"the name of a run {why}", code="SB401")
+        if isinstance(chunks, bool) or not isinstance(chunks, int) or not 1 <= chunks <= MAX_CHUNKS:
+            raise BadInput(f"chunks is a whole number from 1 to {MAX_CHUNKS}, not {chunks!r}", code="SB402")
+        self._data = {
+            "name": name,
+            "map": mappers.name_of(map_function),
+            "reduce": reducers.name_of(reduce_function),
+            "chunks": chunks,
+        }
+        self._there = False
+        super().__init__(f"{name}:{secrets.token_hex(8)}", engine or _engine_of_this_process())
+
+    @classmethod
+    def open(cls, id: str, *, engine: Engine | None = None) -> Run:
+        """A run that another process made. Raises UnknownInstance."""
+        engine = engine or _engine_of_this_process()
+        return Run(engine.get(RUN, id).id, engine)
+
+    def _prepare(self) -> None:
+        if not self._there:
+            _insist(lambda: publishing.publish(self._engine))
+            _insist(self._create)
+            self._there = True
+
+    def _create(self) -> None:
+        try:
+            self._engine.create(RUN, self.id, self._data)
+        except InstanceExists:
+            return  # the answer to the try before was lost: nobody else draws the same id
+
+    def _get(self) -> Instance:
+        self._prepare()
+        return super()._get()
+
+
+def _engine_of_this_process() -> Engine:
+    from machines.connections import get_engine
+
+    return get_engine()
+
+
+def _failure(run: str, data: dict[str, Any]) -> RunFailed:
+    error, kind, chunk = data.get("error") or "", data.get("kind") or "", data.get("chunk")
+    if chunk is not None:
+        return MapFailed(run, error, kind, chunk)
+    reducing = data["planned"] and len(data["finished"]) == data["chunks"]
+    return (ReduceFailed if reducing else RunFailed)(run, error, kind)
+
+
+def _insist(call: Callable[[], Answer]) -> Answer:
+    """Make a call that may be said twice, a few times while Redis is away."""
+    for attempt in range(PATIENCE - 1):
+        try:
+            return call()
+        except EngineUnavailable:
+            time.sleep(TRY_AGAIN * 2**attempt)
+    return call()

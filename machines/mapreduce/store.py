@@ -1,0 +1,156 @@
+"""Where a run's items, parts and result are kept: hashes beside the run, in the partition of its instance.
+
+Every write here may be said twice and then stands once: a page has the number of the call that added it and its own, a
+part the number of its chunk. All keys expire by themselves should nobody remove the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from redis import exceptions
+
+from machines.engine import Engine
+from machines.engine.client import FAILURES
+from machines.engine.errors import EngineFault, EngineUnavailable, UnknownMachine
+from machines.engine.keys import partition_of
+from machines.mapreduce import plan
+from machines.mapreduce.pages import Page
+from machines.mapreduce.publishing import RUN
+
+KEPT = 32 * 24 * 3600  # seconds after the last write: a little more than a run may wait in any state
+KEPT_AFTER = 25 * 3600  # seconds after the end: a little more than the run itself is kept
+ADDERS = "adders"  # fields of the index beside pages and adders
+FROZEN = "frozen"
+BATCH = 500  # pages removed in one command
+
+Answer = TypeVar("Answer")
+
+
+class ItemsLost(Exception):
+    """A page or a part is not there: it has expired, or was removed."""
+
+
+class Store:
+    def __init__(self, engine: Engine, run: str) -> None:
+        self._engine = engine
+        self._client: Any = engine.client
+        self._run = run
+        count = _asked(lambda: self._client.hget(engine.keys.machines, RUN))
+        if count is None:
+            raise UnknownMachine(RUN)
+        partition = engine.keys.partition(RUN, partition_of(run, int(count)))
+        self._pages, self._index = partition.pages(run), partition.index(run)
+        self._parts, self._result = partition.parts(run), partition.result(run)
+
+    # Items
+
+    def adder(self) -> int:
+        """A number for one call that adds items: its items come after those of lower numbers."""
+        number, _ = self._write(("HINCRBY", self._index, ADDERS, 1), ("EXPIRE", self._index, KEPT))
+        return int(number)
+
+    def put(self, adder: int, number: int, page: Page) -> None:
+        """Keep one page. It counts when its adder is complete."""
+        name = f"{adder}:{number}"
+        self._write(
+            ("HSET", self._pages, name, page.text),
+            ("HSET", self._index, name, page.count),
+            ("EXPIRE", self._pages, KEPT),
+            ("EXPIRE", self._index, KEPT),
+        )
+
+    def complete(self, adder: int, items: int) -> None:
+        """All pages of this adder are there: from now on they count."""
+        self._write(("HSET", self._index, str(adder), items))
+
+    def discard(self, adder: int, pages: int) -> None:
+        """The adder did not come to its end: its first ``pages`` pages go."""
+        names = [f"{adder}:{number}" for number in range(pages)]
+        for start in range(0, len(names), BATCH):
+            some = names[start : start + BATCH]
+            self._write(("HDEL", self._pages, *some), ("HDEL", self._index, *some))
+
+    def freeze(self) -> plan.Plan:
+        """What the run works on from now on, whoever asks first: the pages of the adders that are complete."""
+        index = self._read_index()
+        if FROZEN not in index:
+            adders = json.dumps(plan.complete(index))
+            self._write(("HSETNX", self._index, FROZEN, adders), ("EXPIRE", self._index, KEPT))
+        return self.plan()
+
+    def plan(self) -> plan.Plan:
+        """What was frozen. Raises ItemsLost."""
+        index = self._read_index()
+        if FROZEN not in index:
+            raise ItemsLost(f"the items of run {self._run} are gone")
+        return plan.Plan(plan.ordered(index, json.loads(index[FROZEN])))
+
+    def items(self, start: int, stop: int) -> Iterator[list[Any]]:
+        """The items from ``start`` to before ``stop``, page by page. Raises ItemsLost."""
+        for cut in self.plan().cuts(start, stop):
+            yield self._page(cut.page)[cut.start : cut.stop]
+
+    def _page(self, name: str) -> list[Any]:
+        text = _asked(lambda: self._client.hget(self._pages, name))
+        if text is None:
+            raise ItemsLost(f"page {name} of run {self._run} is gone")
+        found: list[Any] = json.loads(text)
+        return found
+
+    # Parts and the result
+
+    def put_part(self, chunk: int, part: str) -> None:
+        self._write(("HSET", self._parts, chunk, part), ("EXPIRE", self._parts, KEPT))
+
+    def parts(self, chunks: int) -> list[Any]:
+        """What each chunk gave, in order. Raises ItemsLost."""
+        return [self._part(chunk) for chunk in range(chunks)]
+
+    def _part(self, chunk: int) -> Any:
+        text = _asked(lambda: self._client.hget(self._parts, chunk))
+        if text is None:
+            raise ItemsLost(f"what chunk {chunk} of run {self._run} gave is gone")
+        return json.loads(text)
+
+    def put_result(self, result: str) -> None:
+        """Keep the result; what led to it is not needed for long."""
+        ends = [("EXPIRE", key, KEPT_AFTER) for key in (self._pages, self._index, self._parts)]
+        self._write(("SET", self._result, result, "EX", KEPT_AFTER), *ends)
+
+    def result(self) -> Any:
+        """Raises ItemsLost."""
+        text = _asked(lambda: self._client.get(self._result))
+        if text is None:
+            raise ItemsLost(f"the result of run {self._run} is gone")
+        return json.loads(text)
+
+    def remove(self) -> None:
+        self._write(*[("UNLINK", key) for key in (self._pages, self._index, self._parts, self._result)])
+
+    # Within
+
+    def _read_index(self) -> dict[str, str]:
+        return dict(_asked(lambda: self._client.hgetall(self._index)))
+
+    def _write(self, *commands: tuple[Any, ...]) -> list[Any]:
+        """Some commands in one round trip and in their order; what each answered."""
+
+        def send() -> list[Any]:
+            with self._client.pipeline(transaction=False) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return list(pipeline.execute())
+
+        return _asked(send)
+
+
+def _asked(call: Callable[[], Answer]) -> Answer:
+    try:
+        return call()
+    except FAILURES as error:
+        if isinstance(error, exceptions.ResponseError) and "WRONGTYPE" in str(error):
+            raise EngineFault(f"Redis answered: {error}") from error
+        raise EngineUnavailable(f"Redis cannot be used now: {error or type(error).__name__}") from error

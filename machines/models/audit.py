@@ -1,0 +1,92 @@
+"""The audit: who did what with which lever, and what came of it. Written once, never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from machines.engine.limits import MAX_INSTANCE_ID
+
+from .document import DocumentField
+
+
+class AuditIsAppendOnly(TypeError):
+    """An entry of the audit was about to be changed or deleted."""
+
+
+class AuditQuerySet(models.QuerySet["AuditEntry"]):
+    def update(self, **values: Any) -> int:
+        raise AuditIsAppendOnly(f"entries of the audit never change: {', '.join(sorted(values))}")
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        raise AuditIsAppendOnly("entries of the audit stay")
+
+    def bulk_update(self, *args: Any, **kwargs: Any) -> int:
+        raise AuditIsAppendOnly("entries of the audit never change")
+
+    def bulk_create(self, *args: Any, **kwargs: Any) -> list[AuditEntry]:
+        if kwargs.get("update_conflicts"):
+            raise AuditIsAppendOnly("entries of the audit never change")
+        return super().bulk_create(*args, **kwargs)
+
+
+class AuditEntry(models.Model):
+    """Written by ``machines.auditing`` alone.
+
+    The person is kept as plain text and not as a reference: deleting an account must neither take its deeds along
+    nor change what is written here. Empty texts say that an action has no such thing.
+    """
+
+    class Outcome(models.TextChoices):
+        DONE = "done", "done"
+        REFUSED = "refused", "refused"
+        FAILED = "failed", "failed"
+
+    at = models.DateTimeField(default=timezone.now)
+    actor = models.CharField(max_length=150, help_text="user name, as it was then")
+    actor_id = models.CharField(max_length=40, blank=True, default="", help_text="of the account, which may be gone")
+    action = models.CharField(max_length=40)
+    machine = models.CharField(max_length=64, blank=True, default="")
+    instance = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="")
+    queue = models.CharField(max_length=64, blank=True, default="")
+    target = models.TextField(blank=True, default="", help_text="the event, state, job, version or worker it was about")
+    reason = models.TextField(blank=True, default="")
+    source = models.CharField(max_length=80, blank=True, default="", help_text="page, admin or api, and the address")
+    outcome = models.CharField(max_length=7, choices=Outcome.choices)
+    detail = DocumentField(default=dict, blank=True, help_text="an error's facts, or states and versions")
+
+    objects = AuditQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        default_permissions = ("view",)
+        # Whatever goes around the default manager, such as a cascade, meets the same refusals.
+        base_manager_name = "objects"
+        verbose_name = "audit entry"
+        verbose_name_plural = "audit"
+        indexes = [
+            models.Index(fields=["-at", "-id"], name="audit_by_time"),
+            models.Index(fields=["actor", "-at", "-id"], name="audit_by_actor"),
+            models.Index(fields=["action", "-at", "-id"], name="audit_by_action"),
+            models.Index(fields=["machine", "-at", "-id"], name="audit_by_machine"),
+            models.Index(fields=["instance", "machine", "-at", "-id"], name="audit_by_instance"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor}: {self.action} {self.subject} ({self.outcome})"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise AuditIsAppendOnly("an entry of the audit never changes")
+        # Else an entry made with the number of another one would take its place.
+        super().save(*args, **kwargs | {"force_insert": True})
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        raise AuditIsAppendOnly("an entry of the audit stays")
+
+    @property
+    def subject(self) -> str:
+        """What it was done to: ``machine/instance``, ``machine/queue``, a worker."""
+        return "/".join(part for part in (self.machine, self.queue, self.instance) if part) or self.target

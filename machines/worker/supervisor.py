@@ -1,0 +1,123 @@
+"""Several worker processes as one: started together, each started again when it dies, stopped together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from machines.server.guardian import on_parent_death
+from machines.worker.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+STEADY = 10.0  # seconds a worker has to live for its death to count as a single one
+MOST_PAUSE = 5.0  # seconds before one that dies again and again is started
+LATE = 15.0  # seconds past its grace that a worker may take to stop before it is killed
+LOOK = 1.0  # seconds at most between two looks at the workers: a signal may be missed, a child must not
+PASSED_ON = {signal.SIGTERM: signal.SIGTERM, signal.SIGINT: signal.SIGTERM, signal.SIGUSR1: signal.SIGUSR1}
+
+
+class Child:
+    """One of the places: the process in it, and when to start the next one there."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._backoff = Backoff(MOST_PAUSE)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.began = self.due = clock()
+        self.over = False  # it ended by itself, with nothing wrong: told to, or its work was done
+
+    def start(self, command: Sequence[str]) -> None:
+        # In a group of its own: a Ctrl-C in the terminal is the supervisor's to pass on, once.
+        self.process = subprocess.Popen(command, process_group=0, preexec_fn=_dies_with(os.getpid()))
+        self.began = self._clock()
+
+    def ended(self) -> int | None:
+        """The exit code of a process that has ended since the last look; notes when to start another."""
+        if self.process is None or (code := self.process.poll()) is None:
+            return None
+        self.process, now = None, self._clock()
+        if now - self.began >= STEADY:
+            self._backoff.reset()
+        self.over, self.due = code == 0, now + self._backoff.next()
+        return code
+
+
+class Supervisor:
+    """Has one thread and starts its children from it, so that the kernel tells them when it is gone, however it ends:
+    they then stop as after a TERM. A second TERM, and any other signal a worker knows, is passed on like the first.
+    """
+
+    def __init__(
+        self, command: Sequence[str], count: int, *, grace: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._command = command
+        self._grace = grace
+        self._clock = clock
+        self._children = [Child(clock) for _ in range(count)]
+        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._stopping: float | None = None  # since when
+
+    def run(self, out: TextIO) -> int:
+        """Until all have ended by themselves, or a signal ended them. The exit code: 0 when theirs were, else 1."""
+        for number in (*PASSED_ON, signal.SIGTSTP, signal.SIGCHLD):
+            signal.signal(number, lambda given, _: self._signals.put(given))
+        out.write(f"supervisor {os.getpid()}: {len(self._children)} workers\n")
+        out.flush()
+        failed = False
+        while True:
+            failed = self._look(failed)
+            if self._done():
+                return 1 if failed else 0
+            self._wait()
+
+    def _done(self) -> bool:
+        if any(child.process is not None for child in self._children):
+            return False
+        return self._stopping is not None or all(child.over for child in self._children)
+
+    def _look(self, failed: bool) -> bool:
+        """Notes who ended and starts whom it is time for; says whether any has ended badly while stopping."""
+        now = self._clock()
+        for child in self._children:
+            if (code := child.ended()) is not None and code != 0:
+                log.warning("a worker ended with %s%s", code, "" if self._stopping else "; another takes its place")
+                failed = failed or self._stopping is not None
+            if self._stopping is None:
+                if child.process is None and not child.over and now >= child.due:
+                    child.start(self._command)
+            elif child.process is not None and now - self._stopping > self._grace + LATE:
+                log.error("worker process %d does not stop: killed", child.process.pid)
+                child.process.kill()
+        return failed
+
+    def _wait(self) -> None:
+        due = [child.due - self._clock() for child in self._children if child.process is None and not child.over]
+        try:
+            self._receive(self._signals.get(timeout=min([LOOK, *(max(seconds, 0.01) for seconds in due)])))
+        except queue.Empty:
+            return
+
+    def _receive(self, number: int) -> None:
+        if number == signal.SIGCHLD:
+            return
+        if number in (signal.SIGTERM, signal.SIGINT) and self._stopping is None:
+            self._stopping = self._clock()
+        for child in self._children:
+            if child.process is not None:
+                child.process.send_signal(PASSED_ON.get(signal.Signals(number), signal.SIGUSR1))
+
+
+def _dies_with(parent: int) -> Callable[[], None]:
+    def ask() -> None:
+        on_parent_death(signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)  # it died before the kernel could be asked
+
+    return ask

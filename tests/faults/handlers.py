@@ -1,0 +1,57 @@
+"""What the workers of these tests do. Work that is watched speaks through lists of the test's own Redis."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from machines.engine import Engine
+from machines.worker import Job
+from machines.worker.registry import Registry
+
+SHORT = 0.1  # seconds: other jobs end while this one goes on
+
+
+def quick(job: Job) -> str:
+    return job.id
+
+
+def sleepy(job: Job) -> str:
+    time.sleep(SHORT)
+    return job.id
+
+
+def fragile(job: Job) -> str:
+    """Fails at first."""
+    time.sleep(SHORT)
+    if job.attempt == 1:
+        raise RuntimeError("not yet")
+    return job.id
+
+
+def lethal(job: Job) -> None:
+    """Ends its worker each time, without a word."""
+    time.sleep(SHORT)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stubborn(engine: Engine) -> Any:
+    """Says that it began, and by whom; goes on when told, and does not care whether the job is still its own."""
+
+    def run(job: Job) -> str:
+        engine.client.rpush("begun", f"{os.getpid()} {job.instance}")
+        while engine.client.lpop(f"go:{os.getpid()}") is None:
+            time.sleep(0.02)
+        return str(os.getpid())
+
+    return run
+
+
+def registry(engine: Engine) -> Registry:
+    found = Registry()
+    for function in (quick, sleepy, fragile, lethal):
+        found.handler(function.__name__)(function)
+    found.handler("stubborn")(stubborn(engine))
+    return found

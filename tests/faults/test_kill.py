@@ -1,0 +1,86 @@
+"""Workers that are killed and stopped at random while they move twenty thousand jobs."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from tests.faults.audit import audit
+from tests.faults.builders import begin, line
+from tests.faults.processes import LONG
+from tests.stage.processes import eventually
+
+pytestmark = [pytest.mark.redis, pytest.mark.timeout(240)]
+
+INSTANCES = 10_000  # of two jobs each
+WORKERS = 3
+KILLS = 24
+STOPS = 6
+LEASE = 500  # ms
+
+
+class Mischief:
+    """Strikes when as many jobs are done as its seed says: mostly a kill, now and then a stop past the lease."""
+
+    def __init__(self, workers, jobs):
+        self._random = random.Random(20)
+        self._workers = workers
+        self._due = sorted(self._random.sample(range(jobs // 20, jobs - jobs // 20), KILLS + STOPS))
+        self._stops = set(self._random.sample(range(KILLS + STOPS), STOPS))
+        self._struck = 0
+        self._thaws = []
+        self.killed = self.stopped = 0
+        self._running = [workers.start(concurrency=4) for _ in range(WORKERS)]
+
+    def look(self, done):
+        if self._struck < len(self._due) and done >= self._due[self._struck]:
+            victim = self._random.choice(self._running)
+            if self._struck in self._stops:
+                self._stop(victim)
+            else:
+                self._kill(victim)
+            self._struck += 1
+
+    def _kill(self, victim):
+        victim.kill()
+        self._running.remove(victim)
+        self._running.append(self._workers.start(concurrency=4))
+        self.killed += 1
+
+    def _stop(self, victim):
+        victim.freeze()
+        self._thaws.append(threading.Timer(3 * LEASE / 1000, victim.thaw))
+        self._thaws[-1].start()
+        self.stopped += 1
+
+    def end(self, engine):
+        """Whoever was stopped has gone on, and found its jobs done by others; each leaves in order."""
+        for thaw in self._thaws:
+            thaw.join()
+        running = {worker.pid for worker in self._running}
+        eventually(lambda: running <= {row.pid for row in engine.workers()}, "the last ones are there, too", LONG)
+        for worker in self._running:
+            worker.finish()
+
+
+def test_twenty_thousand_jobs_through_workers_killed_at_random(own_engine, workers):
+    own_engine.publish(line("quick", "quick", lease=LEASE))
+    begin(own_engine, (f"i{number}" for number in range(INSTANCES)))
+    mischief = Mischief(workers, 2 * INSTANCES)
+    deadline = time.monotonic() + 200
+    while (done := own_engine.stats("line")["jobs"].completed) < 2 * INSTANCES:
+        mischief.look(done)
+        assert time.monotonic() < deadline, f"{done} jobs done: {own_engine.queues('line')}"
+        time.sleep(0.01)
+    mischief.end(own_engine)
+    eventually(lambda: not any(own_engine.queues("line")["jobs"].values()), "no job is left")
+    found = audit(own_engine, "line")
+    assert (mischief.killed, mischief.stopped) == (KILLS, STOPS)
+    assert found.states == {"done": INSTANCES}
+    assert len(found.endings) == 2 * INSTANCES
+    assert {row["moved"] for row in found.instances.values()} == {"2"}
+    assert own_engine.live("line").flow == {"1:t1": INSTANCES, "1:t3": INSTANCES}
+    stats = own_engine.stats("line")["jobs"]
+    assert stats.completed == 2 * INSTANCES
+    assert stats.lost > 0, "no kill hit a worker that held a job"

@@ -1,0 +1,45 @@
+"""The machines come with the first run, and an operator's own version of them stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from machines.engine.definitions import check
+from machines.mapreduce import publishing
+from machines.mapreduce.publishing import CHUNK, RUN
+from tests.mapreduce.builders import made, worked
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("name", [RUN, CHUNK])
+def test_what_is_shipped_has_no_findings(name):
+    assert [str(finding) for finding in check(publishing.definition(name))] == []
+    assert publishing.definition(name)["id"] == name
+
+
+def test_the_first_run_publishes_and_the_next_one_does_not(engine):
+    made(engine)
+    made(engine)
+    assert engine.machines() == {RUN: 1, CHUNK: 1}
+
+
+def test_a_version_of_an_operator_stays(engine):
+    made(engine)
+    own = publishing.definition(CHUNK)
+    own["states"]["working"]["invoke"]["retry"]["attempts"] = 9
+    engine.publish(own)
+    assert worked(engine, made(engine, [1, 2])) == 3
+    assert engine.machines()[CHUNK] == 2
+    del own["meta"]
+    engine.publish(own)
+    made(engine)
+    assert engine.machines()[CHUNK] == 3
+
+
+def test_a_newer_release_brings_its_own(engine):
+    old = publishing.definition(RUN)
+    old["meta"]["release"] = 0
+    engine.publish(old)
+    made(engine)
+    assert engine.machines() == {RUN: 2, CHUNK: 1}
+    assert engine.definition(RUN) == publishing.definition(RUN)
