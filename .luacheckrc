@@ -1,11 +1,11 @@
 -- The files under lua/ are wrapped as locals of one library; each names what it uses in its `-- needs:` line.
 std = 'lua51'
 max_line_length = 130
-read_globals = { 'redis', 'cjson', 'cmsgpack', 'unpack' }
+read_globals = { 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
-    read_globals = { 'agenda', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions',
+    read_globals = { 'agenda', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions', 'filters',
         'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
         'finishing', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
-        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'patience', 'removal', 'sends',
-        'sequences', 'statemachine', 'stats', 'stopwatch', 'sweeping', 'timers', 'work' },
+        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'lookups', 'mending', 'patience', 'previews', 'removal', 'repairs', 'sends',
+        'sequences', 'statemachine', 'stats', 'stopwatch', 'sweeping', 'timers', 'waiting', 'work' },
 }

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from zoneinfo import available_timezones
 
+from django.core.exceptions import ImproperlyConfigured
+
 from dashboard import home, stores
 from dashboard.env import Environment
 
@@ -33,6 +35,14 @@ SIGNALBOX_PREFIX = _env.checked(
 )
 SIGNALBOX_EXAMPLES = _env.flag("SIGNALBOX_EXAMPLES", True)
 SIGNALBOX_DEMO_PACE = _env.integer("SIGNALBOX_DEMO_PACE", 0, low=0, high=60_000)  # ms an example's handler takes
+
+# Prometheus. A token alone opens it to whoever sends it; "login" takes one, too, where there is one.
+SIGNALBOX_METRICS = _env.choice("SIGNALBOX_METRICS", "login", ["off", "login", "token", "open"])
+SIGNALBOX_METRICS_TOKEN = _env.secret("SIGNALBOX_METRICS_TOKEN")
+if SIGNALBOX_METRICS == "token" and not SIGNALBOX_METRICS_TOKEN:
+    raise ImproperlyConfigured("SIGNALBOX_METRICS is token, so SIGNALBOX_METRICS_TOKEN has to hold one")
+if 0 < len(SIGNALBOX_METRICS_TOKEN) < 16:
+    raise ImproperlyConfigured("SIGNALBOX_METRICS_TOKEN is too short to be a secret; use 16 characters or more")
 
 # Beside the engine: SQL, cache, sessions.
 DATABASES = {"default": stores.database(_env.url("DATABASE_URL", "", stores.DATABASE_SCHEMES), SIGNALBOX_HOME)}

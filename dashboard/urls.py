@@ -8,6 +8,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from dashboard.health import healthz
+from dashboard.metrics.views import metrics
 
 # What browsers ask for where a page names no icon, as the admin's do not.
 favicon = RedirectView.as_view(url=f"{settings.STATIC_URL}img/signalbox.svg", http_method_names=["get", "head"])
@@ -15,6 +16,7 @@ favicon = RedirectView.as_view(url=f"{settings.STATIC_URL}img/signalbox.svg", ht
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
+    path("metrics", metrics, name="metrics"),
     path("favicon.ico", favicon, name="favicon"),
     path("api/v1/", include("dashboard.api.urls")),
     path("", include("dashboard.pages.urls")),

@@ -33,10 +33,11 @@ from machines.models import AuditEntry
 log = logging.getLogger(__name__)
 
 ACTIONS = (
-    "fire", "create", "force", "delete", "suspend", "resume", "publish",
+    "fire", "create", "force", "edit", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish",
     "queue.pause", "queue.resume", "queue.limit", "queue.purge", "queue.redrive",
     "job.redrive", "job.withdraw", "job.move",
     "worker.quiet", "worker.work", "worker.stop",
+    "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop",
 )  # fmt: skip
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message

@@ -48,6 +48,10 @@ class Hub:
         self._reconcile_at = 0.0
         self._rest_until = 0.0
 
+    @property
+    def sockets(self) -> int:
+        return len(self._outboxes)
+
     # What sockets ask for
 
     def enter(self) -> Outbox | None:
@@ -199,4 +203,9 @@ def hub() -> Hub:
     return found
 
 
-__all__ = ["Full", "Hub", "hub"]
+def sockets() -> int:
+    """How many are open in this process."""
+    return sum(found.sockets for found in list(_hubs.values()))
+
+
+__all__ = ["Full", "Hub", "hub", "sockets"]

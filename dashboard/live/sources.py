@@ -129,6 +129,7 @@ def live_value(live: Live) -> Value:
         "version": live.version,
         "counts": live.counts,
         "oldest": live.oldest,
+        "breaches": live.breaches,
         "flow": live.flow,
         "queues": live.queues,
         "total": live.total,
@@ -152,6 +153,7 @@ def _short(live: Live) -> Value:
         "counts": live.counts,
         "total": live.total,
         "overdue": live.overdue,
+        "breaches": live.breaches,
         "queues": live.queues,
     }
 

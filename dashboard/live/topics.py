@@ -30,14 +30,16 @@ FORMS = (
         "overview",
         "overview",
         "`machines`: by name `version`, `counts` by leaf state, `total` (instances: one that stands in several regions"
-        " is counted once), `overdue` (timers past their time), `queues` by name; `workers`: how many are alive",
+        " is counted once), `overdue` (timers past their time), `breaches` (by state with a service level the instances"
+        " that have been in it for longer), `queues` by name; `workers`: how many are alive",
     ),
     (
         "machine",
         "machine:<name>",
         "`machine`, `version`, `counts` by leaf state, `oldest` (by leaf state the ms its longest-staying instance"
-        " came), `flow` (how often `<version>:<transition>` was taken), `queues` by name, `total` (instances), `timers`"
-        " and `overdue` (how many deadlines are set, and past), `mail` (messages under way), `now` (Redis time, ms)",
+        " came), `breaches` (as above), `flow` (how often `<version>:<transition>` was taken), `queues` by name,"
+        " `total` (instances), `timers` and `overdue` (how many deadlines are set, and past), `mail` (messages under"
+        " way), `now` (Redis time, ms)",
     ),
     ("instance", "instance:<machine>/<id>", "the instance, as the engine gives it; the id may hold slashes and spaces"),
     ("queues", "queues", "`queues`: by `<machine>/<queue>` what the topic of that queue holds"),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from dashboard.pages import times
 from dashboard.pages.depths import Depth
 from dashboard.pages.workers import is_alive
-from machines.engine import WorkerRow
+from machines.engine import QueueStats, WorkerRow
+
+PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
+UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +23,63 @@ class Alarm:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """``count`` instances have been in ``state`` for longer than its service level, ``sla`` ms."""
+
+    machine: str
+    state: str
+    count: int
+    sla: int
+
+    @property
+    def url(self) -> str:
+        """The list of just these."""
+        terms = urlencode({"state": self.state, "older": length(self.sla)})
+        return f"{reverse('machine', args=[self.machine])}?{terms}#instances"
+
+
 def raised(
-    depths: Iterable[Depth], workers: Iterable[WorkerRow], overdue: Mapping[str, int] | None = None
+    depths: Iterable[Depth],
+    workers: Iterable[WorkerRow],
+    overdue: Mapping[str, int] | None = None,
+    *,
+    stuck: Iterable[Stuck] = (),
+    paused: Iterable[tuple[str, QueueStats]] = (),
 ) -> list[Alarm]:
-    """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments."""
+    """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments.
+
+    ``paused``: queues with their machine; those that are not paused raise nothing.
+    """
     alive = [worker for worker in workers if is_alive(worker)]
-    served = {queue for worker in alive if worker.status == "working" for queue in worker.queues}
+    working = [worker for worker in alive if worker.status == "working"]
+    served = {queue for worker in working for queue in worker.queues}
     late = [] if alive else [_late(machine, count) for machine, count in (overdue or {}).items() if count]
-    return [alarm for depth in depths for alarm in _about(depth, served)] + late
+    found = [alarm for depth in depths for alarm in (*_about(depth, served), *_handlers(depth, working))] + late
+    found += [_stuck(each) for each in stuck if each.count]
+    return found + [_paused(machine, stats) for machine, stats in paused if _is_forgotten(stats)]
+
+
+def length(ms: int) -> str:
+    """As definitions write it, in the largest unit without a fraction: ``15m``."""
+    unit, size = next((unit, size) for unit, size in UNITS.items() if ms % size == 0)
+    return f"{ms // size}{unit}"
+
+
+def _stuck(stuck: Stuck) -> Alarm:
+    instances = "1 instance" if stuck.count == 1 else f"{stuck.count:,} instances"
+    return Alarm(f"{instances} of {stuck.machine} in {stuck.state} for longer than {times.span(stuck.sla)}", stuck.url)
+
+
+def _is_forgotten(stats: QueueStats) -> bool:
+    return stats.paused is not None and stats.now - stats.paused.since > PAUSED_LONG
+
+
+def _paused(machine: str, stats: QueueStats) -> Alarm:
+    since, by = (stats.paused.since, stats.paused.actor) if stats.paused else (0, "")
+    told = f" by {by}" if by else ""
+    text = f"{machine}/{stats.queue} paused for {times.age((stats.now - since) / 1000)}{told}"
+    return Alarm(text, reverse("queue", args=[machine, stats.queue]))
 
 
 def _late(machine: str, count: int) -> Alarm:
@@ -39,6 +93,15 @@ def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:
         yield Alarm(f"{_jobs(depth.dead)} dead on {depth.route}", f"{address}?place=dead")
     if depth.ready and depth.route not in served:
         yield Alarm(f"{_jobs(depth.ready)} ready on {depth.route}, and no worker serves it", address)
+
+
+def _handlers(depth: Depth, working: Iterable[WorkerRow]) -> Iterator[Alarm]:
+    """Handlers that all who serve the queue lack. A job without one goes back, so it is ready or set aside."""
+    lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
+    missing = sorted(set.intersection(*lacking)) if lacking else []
+    if missing and depth.ready + depth.delayed:
+        text = f"no worker has a handler for {', '.join(missing)}, which jobs on {depth.route} may need"
+        yield Alarm(text, reverse("queue", args=[depth.machine, depth.queue]))
 
 
 def _jobs(count: int) -> str:

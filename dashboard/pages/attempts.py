@@ -10,6 +10,7 @@ from django.http import QueryDict
 from dashboard.pages.errors import MISTAKE
 from dashboard.pages.levers import Route, routes_of
 from dashboard.pages.plans import Plan
+from machines.allowing import NotAllowed
 from machines.engine import Engine, Explanation, Instance, Step, errors
 from machines.forms import TypedForm
 
@@ -55,6 +56,10 @@ class Attempt:
 def held(what: str, url: str, error: errors.Suspended, **facts: Any) -> Attempt:
     message = "It is suspended: it takes no event until someone resumes it."
     return Attempt("held", what, url, message, error.code, **facts)
+
+
+def denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Attempt:
+    return Attempt("refused", what, url, f"It is for members of {' or '.join(error.groups)}.", error.code, **facts)
 
 
 def mistake(what: str, url: str, error: errors.SignalboxError | None = None, **facts: Any) -> Attempt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import UTC
 from typing import Any
 
@@ -26,7 +26,11 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 def download(request: HttpRequest, entries: QuerySet[AuditEntry], name: str) -> StreamingHttpResponse:
     """``entries`` as a file called ``name``, newest first."""
-    chunks = _chunks(entries)
+    return streamed(request, _chunks(entries), name)
+
+
+def streamed(request: HttpRequest, chunks: Iterator[str], name: str) -> StreamingHttpResponse:
+    """Pieces of CSV as a file called ``name``, each sent when it is there."""
     # Either server wants the kind of iterator it can wait on, and would gather all of the other kind first.
     content = _apart(chunks) if isinstance(request, ASGIRequest) else chunks
     response = StreamingHttpResponse(content, content_type="text/csv; charset=utf-8")
@@ -47,8 +51,13 @@ class _Echo:
         return row
 
 
+def writer() -> Callable[[Iterable[str]], str]:
+    """Makes a line of CSV of the texts of a row."""
+    return csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
+
+
 def _chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
-    write = csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
+    write = writer()
     yield write(COLUMNS)
     cursor = ""
     while True:

@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.access import Forbidden
+from machines.allowing import NotAllowed
 from machines.engine import errors
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ STATUS: dict[type[Exception], int] = {
     errors.BadInput: 400,
     errors.DefinitionError: 422,
     errors.Refused: 422,
+    NotAllowed: 403,
     errors.InstanceExists: 409,
     errors.Conflict: 409,
     errors.Miscounted: 409,
@@ -46,6 +48,7 @@ TITLES: dict[type[Exception], str] = {
     errors.BadInput: "The engine cannot take that",
     errors.Refused: "Refused",
     errors.Suspended: "It is suspended",
+    NotAllowed: "That is for others",
     errors.Conflict: "Someone else moved it first",
     errors.InstanceExists: "That id is taken",
     errors.EngineUnavailable: "Redis does not answer",

@@ -18,6 +18,7 @@ from dashboard.pages.forms import KeyedForm
 from dashboard.pages.instances import instance_page
 from dashboard.pages.machines import machine_page
 from dashboard.pages.plans import Plan
+from machines import allowing
 from machines.auditing import audited
 from machines.connections import get_engine
 from machines.engine import Instance, errors
@@ -50,18 +51,22 @@ def _fired(request: HttpRequest, before: Instance, plan: Plan, event: str, paylo
     given = step.cleaned_data
     try:
         if "check" in request.POST:
+            allowing.ask(engine, request.user, plan.outline, machine, id, event, payload.values())
             explanation = engine.explain(machine, id, event, payload.values())
             return attempts.preview(plan, url, before, explanation, **kept)
         about = {"machine": machine, "instance": id, "target": event, "reason": given["reason"]}
         with audited(request, "fire", **about) as deed:
+            allowing.ask(engine, request.user, plan.outline, machine, id, event, payload.values())
             after = engine.fire(
                 machine, id, event, payload.values(), expect=given["expect"],
-                key=_once(given["key"], request.POST), actor=request.user.get_username(), reason=given["reason"],
+                key=once(given["key"], request.POST), actor=request.user.get_username(), reason=given["reason"],
             )  # fmt: skip
             deed.moved(before.state, after)
         return after
     except errors.Refused as error:
         return attempts.refused(plan, url, error, **kept)
+    except allowing.NotAllowed as error:
+        return attempts.denied(what, url, error, **kept)
     except errors.Suspended as error:
         return attempts.held(what, url, error, **kept)
     except errors.Conflict as error:
@@ -71,7 +76,7 @@ def _fired(request: HttpRequest, before: Instance, plan: Plan, event: str, paylo
         return attempts.mistake(what, url, error, **kept)
 
 
-def _once(key: str, sent: QueryDict) -> str | None:
+def once(key: str, sent: QueryDict) -> str | None:
     """The key of this form with this content. The same form sent twice counts once; sent with something else in it
     (after the browser's Back button), it is another call, and the version it was made for decides."""
     if not key:

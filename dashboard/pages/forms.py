@@ -23,6 +23,20 @@ class RepairForm(KeyedForm):
 
     reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": "Say why: it stays in the history."})
 
+    def asked(self) -> dict[str, Any]:
+        """What the engine's repair takes beside who and why. Only after ``is_valid()``."""
+        return {}
+
+    def only_look(self) -> None:
+        """A preview needs no reason, and no tick that one is sure."""
+        for name in ("reason", "sure"):
+            if name in self.fields:
+                self.fields[name].required = False
+
+    def blame(self, field: str | None, message: str) -> None:
+        """Put an error the engine found beside the input it is about."""
+        self.add_error("data" if "data" in self.fields and field is not None else None, message)
+
 
 CHOOSE = {"required": "Choose the state."}
 
@@ -30,22 +44,21 @@ CHOOSE = {"required": "Choose the state."}
 class ForceForm(RepairForm):
     """Of a machine with regions several states may be chosen, one in each; ``cleaned_data["state"]`` has them all."""
 
-    state = forms.ChoiceField(error_messages=CHOOSE)
-    data = JsonText(label="data", type_name="JSON object", rows=2)
+    state = forms.ChoiceField(label="state", error_messages=CHOOSE)
+    data = JsonText(label="data to change", type_name="JSON object, optional; null unsets", rows=2)
 
     def __init__(self, outline: Outline, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, auto_id="force-%s")
         self.several = any(state.type == "parallel" for state in outline.states)
         if self.several:
-            self.fields["state"] = forms.MultipleChoiceField(error_messages=CHOOSE)
+            self.fields["state"] = forms.MultipleChoiceField(
+                label="state", error_messages=CHOOSE, widget=forms.SelectMultiple({"size": "8"})
+            )
         names = [(state.name, _indented(state)) for state in outline.states if _can_stand(state, outline)]
         self.fields["state"].choices = names if self.several else [("", "choose a state"), *names]
 
-    @property
-    def chosen(self) -> list[str]:
-        """What stays chosen when the form is shown again."""
-        value = self["state"].value() or []
-        return value if isinstance(value, list) else [value]
+    def asked(self) -> dict[str, Any]:
+        return {"state": self.cleaned_data["state"], "data": self.cleaned_data["data"]}
 
     def clean_state(self) -> list[str]:
         state = self.cleaned_data["state"]
@@ -79,10 +92,13 @@ class SuspendForm(RepairForm):
 class ResumeForm(RepairForm):
     """``overdue``: when its timers fire."""
 
-    overdue = forms.ChoiceField(choices=OVERDUE)
+    overdue = forms.ChoiceField(label="its timers fire", choices=OVERDUE)
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, auto_id="resume-%s")
+        super().__init__(data, auto_id="resume-%s", initial={"overdue": "fire"})
+
+    def asked(self) -> dict[str, Any]:
+        return {"overdue": self.cleaned_data["overdue"]}
 
 
 class CreateForm(forms.Form):

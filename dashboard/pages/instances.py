@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
 
 from dashboard.access import allows, require
 from dashboard.pages import painting, plans
 from dashboard.pages.attempts import Attempt
 from dashboard.pages.deadlines import children, deadlines
 from dashboard.pages.errors import bad_request
-from dashboard.pages.forms import DeleteForm, ForceForm, RepairForm, ResumeForm, SuspendForm, fresh_key
+from dashboard.pages.forms import ResumeForm, fresh_key
 from dashboard.pages.levers import Lever, levers
-from dashboard.pages.plans import Plan
+from dashboard.pages.moments import KEPT, Replay
 from dashboard.pages.rendering import page
+from dashboard.pages.repair_kinds import choices
 from machines.connections import get_engine
-from machines.engine import Engine, Instance, Job, errors
+from machines.engine import Engine, Instance, Job, Step, errors
 
 STEPS = 50  # of the history on one page
 
@@ -32,12 +34,9 @@ def instance_page(
     id: str,
     *,
     attempt: Attempt | None = None,
-    **repairs: RepairForm,
 ) -> HttpResponse:
-    """The page as it is now; ``attempt`` says on top of it what was tried, and its forms stay filled.
-
-    ``repairs``: a form that was not accepted, by its name.
-    """
+    """The page as it is now, or as ``?at=<version>`` says; ``attempt`` tells on top of it what was tried, and its forms
+    stay filled."""
     engine = get_engine()
     instance = engine.get(machine, id)
     plan = plans.plan(machine, instance.definition, folded=request.GET.get("view") == "top")
@@ -45,7 +44,9 @@ def instance_page(
     if before == -1:
         return bad_request(request)
     pulls = levers(engine, plan, instance, attempt.tried if attempt else None)
-    steps = engine.history(machine, id, limit=STEPS + 1, before=before)
+    trail = engine.history(machine, id, limit=KEPT)
+    replay = Replay.asked(request, plan, instance, trail)
+    steps = _listed(engine, replay, trail, before)
     context = {
         "section": "machines",
         "instance": instance,
@@ -61,22 +62,29 @@ def instance_page(
         "steps": steps[:STEPS],
         "older": steps[STEPS - 1].version if len(steps) > STEPS else None,
         "before": before,
+        "replay": replay,
         "jobs": list(_jobs(engine, instance)),
-        "drawing": painting.of_instance(plan, instance, _possible(pulls)),
+        "drawing": _drawing(replay, pulls),
         "key": fresh_key(),
     }
     if allows(request.user, "operate"):
-        context |= _repairs(plan) | repairs
+        context |= {"repairs": choices(instance, engine.waits(machine, id)), "resume": ResumeForm()}
     return page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
 
 
-def _repairs(plan: Plan) -> dict[str, RepairForm]:
-    return {
-        "force": ForceForm(plan.outline),
-        "suspend": SuspendForm(),
-        "resume": ResumeForm(),
-        "delete": DeleteForm(),
-    }
+def _listed(engine: Engine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
+    """One step more than a page of the history shows: from ``before`` on, else around the moment shown."""
+    if before is not None:
+        return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
+    place = next((place for place, step in enumerate(trail) if replay.at and step.version == replay.at.version), 0)
+    start = 0 if place < STEPS else place - STEPS // 2
+    return trail[start : start + STEPS + 1]
+
+
+def _drawing(replay: Replay, pulls: Iterable[Lever]) -> SafeString:
+    if replay.at:
+        return painting.of_moment(replay.plan, replay.at, replay.other)
+    return painting.of_instance(replay.plan, replay.instance, _possible(pulls))
 
 
 def _possible(pulls: Iterable[Lever]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from dashboard.access import allows, require
 from dashboard.pages import painting, plans
 from dashboard.pages.creation import Creation
 from dashboard.pages.listing import Listing
+from dashboard.pages.modes import MODES, mode_of
 from dashboard.pages.rendering import page
 from dashboard.pages.tracks import track_of
 from machines.connections import get_engine
@@ -36,6 +37,7 @@ def machine_page(
     plan = plans.plan(machine, live.version, folded=wants_top(request))
     track = track_of(plan, live)
     listing = Listing.asked(request, track)
+    mode = mode_of(listing.mode)
     creation = creation or (Creation.blank(plan) if allows(request.user, "fire") else None)
     context = {
         "section": "machines",
@@ -48,7 +50,9 @@ def machine_page(
         "instances": listing.read(engine),
         "creation": creation,
         "now_ms": live.now,
-        "drawing": painting.of_machine(plan, live, listing.state),
+        "mode": mode,
+        "modes": MODES.values(),
+        "drawing": painting.of_machine(plan, live, listing.state, mode),
     }
     return page(request, "pages/machine.html", context, status=status)
 

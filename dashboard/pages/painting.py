@@ -7,7 +7,6 @@ else. Its tags are found by their fixed form; user-written text cannot hold one,
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
@@ -16,14 +15,18 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from dashboard.pages import modes, moments
+from dashboard.pages.alarms import length
+from dashboard.pages.modes import DEFAULT, Mode, Reading, short
 from dashboard.pages.plans import Plan
 from machines.diagrams import active, state_id
-from machines.engine import Instance, Live
+from machines.engine import Instance, Live, Step
+from machines.engine.definitions import StateOutline, TransitionOutline
 
 TAG = re.compile(
     r'<g id="(?P<part>[^"]*)" class="(?P<classes>[^"]*)"'
     r'|<(?P<tag>text|tspan) (?P<attributes>[^<>]*\bclass="(?P<slot>count|flow)"[^<>]*?) ?(?:/>|></(?:text|tspan)>)'
-    r"|</g>"
+    r"|(?P<group><g\b)|</g>"
 )
 
 
@@ -49,7 +52,8 @@ class _Painter:
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
         self._part = ""
-        self._in_link = False
+        self._depth = 0
+        self._link = 0  # how deep the link stands that is open
 
     def painted(self, svg: str) -> str:
         return TAG.sub(self._tag, svg)
@@ -61,39 +65,62 @@ class _Painter:
             texts = self._paint.counts if match["slot"] == "count" else self._paint.flows
             text = escape(texts.get(self._part, ""))
             return f"<{match['tag']} {match['attributes']}>{text}</{match['tag']}>"
-        closing, self._in_link = ("</a>" if self._in_link else "</g>"), False
-        return closing
+        if match["group"] is not None:
+            self._depth += 1
+            return match["group"]
+        self._depth -= 1
+        if self._depth + 1 != self._link:
+            return "</g>"
+        self._link = 0
+        return "</a>"
 
     def _open(self, part: str, classes: str) -> str:
-        self._part = part
+        self._part, self._depth = part, self._depth + 1
         classes = " ".join([classes, *self._paint.classes.get(part, ())])
         link = self._paint.links.get(part)
         if link is None:
             return f'<g id="{part}" class="{classes}"'
-        self._in_link = True
+        self._link = self._depth
         return f'<a href="{escape(link)}" id="{part}" class="{classes}"'
 
 
-def of_machine(plan: Plan, live: Live, chosen: str | None) -> SafeString:
-    """Counts on states and queues, flow on edges; each state a link that filters the list by it.
+def of_machine(plan: Plan, live: Live, chosen: str | None, mode: Mode = DEFAULT) -> SafeString:
+    """What the mode tells, on states, lines and queues. A state is a link that filters the list by it, a line one to
+    those that came to where it leads, the latest first.
 
     A state with states in it has their sum. Of a folded drawing, a line has the flow of all it stands for.
     """
-    paint = Paint()
+    paint, reading = Paint(), modes.read(mode, plan, live)
     counts = plan.outline.counted(live.counts)
     for state, part in _drawn(plan):
-        paint.counts[part] = short(counts[state])
-        paint.links[part] = _filter(plan, None if state == chosen else state)
+        paint.counts[part] = reading.states.get(state, "")
+        paint.links[part] = _state_url(plan, mode, state, chosen)
         if counts[state]:
             paint.mark(part, "occupied")
+        if heat := reading.heat.get(state):
+            paint.mark(part, f"heat-{heat}")
     if chosen in plan.index["states"]:
         paint.mark(plan.index["states"][chosen], "chosen")
-    flows: Counter[str] = Counter()
-    for transition, part in plan.index["transitions"].items():
-        flows[part] += live.flow.get(f"{plan.version}:{transition}", 0)
-    paint.flows = {part: short(taken) if taken else "" for part, taken in flows.items()}
-    _queues(plan, paint, live.queues)
+    for state, transition in _transitions(plan):
+        part = plan.index["transitions"].get(transition.id)
+        target = transition.targets[0] if transition.targets else transition.target or state.name
+        if part is not None and target in plan.index["sums"]:
+            paint.links.setdefault(part, _filter(plan, mode, state=target, order="newest"))
+    paint.flows = {part: short(taken) if taken else "" for part, taken in reading.flows.items()}
+    _queues(plan, paint, live.queues, reading)
     return paint.on(plan.svg)
+
+
+def _state_url(plan: Plan, mode: Mode, state: str, chosen: str | None) -> str:
+    """Leads to the instances that the figure in the state counts; from the chosen state, back to all."""
+    if state == chosen:
+        return _filter(plan, mode)
+    sla = plan.outline.state(state).sla if mode is modes.MODES["failures"] else 0
+    return _filter(plan, mode, state=state, older=length(sla) if sla else None)
+
+
+def _transitions(plan: Plan) -> Iterator[tuple[StateOutline, TransitionOutline]]:
+    return ((state, transition) for state in plan.outline.states for transition in state.transitions)
 
 
 def _drawn(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -121,10 +148,23 @@ def of_instance(plan: Plan, instance: Instance, possible: Mapping[str, str]) -> 
     return paint.on(plan.svg)
 
 
-def _queues(plan: Plan, paint: Paint, queues: Mapping[str, Mapping[str, int]]) -> None:
+def of_moment(plan: Plan, step: Step, other: Step | None = None) -> SafeString:
+    """Where a step led to is lit, the way it took marked; and, with a dashed frame, where ``other`` led to instead."""
+    paint, lit = Paint(), moments.parts(plan, step)
+    for part in lit:
+        paint.mark(part, "current")
+    for part in moments.ways(plan, step.transitions):
+        paint.mark(part, "taken")
+    for part in moments.parts(plan, other) if other else ():
+        if part not in lit:
+            paint.mark(part, "compared")
+    return paint.on(plan.svg)
+
+
+def _queues(plan: Plan, paint: Paint, queues: Mapping[str, Mapping[str, int]], reading: Reading) -> None:
     for queue, part in plan.index["queues"].items():
         held = queues.get(queue, {})
-        paint.counts[part] = short(held.get("ready", 0))
+        paint.counts[part] = reading.queues[queue]
         paint.links[part] = reverse("queue", args=[plan.machine, queue])
         if held.get("ready"):
             paint.mark(part, "occupied")
@@ -132,16 +172,7 @@ def _queues(plan: Plan, paint: Paint, queues: Mapping[str, Mapping[str, int]]) -
             paint.mark(part, "dead")
 
 
-def _filter(plan: Plan, state: str | None) -> str:
-    terms = {"view": "top" if plan.folded else None, "state": state}
-    query = urlencode({name: term for name, term in terms.items() if term})
+def _filter(plan: Plan, mode: Mode, **wanted: str | None) -> str:
+    given = {"view": "top" if plan.folded else None, "mode": None if mode is DEFAULT else mode.name} | wanted
+    query = urlencode({name: term for name, term in given.items() if term})
     return f"{reverse('machine', args=[plan.machine])}{f'?{query}' if query else ''}#instances"
-
-
-def short(number: int) -> str:
-    """At most seven characters: ``12,345``, ``345k``, ``1.2M``. ``static/js/format.js`` says it the same way."""
-    for least, unit, letter in ((999_500_000, 10**9, "G"), (999_500, 10**6, "M"), (99_999.5, 10**3, "k")):
-        if number >= least:
-            scaled = number / unit
-            return f"{scaled:.1f}{letter}" if scaled < 10 else f"{scaled:,.0f}{letter}"
-    return f"{number:,}"

@@ -19,7 +19,8 @@ class Block:
     """One state. ``oldest``: ms at which the one longest in it came; of a state with states in it nobody knows.
 
     ``past``: only older versions have the state. ``leaves``: those whose counts add up to its own, where it is none
-    itself. ``depth``: how many states it stands in.
+    itself. ``depth``: how many states it stands in. ``sla``: ms an instance should be in it at most, 0 where nothing is
+    said.
     """
 
     state: str
@@ -30,6 +31,7 @@ class Block:
     past: bool = False
     leaves: tuple[str, ...] = ()
     depth: int = 0
+    sla: int = 0
 
     @property
     def steps_in(self) -> range:
@@ -96,7 +98,7 @@ def _blocks(plan: Plan, live: Live) -> Iterator[Block]:
             leaves = () if state.is_leaf else tuple(sums[state.name])
             yield Block(
                 state.name, counts[state.name], live.oldest.get(state.name), state.type == "final", state.description,
-                leaves=leaves, depth=state.depth - lift,
+                leaves=leaves, depth=state.depth - lift, sla=state.sla,
             )  # fmt: skip
     for name, count in live.counts.items():
         if name not in counts or name not in outline.leaves:

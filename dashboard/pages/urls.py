@@ -7,6 +7,8 @@ from django.urls import path
 
 from dashboard.pages import (
     audit,
+    bulk_acts,
+    bulks,
     components,
     converters,
     firing,
@@ -27,6 +29,7 @@ converters.register()
 MACHINE = "machines/<name:machine>/"
 INSTANCE = f"{MACHINE}instances/<instance:id>/"
 QUEUE = "queues/<name:machine>/<name:queue>/"
+BULK = "bulk/<instance:id>/"
 JOB = "jobs/<name:machine>/<job:id>/"
 
 urlpatterns = [
@@ -35,9 +38,15 @@ urlpatterns = [
     path(f"{MACHINE}diagram.svg", machines.diagram, name="diagram"),
     path(f"{MACHINE}instances/", machines.instances, name="instances"),
     path(f"{MACHINE}create/", firing.create, name="create"),
+    path(f"{MACHINE}bulk/", bulks.new, name="bulk-new"),
     path(INSTANCE, instances.show, name="instance"),
     path(f"{INSTANCE}fire/", firing.fire, name="fire"),
     path(f"{INSTANCE}force/", repairs.force, name="force"),
+    path(f"{INSTANCE}edit/", repairs.edit, name="edit"),
+    path(f"{INSTANCE}reset/", repairs.reset, name="reset"),
+    path(f"{INSTANCE}retry/", repairs.retry, name="retry"),
+    path(f"{INSTANCE}skip/", repairs.skip, name="skip"),
+    path(f"{INSTANCE}cancel/", repairs.cancel, name="cancel"),
     path(f"{INSTANCE}suspend/", repairs.suspend, name="suspend"),
     path(f"{INSTANCE}resume/", repairs.resume, name="resume"),
     path(f"{INSTANCE}delete/", repairs.delete, name="delete"),
@@ -57,6 +66,14 @@ urlpatterns = [
     path(f"{JOB}redrive/", job_acts.redrive, name="job-redrive"),
     path(f"{JOB}move/", job_acts.move, name="job-move"),
     path(f"{JOB}withdraw/", job_acts.withdraw, name="job-withdraw"),
+    path(BULK, bulks.show, name="bulk"),
+    path(f"{BULK}run/", bulk_acts.run, name="bulk-run"),
+    path(f"{BULK}pause/", bulk_acts.pause, name="bulk-pause"),
+    path(f"{BULK}resume/", bulk_acts.resume, name="bulk-resume"),
+    path(f"{BULK}retry/", bulk_acts.retry, name="bulk-retry"),
+    path(f"{BULK}stop/", bulk_acts.stop, name="bulk-stop"),
+    path(f"{BULK}again/", bulk_acts.again, name="bulk-again"),
+    path(f"{BULK}results.csv", bulk_acts.results, name="bulk-results"),
     path("workers/", workers.show, name="workers"),
     path("workers/<instance:worker>/", workers.direct, name="direct"),
     path("audit/", audit.show, name="audit"),

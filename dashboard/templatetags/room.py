@@ -13,9 +13,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.pages import addresses, times
+from dashboard.pages.modes import DEFAULT
 
 if TYPE_CHECKING:
     from dashboard.pages.listing import Listing
+    from dashboard.pages.moments import Replay
     from dashboard.pages.stamps import Stamps
     from machines.engine import Job, Step
 
@@ -140,6 +142,30 @@ def querystring_of(**terms: Any) -> str:
 def with_state(listing: Listing, state: str) -> str:
     """The address of the same list for another state, from its first page."""
     return listing.url(state=state, cursor=None)
+
+
+@register.filter
+def at_moment(replay: Replay, version: int) -> str:
+    """The address of the same instance as it was at a version."""
+    return replay.url(at=version)
+
+
+@register.filter
+def against(replay: Replay, version: int) -> str:
+    """The address of the moment shown, compared with another one."""
+    return replay.url(**{"with": version})
+
+
+@register.filter
+def before_version(replay: Replay, version: int) -> str:
+    """The address of the moment shown, with the steps before a version in its list."""
+    return replay.url(before=version)
+
+
+@register.filter
+def in_mode(listing: Listing, mode: str) -> str:
+    """The address of the same list under a diagram that tells something else."""
+    return listing.url(mode=None if mode == DEFAULT.name else mode)
 
 
 @register.filter

@@ -6,9 +6,19 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 
+from machines import allowing
 from machines.auditing import audited
 from machines.connections import get_engine
-from machines.engine import BadInput, BadPayload, Conflict, Instance, LookupFailed, Refused, SignalboxError, Suspended
+from machines.engine import (
+    BadInput,
+    BadPayload,
+    Conflict,
+    Instance,
+    LookupFailed,
+    Refused,
+    SignalboxError,
+    Suspended,
+)
 from machines.models import Machine
 
 from . import journal
@@ -39,12 +49,15 @@ def _instance(machine: Machine, id: str) -> Instance:
 
 def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpResponse:
     event = request.POST.get("event", "")
-    form = lever_for(version_of(machine, seen), seen, event, request.POST)
+    version = version_of(machine, seen)
+    form = lever_for(version, seen, event, request.POST)
     if not form.is_valid():
         return panel(request, machine, seen, form, status=400)
     try:
         about = {"machine": machine.name, "instance": seen.id, "target": event, "reason": form.reason}
         with audited(request, "fire", **about) as deed:
+            if version is not None:
+                allowing.ask(get_engine(), request.user, version.outline, machine.name, seen.id, event, form.payload())
             after = get_engine().fire(
                 machine.name,
                 seen.id,
@@ -72,7 +85,7 @@ def _failed(
         return panel(request, machine, seen, form, status=400)
     if isinstance(error, LookupFailed):
         raise Http404(error.message) from error
-    if not isinstance(error, Refused | Conflict | Suspended | BadInput):
+    if not isinstance(error, Refused | Conflict | Suspended | allowing.NotAllowed | BadInput):
         raise error
-    status = 400 if isinstance(error, BadInput) else 409
+    status = 400 if isinstance(error, BadInput) else 403 if isinstance(error, allowing.NotAllowed) else 409
     return panel(request, machine, _instance(machine, seen.id), form, error, status=status)

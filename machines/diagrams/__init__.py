@@ -64,7 +64,8 @@ as ``12,345`` or ``+1.2k/s``, and are set in tabular digits), and add or remove 
 stylesheet knows. Leave positions, ids and other attributes alone.
 
     on a state     ``occupied`` its lamp is on · ``current`` the instance shown is in it ·
-                   ``heat-1`` … ``heat-5`` the more instances, the warmer · ``changed`` flashes once
+                   ``heat-1`` … ``heat-5`` the more instances, the warmer · ``changed`` flashes once ·
+                   ``compared`` it was in it, at another moment
     on a transition ``busy`` it was taken a moment ago · ``taken`` part of the step shown ·
                    ``possible`` its event could be fired now · ``changed`` flashes once
     on a queue     ``occupied`` jobs wait · ``dead`` some are out of attempts · ``changed``

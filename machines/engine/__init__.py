@@ -28,6 +28,8 @@ from .errors import (
     UnknownInstance,
     UnknownMachine,
 )
+from .mending import Mended
+from .previews import Preview, Wait
 from .records import (
     Because,
     Candidate,
@@ -47,6 +49,7 @@ from .records import (
     Timer,
     WorkerRow,
 )
+from .surveying import Survey
 
 __all__ = [
     "BadInput",
@@ -67,21 +70,25 @@ __all__ = [
     "LeaseLost",
     "Live",
     "LookupFailed",
+    "Mended",
     "Miscounted",
     "Outcome",
     "Page",
     "Pause",
+    "Preview",
     "PublishedMachine",
     "QueueStats",
     "Refused",
     "SignalboxError",
     "Step",
+    "Survey",
     "Suspended",
     "Taken",
     "Timer",
     "UnknownEvent",
     "UnknownInstance",
     "UnknownMachine",
+    "Wait",
     "WorkerRow",
     "errors",
 ]

@@ -18,7 +18,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 def name(kind: str, value: object, why: str | None) -> str:
     """``value`` as text, or BadInput when ``why`` says what is wrong with it."""
     if why is not None:
-        raise BadInput(f"{kind} {_shown(value)} {why}", code="SB401")
+        raise BadInput(f"{kind} {shown(value)} {why}", code="SB401")
     return str(value)
 
 
@@ -64,21 +64,21 @@ def whole(what: str, value: object, *, least: int = 0) -> str:
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= limits.MAX_INTEGER:
-        raise BadInput(f"{what} is a whole number of at least {least}, not {_shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a whole number of at least {least}, not {shown(value)}", code="SB402")
     return str(value)
 
 
 def count(what: str, value: object, most: int) -> int:
     """How many of something: a whole number from 1 to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise BadInput(f"{what} is a whole number from 1 to {most}, not {_shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a whole number from 1 to {most}, not {shown(value)}", code="SB402")
     return value
 
 
 def between(what: str, value: object, least: int, most: int) -> int:
     """A whole number within a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadInput(f"{what} is a whole number from {least} to {most}, not {_shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a whole number from {least} to {most}, not {shown(value)}", code="SB402")
     return value
 
 
@@ -95,30 +95,36 @@ def kinds(value: object) -> str:
     """Names of exception classes, as one text."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > limits.MAX_STOPS:
         raise BadInput(
-            f"stop is a list of at most {limits.MAX_STOPS} exception names, not {_shown(value)}", code="SB401"
+            f"stop is a list of at most {limits.MAX_STOPS} exception names, not {shown(value)}", code="SB401"
         )
     return " ".join(name("exception", one, limits.check_exception_kind(one)) for one in value)
 
 
 def seconds(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-        raise BadInput(f"{what} is a number of seconds, not {_shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a number of seconds, not {shown(value)}", code="SB402")
     return value
 
 
 def amount(what: str, value: object) -> str:
     """Any number from 0, as text."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= limits.MAX_INTEGER:
-        raise BadInput(f"{what} is a number from 0, not {_shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a number from 0, not {shown(value)}", code="SB402")
     return str(value)
+
+
+def any_text(what: str, value: object) -> str:
+    """Text of whatever length and characters."""
+    if not isinstance(value, str):
+        raise BadInput(f"{what} is text, not {type(value).__name__}", code="SB403")
+    return value
 
 
 def text(what: str, value: object, most: int) -> str:
     """Free text of at most ``most`` characters; '' for None."""
     if value is None or value == "":
         return ""
-    if not isinstance(value, str):
-        raise BadInput(f"{what} is text, not {type(value).__name__}", code="SB403")
+    value = any_text(what, value)
     if len(value) > most:
         raise BadInput(f"{what} has at most {most} characters, not {len(value)}", code="SB403")
     if "\x00" in value:
@@ -185,7 +191,7 @@ def _check(what: str, value: object, path: tuple[str, ...], depth: int) -> None:
     if isinstance(value, Mapping):
         for inner, item in value.items():
             if not isinstance(inner, str):
-                raise _bad(what, path, f"has a key that is not text: {_shown(inner)}")
+                raise _bad(what, path, f"has a key that is not text: {shown(inner)}")
             _check(what, inner, path, depth)
             _check(what, item, (*path, inner), depth + 1)
     elif isinstance(value, (list, tuple)):
@@ -222,6 +228,7 @@ def _utf8(what: str, value: str) -> str:
     return value
 
 
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+def shown(value: object) -> str:
+    """A value as an error shows it: what is too long is cut."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import arguments
 from .calls import Caller
-from .definitions import check, compile, digest, embedded
+from .definitions import StateOutline, check, compile, digest, embedded, outline
 from .errors import BadInput, DefinitionError, EngineFault, UnknownMachine
 from .keys import Keys, Partition, partition_of
 from .records import PublishedMachine
@@ -28,6 +28,7 @@ class Catalog:
         self._partitions_of_new = partitions
         self._partitions: dict[str, int] = {}
         self._types: dict[tuple[str, str], FieldTypes] = {}
+        self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
 
     # Where things are
 
@@ -52,6 +53,7 @@ class Catalog:
         """Drop what is remembered of a machine: the server no longer knows it."""
         self._partitions.pop(machine, None)
         self._types = {slot: types for slot, types in self._types.items() if slot[0] != machine}
+        self._outlines = {slot: states for slot, states in self._outlines.items() if slot[0] != machine}
 
     def types(self, machine: str, root: str, definition: str) -> FieldTypes:
         """How the data of ``<version>:<digest>`` reads; one round trip the first time."""
@@ -76,6 +78,33 @@ class Catalog:
     def fields(self, machine: str) -> frozenset[str]:
         """Names of the data fields of every published version."""
         return frozenset().union(*(types.names for types in self._all_types(machine)))
+
+    def check_state(self, machine: str, state: str) -> None:
+        """Raise BadInput for a state that no version has."""
+        states = self.states(machine)
+        if state not in states and self.leaves(machine, state) == [state]:
+            raise BadInput(f"machine {machine!r} has no state {state!r}; it has: {', '.join(states)}", code="SB412")
+
+    def check_fields(self, machine: str, fields: Sequence[str]) -> None:
+        """Raise BadInput for a data field that no version declares."""
+        declared = self.fields(machine) if fields else frozenset()
+        for name in fields:
+            if name not in declared:
+                known = ", ".join(sorted(declared)) or "none"
+                raise BadInput(f"machine {machine!r} declares no data field {name!r}; it has: {known}", code="SB413")
+
+    def tagged(self, machine: str, tag: str) -> list[str]:
+        """The leaf states at or below those that carry a tag, in any published version. Raises BadInput without any."""
+        found: dict[str, None] = {}
+        for types in self._all_types(machine):
+            slot = machine, types.version
+            if slot not in self._outlines:
+                self._outlines[slot] = outline(self.definition(machine, types.version)).states
+            tagged = [state for state in self._outlines[slot] if tag in state.tags]
+            found |= dict.fromkeys(leaf for state in tagged for leaf in types.leaves(state.name))
+        if not found:
+            raise BadInput(f"machine {machine!r} has no state with the tag {tag!r}", code="SB412")
+        return list(found)
 
     def _all_types(self, machine: str) -> list[FieldTypes]:
         root = self._keys.partition(machine).root

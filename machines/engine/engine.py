@@ -6,7 +6,6 @@ import contextlib
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from . import arguments, client, firing, limits, replies
@@ -14,24 +13,26 @@ from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
 from .delivery import Delivery, Driven
-from .errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
-from .finding import Finder, Query
+from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .keys import PREFIX, Keys, Partition
 from .lookout import Lookout
+from .many import Many
 from .operating import Operator
 from .queues import Queues
-from .records import Explanation, Fire, Instance, Live, Page, PublishedMachine, Step, WorkerRow
+from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step, WorkerRow
+from .repairing import Repairing
 from .replies import Status
 from .roster import Roster
+from .searching import Searching
+from .surveying import Survey, survey
 from .working import Working
 
 log = logging.getLogger(__name__)
 
 Data = Mapping[str, Any]
-OVERDUE = ("fire", "shift")
 
 
-class Engine(Working):
+class Engine(Working, Many, Repairing, Searching):
     """State machines that live in one Redis. Safe to share between threads; make one per process.
 
     Every call that changes an instance is one function call in Redis, so it happens wholly or not at all, and two
@@ -49,12 +50,15 @@ class Engine(Working):
         self._operator = Operator(self._caller, self._catalog, self._queues)
         self._roster = Roster(redis, self.keys)
         self._lookout = Lookout(redis, self.keys, self._catalog)
+        self.source: tuple[str, dict[str, Any]] | None = None  # URL (with its password) and options it was made from
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
         """``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``. ``partitions`` is for machines published
         for the first time: 1 on a single server, several times the number of primaries on a cluster."""
-        return cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
+        made = cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
+        made.source = (url, options)
+        return made
 
     def ping(self) -> None:
         try:
@@ -204,91 +208,6 @@ class Engine(Working):
         """Raises UnknownInstance, UnknownMachine."""
         return self._change("sb_get", machine, id, (id,))
 
-    def force(
-        self,
-        machine: str,
-        id: str,
-        state: str | Sequence[str],
-        *,
-        actor: str,
-        reason: str,
-        data: Data | None = None,
-        expect: int | None = None,
-        now: int | None = None,
-    ) -> Instance:
-        """A repair: put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
-
-        Of a chart, ``state`` may be compound or several states of different regions; what they leave open is entered by
-        default. No entry or exit action runs, and no history remembers; jobs, timers and children of the states left
-        go, those of the states entered come.
-        The reason is required and stands in the history.
-        """
-        args = (
-            id,
-            arguments.states(state),
-            arguments.fields("data", data, limits.MAX_DATA),
-            arguments.whole("expect", expect),
-            arguments.actor(actor),
-            arguments.required_reason(reason),
-            arguments.whole("now", now),
-        )
-        return self._change("sb_force", machine, id, args, expect=expect, now=now)
-
-    def suspend(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        now: int | None = None,
-    ) -> Instance:
-        """Hold an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in order."""
-        args = (
-            id,
-            arguments.whole("expect", expect),
-            arguments.actor(actor),
-            arguments.required_reason(reason),
-            arguments.whole("now", now),
-        )
-        return self._change("sb_suspend", machine, id, args, expect=expect, now=now)
-
-    def resume(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        overdue: str = "fire",
-        expect: int | None = None,
-        now: int | None = None,
-    ) -> Instance:
-        """Let a suspended instance go on; what waited for it is applied in the order it came.
-
-        ``overdue``: timers "fire" at the time they were set for, at once when that has passed (the default), or
-        "shift" by as long as the instance was suspended.
-        """
-        if overdue not in OVERDUE:
-            raise BadInput(f"overdue is one of {', '.join(OVERDUE)}, not {overdue!r}")
-        args = (
-            id,
-            arguments.whole("expect", expect),
-            arguments.actor(actor),
-            arguments.required_reason(reason),
-            arguments.whole("now", now),
-            overdue,
-        )
-        return self._change("sb_resume", machine, id, args, expect=expect, now=now)
-
-    def delete(
-        self, machine: str, id: str, *, actor: str = "", reason: str = "", expect: int | None = None
-    ) -> Instance:
-        """Remove an instance with its history and open jobs; answers it as it was."""
-        args = (id, arguments.whole("expect", expect), arguments.actor(actor), arguments.reason(reason))
-        return self._change("sb_delete", machine, id, args, expect=expect)
-
     def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
         """The latest steps, newest first; ``before`` is a version, for the page after."""
         arguments.count("limit", limit, limits.MAX_HISTORY)
@@ -307,59 +226,14 @@ class Engine(Working):
         steps = replies.steps(reply[3:])
         return [step for step in steps if before is None or step.version < before][:limit]
 
-    def find(
-        self,
-        machine: str,
-        *,
-        state: str | None = None,
-        older_than: float | None = None,
-        where: Data | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-        newest: bool = False,
-        now: int | None = None,
-    ) -> Page:
-        """Instances by the time they entered their state, longest-staying first (``newest`` turns it round).
-
-        ``state`` may be compound: then everything below it. ``older_than`` is in seconds. ``where`` holds data fields
-        and the values they must have; it is checked instance by instance, so a page may come back short with a cursor
-        that goes on. Raises BadInput for a state or field that no published version has: a slip of the pen must not
-        look like "none".
-        """
-        states = [arguments.state(state)] if state is not None else self._states(machine)
-        before = None
-        if older_than is not None:
-            at = now if now is not None else self.live(machine).now
-            before = at - round(arguments.seconds("older_than", older_than) * 1000)
-        query = Query(machine, states, limit, before, dict(where or {}), newest)
-        page = Finder(self._caller, self._catalog).page(query, cursor)
-        if page.instances or page.cursor is not None:
-            return page
-        if state is not None and (leaves := self._catalog.leaves(machine, state)) != [state]:
-            return Finder(self._caller, self._catalog).page(replace(query, states=leaves), cursor)
-        self._known(machine, state, query.where)
-        return page
-
-    def _known(self, machine: str, state: str | None, fields: Data) -> None:
-        """Raise BadInput when a search that found nothing named what no version has."""
-        if state is not None and state not in (states := self._catalog.states(machine)):
-            raise BadInput(f"machine {machine!r} has no state {state!r}; it has: {', '.join(states)}", code="SB412")
-        declared = self._catalog.fields(machine) if fields else frozenset()
-        for name in fields:
-            if name not in declared:
-                known = ", ".join(sorted(declared)) or "none"
-                raise BadInput(f"machine {machine!r} declares no data field {name!r}; it has: {known}", code="SB413")
-
-    def _states(self, machine: str) -> list[str]:
-        return sorted(self.live(machine).counts)
-
     def counts(self, machine: str) -> dict[str, int]:
         """How many instances are in each leaf state; states without any are there with 0."""
         return self.live(machine).counts
 
-    def live(self, machine: str) -> Live:
-        """Counts, oldest entries, flow and queue depths, each partition read in one atomic call."""
-        calls = [("sb_live", p.root, ()) for p in self._catalog.partitions(machine)]
+    def live(self, machine: str, *, now: int | None = None) -> Live:
+        """Counts, oldest entries, flow, queue depths and breaches, each partition read in one atomic call."""
+        at = (arguments.whole("now", now),)
+        calls = [("sb_live", p.root, at) for p in self._catalog.partitions(machine)]
         parts = []
         for reply in self._caller.many(calls):
             if isinstance(reply, Exception):
@@ -369,6 +243,10 @@ class Engine(Working):
                 raise replies.failure(machine, "", reply)
             parts.append(replies.live(machine, reply[1]))
         return replies.merged(parts)
+
+    def survey(self) -> Survey:
+        """All machines with their queues, and the workers, in few round trips however many there are."""
+        return survey(self._caller, self._catalog, self.workers())
 
     # Periodic duties
 

@@ -43,6 +43,10 @@ NARROWER = {
     "SB412": "BadInput: `find` was asked for a state no published version has",
     "SB413": "BadInput: `find` was asked for a data field no published version declares",
     "SB414": "BadInput: a rate is none",
+    "SB415": "BadInput: telling a worker what to do needs a reason",
+    "SB416": "BadInput: no index serves what `find` was asked for",
+    "SB417": "BadInput: an index that `find` needs does not hold all instances yet",
+    "SB418": "BadInput: a condition of `find` is put together wrongly",
     "SB423": "LookupFailed: no such job: it is finished, withdrawn or never was",
 }
 """Codes that say more than their class does."""

@@ -8,9 +8,14 @@ atomic call may touch them all on a cluster. A *root* is that shared beginning, 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 PREFIX = "sb:"
+
+_JOB_OR_PLACE = re.compile(
+    r"(\{[A-Za-z_][A-Za-z0-9_.-]*:[0-9]+\}):(?:job:([0-9]+-[0-9]+)|q:([A-Za-z_][A-Za-z0-9_.-]*)(?::(leased|delayed|dead))?)"
+)
 
 
 def crc16(data: bytes) -> int:
@@ -36,7 +41,7 @@ class Partition:
 
     @property
     def meta(self) -> str:
-        """hash: current version, number of partitions, job counter, number of instances."""
+        """hash: current version, number of partitions, job counter, number of instances, indexed fields."""
         return f"{self.root}:meta"
 
     @property
@@ -161,6 +166,10 @@ class Partition:
         """string with PX: the job was taken from the worker that runs it."""
         return f"{self.root}:w:{job}"
 
+    def lookup(self, field: str) -> str:
+        """zset, all of score 0: ``<mark of the value>NUL<id>`` of the instances by an indexed data field."""
+        return f"{self.root}:by:{field}"
+
     def pages(self, run: str) -> str:
         """hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items."""
         return f"{self.root}:mr:pages:{run}"
@@ -177,6 +186,22 @@ class Partition:
         """string: JSON of what the reduce gave."""
         return f"{self.root}:mr:result:{run}"
 
+    def bulk_order(self, bulk: str) -> str:
+        """hash: what a bulk is to do, for whom, and who let it run."""
+        return f"{self.root}:bk:order:{bulk}"
+
+    def bulk_items(self, bulk: str) -> str:
+        """hash: ``<attempt>:<page>`` -> JSON list of the instances a bulk found, each with its version then."""
+        return f"{self.root}:bk:items:{bulk}"
+
+    def bulk_verdicts(self, bulk: str) -> str:
+        """hash: instance -> JSON of what a bulk's dry run said of it."""
+        return f"{self.root}:bk:verdicts:{bulk}"
+
+    def bulk_outcomes(self, bulk: str) -> str:
+        """hash: instance -> JSON of what came of it in a bulk."""
+        return f"{self.root}:bk:outcomes:{bulk}"
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
@@ -186,6 +211,19 @@ class Keys:
 
     def partition(self, machine: str, number: int = 0) -> Partition:
         return Partition(f"{self.prefix}{{{machine}:{number}}}")
+
+    def jobs_pattern(self, machine: str | None = None) -> str:
+        """What SCAN matches the keys of jobs and of their places by, and a few others; of all machines without one."""
+        return f"{_literal(self.prefix)}{{{'*' if machine is None else machine}:*}}:[jq]*"
+
+    def job_or_place(self, name: str) -> tuple[str, str, str, str] | None:
+        """Root, job, queue, place of the key of a job (no queue and place) or of a place of a queue (no job); None for
+        any other key."""
+        found = _JOB_OR_PLACE.fullmatch(name, len(self.prefix)) if name.startswith(self.prefix) else None
+        if found is None:
+            return None
+        tag, job, queue, place = found.groups()
+        return f"{self.prefix}{tag}", job or "", queue or "", place or ("" if job else "ready")
 
     @property
     def machines(self) -> str:
@@ -214,3 +252,8 @@ class Keys:
     def news(self) -> str:
         """list, capped, with PX: rung when a machine is published, once for each worker there is."""
         return f"{self.prefix}news"
+
+
+def _literal(text: str) -> str:
+    """A text as a glob pattern that only it matches."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", text)

@@ -11,7 +11,7 @@ from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import BadInput, Miscounted
 from .keys import Partition
-from .queues import PLACES, Queues, known_place
+from .queues import PLACES, Queues, id_of, known_place
 from .records import Job, Pause, QueueStats
 from .replies import Status
 
@@ -79,7 +79,7 @@ class Operator:
         arguments.queue(queue)
         who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
         if job is not None:
-            id = job if isinstance(job, str) else job.id
+            id = id_of(job)
             reply = self._call("sb_redrive", self._queues.home(machine, id), queue, place, id, 0, *who, id)
             return int(reply[1])
         return sum(self._revive(partition, queue, place, who) for partition in self._catalog.partitions(machine))
@@ -98,7 +98,7 @@ class Operator:
         return moved
 
     def withdraw(self, machine: str, job: Job | str, actor: str, reason: str, now: int | None) -> None:
-        id = job if isinstance(job, str) else job.id
+        id = id_of(job)
         found = self._queues.job(machine, id)
         who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
         partition = self._queues.home(machine, id)
@@ -136,7 +136,7 @@ def _rate(rate: str | None) -> tuple[int, int] | str:
         return "0"
     parsed = rates.parse(rate) if isinstance(rate, str) else None
     if parsed is None:
-        raise BadInput(f"{rate!r} is no rate; {rates.HINT}", code="SB414")
+        raise BadInput(f"{arguments.shown(rate)} is no rate; {rates.HINT}", code="SB414")
     return parsed
 
 

@@ -130,7 +130,7 @@ class Queues:
         return partitions[start:] + partitions[:start]
 
     def complete(self, job: Job, result: Any, now: int | None) -> Instance | None:
-        words = (_number("now", now), "", job.id, job.token, _result(result))
+        words = (_number("now", now), "", held(job).id, job.token, _result(result))
         reply = self._caller.call("sb_complete", job.root, *words)
         ended = reply[1] if reply[0] == Status.OK else reply
         if ended[0] != Status.OK:
@@ -147,7 +147,7 @@ class Queues:
         for index, (job, result) in enumerate(ends):
             results.append(None)
             try:
-                batches.setdefault(job.root, []).append((index, job, _result(result)))
+                batches.setdefault(held(job).root, []).append((index, job, _result(result)))
             except SignalboxError as error:
                 results[index] = error
         wire, sent = [], []
@@ -194,15 +194,15 @@ class Queues:
     ) -> str:
         """The place the job went to: "delayed", "dead", or "ready" when handed back."""
         args = (
-            job.id,
+            held(job).id,
             job.token,
-            error[:1000],
-            kind[:200],
-            trace[-16000:],
+            arguments.any_text("error", error)[:1000],
+            arguments.any_text("kind", kind)[:200],
+            arguments.any_text("trace", trace)[-16000:],
             again,
             _number("now", now),
             _number("delay", delay),
-            " ".join(kinds)[:4000],
+            " ".join(arguments.any_text("one of kinds", one) for one in kinds)[:4000],
         )
         reply = self._caller.call("sb_fail", job.root, *(_clean(a) if isinstance(a, str) else a for a in args))
         if reply[0] != Status.OK:
@@ -211,7 +211,7 @@ class Queues:
 
     def progress(self, job: Job, done: float, total: float | None, note: str, now: int | None) -> None:
         words = (
-            job.id,
+            held(job).id,
             job.token,
             arguments.amount("done", done),
             "" if total is None else arguments.amount("total", total),
@@ -226,7 +226,7 @@ class Queues:
         """For each lease in order '' when it is still held, and now runs ``lease`` ms from now, or why it is not."""
         head = (_number("now", now), arguments.count("lease", lease, limits.MAX_LEASE))
         found = [""] * len(jobs)
-        for root in dict.fromkeys(job.root for job in jobs):
+        for root in dict.fromkeys(held(job).root for job in jobs):
             own = [number for number, job in enumerate(jobs) if job.root == root]
             words = [word for number in own for word in (jobs[number].id, jobs[number].token)]
             reply = self._caller.call("sb_extend", root, *head, *words)
@@ -313,11 +313,27 @@ class Queues:
 
 def known_place(place: str, places: Sequence[str]) -> None:
     if place not in places:
-        raise BadInput(f"a job is in one of {', '.join(places)}, not {place!r}", code="SB406")
+        raise BadInput(f"a job is in one of {', '.join(places)}, not {arguments.shown(place)}", code="SB406")
+
+
+def held(job: object) -> Job:
+    """A job as ``take`` gave it out; its id alone does not hold it."""
+    if not isinstance(job, Job):
+        raise BadInput(f"a job that take() gave out is needed here, not {arguments.shown(job)}")
+    return job
+
+
+def id_of(job: object) -> str:
+    """The id of a job that is given as such or by its id."""
+    if not isinstance(job, Job | str):
+        raise BadInput(f"a job or its id is needed here, not {arguments.shown(job)}")
+    return job if isinstance(job, str) else job.id
 
 
 def _no_job(machine: str, id: str) -> NoReturn:
-    raise LookupFailed(f"machine {machine!r} has no job {id!r}: it is finished, withdrawn or never was", code="SB423")
+    raise LookupFailed(
+        f"machine {machine!r} has no job {arguments.shown(id)}: it is finished, withdrawn or never was", code="SB423"
+    )
 
 
 def _note(taken: Taken, hint: Any) -> None:

@@ -94,7 +94,8 @@ class Because:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A transition that listens for the event. ``verdict``: "taken", "guard", "error", "not reached" (an earlier one
-    was open) or "pre-empted" (one of another region left the same states)."""
+    was open) or "pre-empted" (one of another region left the same states). ``allow``: groups of people who may send its
+    event."""
 
     id: str
     event: str
@@ -102,6 +103,7 @@ class Candidate:
     guard: str | None
     verdict: str
     because: list[Because] = field(default_factory=list)
+    allow: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         head = f"{self.id} → {self.target}" if self.target else f"{self.id} (stays)"
@@ -197,7 +199,8 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class Live:
     """Absolute values of one moment. ``counts``: instances in each leaf state; ``oldest``: ms the longest-staying
-    instance entered; ``flow``: times taken; ``total``: instances; ``timers``, ``overdue``, ``mail``: how many wait."""
+    instance entered; ``flow``: times taken; ``total``: instances; ``timers``, ``overdue``, ``mail``: how many wait;
+    ``breaches``: for each state with a service level the instances that have been in it for as long, or longer."""
 
     machine: str
     version: int
@@ -210,6 +213,7 @@ class Live:
     timers: int = 0
     overdue: int = 0
     mail: int = 0
+    breaches: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -350,7 +354,7 @@ class WorkerRow:
     ``status``: "working", "quiet" (it takes no further jobs) or "stopping"; ``memory``: bytes it occupies, 0 where that
     is not known; ``concurrency``: jobs it works on at a time; ``holding``: the first of those it works on, each
     ``{"id", "machine", "queue", "src", "instance", "attempt", "since"}``; ``done``: jobs completed since it started,
-    ``failed``: attempts that were not.
+    ``failed``: attempts that were not; ``lacking``: ``machine/queue`` -> handlers asked for there that it lacks.
     """
 
     id: str
@@ -368,6 +372,7 @@ class WorkerRow:
     holding: list[dict[str, Any]] = field(default_factory=list)
     done: int = 0
     failed: int = 0
+    lacking: dict[str, list[str]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

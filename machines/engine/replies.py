@@ -246,6 +246,7 @@ def live(machine: str, text: str) -> Live:
         timers=int(seen["timers"]),
         overdue=int(seen["overdue"]),
         mail=int(seen["mail"]),
+        breaches=seen["breaches"],
     )
 
 
@@ -265,6 +266,7 @@ def merged(parts: Sequence[Live]) -> Live:
             timers=first.timers + part.timers,
             overdue=first.overdue + part.overdue,
             mail=first.mail + part.mail,
+            breaches=_sum(first.breaches, part.breaches),
         )
     return first
 

@@ -49,15 +49,15 @@ class Roster:
     def direct(self, worker: str, order: str, *, actor: str, reason: str) -> None:
         """Leave an order for a worker, in place of any that it has not read."""
         if order not in ORDERS:
-            raise BadInput(f"a worker is told one of {', '.join(ORDERS)}, not {order!r}")
+            raise BadInput(f"a worker is told one of {', '.join(ORDERS)}, not {arguments.shown(order)}")
         arguments.text("worker", worker, limits.MAX_ACTOR)
         actor = arguments.text("actor", actor, limits.MAX_ACTOR)
         if not (reason := arguments.text("reason", reason, limits.MAX_REASON)):
-            raise BadInput("telling a worker what to do needs a reason", code="SB404")
+            raise BadInput("telling a worker what to do needs a reason", code="SB415")
         words = {"order": order, "actor": actor, "reason": reason, "at": time.time_ns() // 1_000_000}
         try:
             if not self._client.exists(self._keys.worker(worker)):
-                raise LookupFailed(f"there is no worker {worker!r}: it has stopped, or was never there")
+                raise LookupFailed(f"there is no worker {arguments.shown(worker)}: it has stopped, or was never there")
             self._client.set(self._keys.order(worker), json.dumps(words), px=ORDER_MS)
         except FAILURES as error:
             translate(error)

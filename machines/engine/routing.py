@@ -44,6 +44,13 @@ def everywhere(client: Client, words: Command) -> list[Any]:
     return list(found.values()) if isinstance(found, dict) else [found]
 
 
+def nodes(client: Client) -> list[redis.Redis]:
+    """A client of the server, or of each primary of a cluster."""
+    if not isinstance(client, redis.RedisCluster):
+        return [client]
+    return [client.get_redis_connection(node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]
+
+
 def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
     pipeline = client.pipeline(transaction=False)
     for words in commands:

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import limits
+from .calls import Caller
+from .catalog import Catalog
 from .errors import SignalboxError
+from .keys import Keys
 from .lookout import Lookout
+from .mending import Mended, Walk, through
 from .operating import Operator
 from .queues import Queues
 from .records import Enqueue, Instance, Job, Outcome, Pause, QueueStats, Taken
@@ -19,6 +23,9 @@ class Working:
     _queues: Queues
     _operator: Operator
     _lookout: Lookout
+    _caller: Caller
+    _catalog: Catalog
+    keys: Keys
 
     # Putting
 
@@ -135,6 +142,19 @@ class Working:
     def sweep(self, machine: str, *, now: int | None = None) -> int:
         """Take back jobs whose lease ran out and wake those that are due; how many moved."""
         return self._queues.sweep(machine, now)
+
+    def mend(self, machine: str, *, now: int | None = None) -> Mended:
+        """Put every job where its hash says it is, after keys were damaged from outside; what was mended.
+
+        Reads the whole keyspace, in small steps. A job that is leased in no lease gets one, which a live worker renews;
+        where it should be over, ten seconds at most, and then it is taken back like any other.
+        """
+        self._catalog.partitions(machine)  # raises when there is none
+        return through(Walk(self._caller, self.keys, machine), now)
+
+    def mending(self) -> Walk:
+        """The same for all machines, step by step."""
+        return Walk(self._caller, self.keys)
 
     # Operating
 

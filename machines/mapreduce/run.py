@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from machines.engine import Engine, Instance, limits
+from machines.engine import Engine, Instance, arguments, limits
 from machines.engine.errors import (
     BadInput,
     EngineUnavailable,
@@ -97,7 +97,7 @@ class Run:
 
     def reduce(self, timeout: float | None = None) -> Any:
         """Wait for the result, ``timeout`` seconds at most. Raises NotFinished, MapFailed, ReduceFailed."""
-        until = None if timeout is None else time.monotonic() + timeout
+        until = None if timeout is None else time.monotonic() + arguments.seconds("timeout", timeout)
         pause = PAUSE
         while (instance := self._get()).state in ("mapping", "reducing"):
             left = LONGEST_PAUSE if until is None else until - time.monotonic()
@@ -125,6 +125,7 @@ class Run:
 
     def chunks(self, state: str, limit: int = 50) -> list[Instance]:
         """Chunks of this run in a state of map_reduce_chunk, the longest-staying first."""
+        arguments.count("limit", limit, MAX_CHUNKS)
         found: list[Instance] = []
         cursor = None
         while len(found) < limit:
@@ -169,7 +170,9 @@ class MapReduce(Run):
         if (why := limits.check_handler_name(name)) is not None:
             raise BadInput(f"the name of a run {why}", code="SB401")
         if isinstance(chunks, bool) or not isinstance(chunks, int) or not 1 <= chunks <= MAX_CHUNKS:
-            raise BadInput(f"chunks is a whole number from 1 to {MAX_CHUNKS}, not {chunks!r}", code="SB402")
+            raise BadInput(
+                f"chunks is a whole number from 1 to {MAX_CHUNKS}, not {arguments.shown(chunks)}", code="SB402"
+            )
         self._data = {
             "name": name,
             "map": mappers.name_of(map_function),

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import threading
 from collections import deque
 from functools import partial
 
+from machines.worker import connections
 from machines.worker.hand import Hand
 from machines.worker.job import Job
 from machines.worker.processor import Processor
 from machines.worker.registry import Handler
+
+log = logging.getLogger(__name__)
+
+MOST_STUCK = 20  # that may be left behind, at least as many as work
+MOMENT = 1.0  # seconds that a coroutine may take to end after it was cancelled
 
 Work = tuple[Handler, Job]
 
@@ -46,7 +54,8 @@ class Loop:
 
 
 class Coroutines:
-    """As many at a time as the hand has room; the others wait in line.
+    """As many at a time as the hand has room; the others wait in line. One that goes on past its job's deadline, though
+    it was cancelled, is left behind and gives its place to another; when too many are, their places stay taken.
 
     What it keeps is touched by the loop's thread only, but for the line, whose ends may be taken from anywhere."""
 
@@ -55,7 +64,11 @@ class Coroutines:
         self._most = hand.size
         self._loop = Loop()
         self._line: deque[Work] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._hand = hand
+        self._most_stuck = max(MOST_STUCK, hand.size)
+        self._at: dict[Job, asyncio.Task[None]] = {}
+        self._left: set[Job] = set()
+        self._tidying: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         self._loop.start()
@@ -80,20 +93,48 @@ class Coroutines:
                 break
         return taken
 
+    def leave_behind(self, job: Job) -> None:
+        """The job's deadline is over, and it was cancelled: should it still be there in a moment, another takes its
+        place."""
+        loop = self._loop.loop
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(loop.call_later, MOMENT, self._leave, job)
+
+    def _leave(self, job: Job) -> None:
+        if job not in self._at:
+            return
+        self._hand.stuck.add(job)
+        if len(self._left) >= self._most_stuck:
+            log.error("%s: %d coroutines go on past their deadlines; this one keeps its place", job, len(self._left))
+            return
+        self._left.add(job)
+        self._hand.rest(job)
+        self._fill()
+
     def _fill(self) -> None:
-        while len(self._tasks) < self._most:
+        while len(self._at) - len(self._left) < self._most:
             try:
                 handler, job = self._line.popleft()
             except IndexError:
                 return
             task = self._loop.loop.create_task(self._processor.process_async(handler, job))
-            self._tasks.add(task)
+            self._at[job] = task
             task.add_done_callback(partial(self._over, job))
             job.on_loss(partial(self._loop.loop.call_soon_threadsafe, task.cancel))
 
     def _over(self, job: Job, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        del self._at[job]
+        self._left.discard(job)
+        self._hand.stuck.discard(job)
         if not job.ended:  # cancelled before its first step
             self._processor.never_begun(job)
+        if connections.used():
+            self._tidy()
         if self._line:
             self._fill()
+
+    def _tidy(self) -> None:
+        """Nobody waits for it: queries that come now are done after it, by the same thread."""
+        if self._tidying is None or self._tidying.done():
+            alone = not self._at and not self._line
+            self._tidying = self._loop.loop.create_task(connections.tidy_for_coroutines(alone))

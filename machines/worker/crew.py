@@ -70,3 +70,4 @@ class Crew:
     def _overdue(self, job: Job) -> None:
         self._processor.overdue(job)
         self._threads.leave_behind(job)
+        self._coroutines.leave_behind(job)

@@ -7,8 +7,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from machines.engine import Engine, errors
@@ -22,10 +21,12 @@ from machines.worker.hand import Hand
 from machines.worker.heartbeat import Heartbeat
 from machines.worker.job import Job
 from machines.worker.line import Line
+from machines.worker.mender import Mender
 from machines.worker.options import Options
 from machines.worker.periodic import Periodic
 from machines.worker.processor import STOPPED
 from machines.worker.registry import Registry
+from machines.worker.relay import Relay
 from machines.worker.routes import Routes
 from machines.worker.row import Row
 from machines.worker.sweeper import Sweeper
@@ -35,6 +36,7 @@ from machines.worker.ticker import Ticker, Watch
 log = logging.getLogger(__name__)
 
 SETTLE = 2.0  # seconds that what has ended may take to be told
+STILL = 1.0  # seconds that a call of the heartbeat, the ticker or the like may take to come back
 
 Message = Literal["stop", "quiet", "work", "ended"]
 Status = Literal["working", "quiet", "stopping"]
@@ -42,7 +44,7 @@ Status = Literal["working", "quiet", "stopping"]
 
 class Launcher:
     """Puts the cast together. Threads: one takes jobs, ``concurrency`` run plain functions, one runs coroutines, one
-    tells how jobs ended, one beats, one sweeps, one ticks; the caller's thread waits for signals and orders.
+    tells how jobs ended, one beats, one sweeps, one mends, one ticks; the caller's thread waits for signals and orders.
     """
 
     def __init__(self, engine: Engine, registry: Registry, options: Options, *, version: str = "") -> None:
@@ -61,10 +63,14 @@ class Launcher:
         self._completer = Completer(engine, self.hand, self.tally, self._board, backoff=options.backoff)
         self._crew = Crew(registry, self.hand, self._completer)
         row = Row(options.id, self.routes, self.hand, version=version, tally=self.tally, status=lambda: self.status)
-        self.heartbeat = Heartbeat(engine, self.hand, row, pause=options.beat, on_order=self._obey)
+        self.relay = Relay(engine, self.hand)
+        self.heartbeat = Heartbeat(
+            engine, self.hand, row, pause=options.beat, on_order=self._obey, on_renewed=self.relay.beat
+        )
         self.sweeper = Sweeper(engine, lambda: self.routes.machines, pause=options.sweep)
         self._beating = Periodic("heartbeat", self.heartbeat, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.sweeper, backoff=options.backoff)
+        self._mending = Periodic("mender", Mender(engine, pause=options.mend), backoff=options.backoff)
         self.ticker = Ticker(engine, lambda: self.routes.machines, pause=options.tick)
         self._alarm = Alarm(engine, lambda: self.routes.machines)
         self._ticking = Periodic("ticker", Watch(self.ticker, self._alarm), backoff=options.backoff)
@@ -95,8 +101,10 @@ class Launcher:
 
     def run(self) -> None:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
+        self.relay.start()
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
-        for part in (self._completer, self._crew, self._beating, self._sweeping, self._ticking, taking):
+        watching = (self._beating, self._sweeping, self._mending, self._ticking)
+        for part in (self._completer, self._crew, *watching, taking):
             part.start()
         asked = self._listen() == "stop"
         self._quiet(asked)
@@ -120,6 +128,7 @@ class Launcher:
         return message
 
     def _hurry(self, jobs: Sequence[Job]) -> None:
+        self.relay.taken(jobs)
         if self.heartbeat.hurried_by(jobs):
             self._beating.wake()
 
@@ -161,21 +170,45 @@ class Launcher:
         self._completer.stop(SETTLE)
         for job in left:
             job.lose(STOPPED)
-            if self._try(partial(self._engine.hand_back, job.taken), f"handing back {job}"):
-                self.tally.add("returned")
+        answered = self._return(left)
         self._alarm.interrupt()
-        for part in (self._beating, self._sweeping, self._ticking, self._crew, self._board):
-            part.stop()
+        self._still(self._beating, self._sweeping, self._mending, self._ticking)
+        self.relay.stop()
+        self._crew.stop()
+        self._board.stop()
         self._alarm.close()
-        self._try(lambda: self._engine.leave(self._options.id), "leaving")
+        if answered:
+            self._leave()
         self._doorbell.close()
 
-    def _try(self, call: Callable[[], object], what: str) -> bool:
-        try:
-            call()
-        except errors.LeaseLost:
-            return False  # finished in the same moment
-        except errors.SignalboxError as error:
-            log.warning("%s did not work: %s; its lease will end by itself", what, error)
-            return False
+    def _return(self, jobs: Sequence[Job]) -> bool:
+        """Hands jobs back. Says whether Redis answers: where it does not, one call is waited for and no more."""
+        for number, job in enumerate(jobs):
+            try:
+                self._engine.hand_back(job.taken)
+            except errors.LeaseLost:
+                continue  # finished in the same moment
+            except errors.EngineUnavailable as error:
+                left = len(jobs) - number
+                log.warning("%d jobs could not be handed back: %s; their leases will end by themselves", left, error)
+                return False
+            except errors.SignalboxError as error:
+                log.warning("handing back %s did not work: %s; its lease will end by itself", job, error)
+            else:
+                self.tally.add("returned")
         return True
+
+    @staticmethod
+    def _still(*parts: Periodic) -> None:
+        """Stops them together: one that waits for Redis must not be waited for in turn with the others."""
+        until = time.monotonic() + STILL
+        for part in parts:
+            part.stop(0.0)
+        for part in parts:
+            part.stop(max(0.0, until - time.monotonic()))
+
+    def _leave(self) -> None:
+        try:
+            self._engine.leave(self._options.id)
+        except errors.SignalboxError as error:
+            log.warning("leaving did not work: %s; the worker's row will go by itself", error)

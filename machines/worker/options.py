@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 MAX_CONCURRENCY = 1000
 MAX_PREFETCH = 1000
 MAX_PROCESSES = 256
+MAX_GRACE = 24 * 3600  # seconds
 
 
 def worker_id() -> str:
@@ -31,6 +32,7 @@ class Options:
     rescan: float = 5.0  # a doorbell can be lost (its waker died): every queue is looked into this often
     beat: float = 2.0  # the longest pause between two heartbeats: also how soon a withdrawn job is known
     sweep: float = 15.0  # pause between two sweeps that find nothing; what is due is the ticker's to notice
+    mend: float = 15.0  # pause between two steps of the full check of all jobs; twenty of these between two checks
     tick: float = 5.0  # the longest pause between two looks at what is due: how late it may be when a bell was lost
     backoff: float = 2.0  # the longest pause between two tries while Redis is away
     id: str = field(default_factory=worker_id)
@@ -45,5 +47,7 @@ class Options:
             raise ValueError(f"concurrency must be 1 to {MAX_CONCURRENCY}, not {self.concurrency}")
         if self.prefetch is not None and not 0 <= self.prefetch <= MAX_PREFETCH:
             raise ValueError(f"prefetch must be 0 to {MAX_PREFETCH}, not {self.prefetch}")
+        if not 0 <= self.grace <= MAX_GRACE:
+            raise ValueError(f"grace must be 0 to {MAX_GRACE} seconds, not {self.grace:g}")
         if self.drain and self.once:
             raise ValueError("choose one of drain and once")

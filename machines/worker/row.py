@@ -60,6 +60,7 @@ class Row:
             holding=[_shown(job, since) for job, since in self._hand.running()[:MOST_SHOWN]],
             done=self._tally.done,
             failed=self._tally.failed,
+            lacking={str(route): sorted(lacking) for route, lacking in self._routes.missing.items()},
         )
 
     def _note(self) -> str:
@@ -68,7 +69,7 @@ class Row:
         stuck = sorted({job.src for job in list(self._hand.stuck)})
         notes = [f"no handler here for {', '.join(missing)}"] if missing else []
         if stuck:
-            notes.append(f"{len(self._hand.stuck)} threads stuck past their deadline in {', '.join(stuck)}")
+            notes.append(f"{len(self._hand.stuck)} handlers stuck past their deadline: {', '.join(stuck)}")
         return "; ".join(notes)
 
 

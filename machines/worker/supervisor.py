@@ -86,7 +86,7 @@ class Supervisor:
         """Notes who ended and starts whom it is time for; says whether any has ended badly while stopping."""
         now = self._clock()
         for child in self._children:
-            if (code := child.ended()) is not None and code != 0:
+            if (code := child.ended()) is not None and not self._in_order(code):
                 log.warning("a worker ended with %s%s", code, "" if self._stopping else "; another takes its place")
                 failed = failed or self._stopping is not None
             if self._stopping is None:
@@ -96,6 +96,10 @@ class Supervisor:
                 log.error("worker process %d does not stop: killed", child.process.pid)
                 child.process.kill()
         return failed
+
+    def _in_order(self, code: int) -> bool:
+        """A worker that is told to stop before it listens for signals ends by the signal, and has nothing in hand."""
+        return code == 0 or (self._stopping is not None and code == -signal.SIGTERM)
 
     def _wait(self) -> None:
         due = [child.due - self._clock() for child in self._children if child.process is None and not child.over]

@@ -3,6 +3,9 @@
 import { refresh } from "./regions.js";
 import { zoomable } from "./zoom.js";
 
+const REGIONS = ["view", "modes", "drawing", "trail", "tabs", "states", "listing"]; // those that are on the page
+const LINKS = "a[data-view], a[data-telling]";
+
 const views = new Map([...document.querySelectorAll("[data-diagram]")].map((frame) => [frame, zoomable(frame)]));
 
 /** A drawing that is larger than its frame is moved to the lit state, or to the start; not one that somebody moved. */
@@ -27,18 +30,19 @@ function around(parts) {
   return { x: x / 2, y: y / 2 };
 }
 
-/** Follows a link to the other view of the drawing without leaving the page. */
+/** Follows a link to another view or mode of the drawing without leaving the page. */
 document.addEventListener("click", async (event) => {
-  const link = event.target.closest("a[data-view]");
+  const link = event.target.closest(LINKS);
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  const { href } = link;
+  const { href, dataset } = link;
   link.blur();
-  if (!(await refresh(["view", "drawing"], href))) return location.assign(href);
+  if (!(await refresh(REGIONS, href))) return location.assign(href);
   history.replaceState(null, "", href);
-  for (const view of views.values()) view.settle();
+  if (!dataset.telling) for (const view of views.values()) view.settle();
   center();
-  document.querySelector("a[data-view]")?.focus();
+  [...document.querySelectorAll(LINKS)].find((other) => other.dataset.telling === dataset.telling)?.focus();
+  document.dispatchEvent(new Event("redrawn"));
 });
 
 new ResizeObserver(() => views.forEach((view) => view.tell())).observe(document.documentElement);

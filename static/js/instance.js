@@ -2,9 +2,10 @@ import { live } from "./lamp.js";
 import { center } from "./diagram.js";
 import { isAsShown, putJob, shapeOf } from "./progress.js";
 import { refresh, throttled } from "./regions.js";
+import { address, replays, settle } from "./replay.js";
 
-const { machine, instance, page } = document.body.dataset;
-const REGIONS = ["head", "drawing", "held", "levers", "waiting", "jobs", "data", "history"];
+const { machine, instance } = document.body.dataset;
+const REGIONS = ["past", "head", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "data", "history"];
 const again = throttled(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;
@@ -12,10 +13,12 @@ let latest = null;
 const connection = live();
 const followed = new Map(); // job -> how to stop
 const FOLLOWED = 20; // jobs of one instance
-const rejob = throttled(async () => (await refresh(["jobs"], pageUrl())) && follow(), 500);
+const rejob = throttled(async () => (await refresh(["jobs"], address())) && follow(), 500);
 
 center();
 follow();
+settle();
+replays(() => (typing() ? besidesLevers() : REGIONS));
 
 connection.subscribe(`instance:${machine}/${instance}`, (value) => {
   latest = value;
@@ -31,13 +34,14 @@ function shown() {
 async function renew() {
   if (latest.gone || String(latest.version) === shown()) return;
   if (typing()) {
-    const names = REGIONS.filter((name) => name !== "levers");
-    await refresh(names, pageUrl());
+    await refresh(besidesLevers(), address());
+    settle();
     center();
     return say(`It moved to ${latest.state} (version ${latest.version}) while you were typing.`);
   }
-  if (!(await refresh(REGIONS, pageUrl()))) return;
+  if (!(await refresh(REGIONS, address()))) return;
   moved.hidden = true;
+  settle();
   follow();
   center();
 }
@@ -66,9 +70,8 @@ function listener(job) {
   };
 }
 
-// Older steps stay older steps; an address that only takes a POST is left for the page itself.
-function pageUrl() {
-  return location.pathname === page ? location.href : page;
+function besidesLevers() {
+  return REGIONS.filter((name) => name !== "levers");
 }
 
 function typing() {

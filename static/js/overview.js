@@ -12,6 +12,9 @@ live().subscribe("overview", (value) => {
   renew(value, differs);
 });
 
+// What comes with time alone: a pause that lasts.
+setInterval(() => document.hidden || again(), 60000);
+
 function paint({ machines, workers }) {
   const queues = {};
   let total = 0;
@@ -45,7 +48,7 @@ function sum(queues, place) {
 // value may differ from what the server rendered a moment ago: then nobody knows what else does.
 function renew({ machines, workers }, differs) {
   const shape = JSON.stringify([workers, Object.entries(machines).sort().map(([name, machine]) => [
-    name, machine.version, machine.total === 0, !workers && machine.overdue > 0,
+    name, machine.version, machine.total === 0, !workers && machine.overdue > 0, machine.breaches,
     Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0]),
   ])]);
   if (known ? known !== shape : differs) again();

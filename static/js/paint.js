@@ -1,6 +1,7 @@
 // Putting figures where they belong. Only text and classes change, so nothing on the page moves.
 
-import { figure, short } from "./format.js";
+import { figure } from "./format.js";
+import { travelled } from "./pulses.js";
 
 let changes = 0;
 
@@ -53,41 +54,42 @@ export function countOf({ dataset }, counts) {
   return leaves.reduce((all, leaf) => all + (counts[leaf] ?? 0), 0);
 }
 
-/** Counts on states, flow on edges, depths on queues of a drawing. `flow` holds this version's figures by transition. */
-export function putDrawing(drawing, { counts, flow, queues }) {
-  for (const state of drawing.querySelectorAll(".state[data-state]")) {
-    const number = countOf(state, counts);
-    putMark(state, ".count", short(number));
-    state.classList.toggle("occupied", number > 0);
+/** What one mode tells, on a drawing: `state`, `edge` and `queue` give {text, heat, still} for an element of the kind;
+ *  what is `still` changes all the time, and does not flash. */
+export function putDrawing(drawing, { state, edge, queue }, { counts, flow, queues }) {
+  for (const part of drawing.querySelectorAll(".state[data-state]")) {
+    putReading(part, ".count", state(part));
+    part.classList.toggle("occupied", countOf(part, counts) > 0);
   }
-  for (const edge of drawing.querySelectorAll("[data-transition]")) {
-    const taken = edge.dataset.transition.split(" ").reduce((all, id) => all + (flow[id] ?? 0), 0);
-    const moved = putMark(edge, ".flow", taken ? short(taken) : "");
-    if (moved) busy(edge);
+  for (const part of drawing.querySelectorAll("[data-transition]")) {
+    putReading(part, ".flow", edge(part));
+    travelled(part, takenOf(part, flow));
   }
-  for (const queue of drawing.querySelectorAll(".queue[data-queue]")) {
-    const held = queues[queue.dataset.queue] ?? {};
-    putMark(queue, ".count", short(held.ready ?? 0));
-    queue.classList.toggle("occupied", (held.ready ?? 0) > 0);
-    queue.classList.toggle("dead", (held.dead ?? 0) > 0);
+  for (const part of drawing.querySelectorAll(".queue[data-queue]")) {
+    const held = queues[part.dataset.queue] ?? {};
+    putReading(part, ".count", queue(held));
+    part.classList.toggle("occupied", (held.ready ?? 0) > 0);
+    part.classList.toggle("dead", (held.dead ?? 0) > 0);
   }
+}
+
+/** How often a line was taken: the sum of the transitions that it stands for. */
+export function takenOf({ dataset }, flow) {
+  return dataset.transition.split(" ").reduce((all, id) => all + (flow[id] ?? 0), 0);
+}
+
+function putReading(part, slot, { text, heat = 0, still = false }) {
+  putMark(part, slot, text, still);
+  for (let step = 1; step <= 5; step += 1) part.classList.toggle(`heat-${step}`, step === heat);
 }
 
 // The part of the drawing flashes as a whole, not the text in it.
-function putMark(part, slot, text) {
+function putMark(part, slot, text, still) {
   const element = part.querySelector(slot);
   if (!element || element.textContent === text) return false;
-  changes += 1;
   element.textContent = text;
+  if (still) return false;
+  changes += 1;
   flash(part);
   return true;
-}
-
-const BUSY = 1500; // ms an edge shows that it was just taken
-const timers = new WeakMap();
-
-function busy(edge) {
-  edge.classList.add("busy");
-  clearTimeout(timers.get(edge));
-  timers.set(edge, setTimeout(() => edge.classList.remove("busy"), BUSY));
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 
 from machines.admin.screens import instance_url
-from machines.models import Machine
+from machines.models import AuditEntry, Machine
 from machines.publishing import publish
 from tests.admin.conftest import ID
 
@@ -140,3 +142,16 @@ def test_an_outage_is_said_and_not_hidden(operator, machine, instance, settings)
     response = operator.get(instance_url(machine, ID))
     assert (response.status_code, caches) == (503, settings.CACHES)
     assert b"SB500" in response.content
+
+
+def test_an_event_for_a_certain_group_is_refused_to_others_and_that_is_recorded(operator, engine, db) -> None:
+    open_door = {"open": {"target": "Open", "allow": ["porters"]}}
+    door = {"id": "door", "initial": "Shut", "states": {"Shut": {"on": open_door}, "Open": {"type": "final"}}}
+    machine = publish(door).machine
+    engine.create("door", ID)
+    response = fire(operator, machine, "open", 1)
+    assert response.status_code == 403
+    assert "for members of porters" in response.content.decode()
+    assert AuditEntry.objects.get().outcome == "refused"
+    get_user_model().objects.get(username="olga").groups.add(Group.objects.create(name="porters"))
+    assert "is in Open, version 2." in fire(operator, machine, "open", 1).content.decode()

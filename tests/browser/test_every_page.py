@@ -9,6 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from machines.auditing import record
+from machines.bulk import Bulk, Order
 from machines.engine import WorkerRow
 from tests.pages.conftest import delivery, order, paying
 
@@ -20,7 +21,12 @@ PAGES = [
     "/machines/activation/?state=Waiting",
     "/machines/new_device/",
     "/machines/activation/instances/ATV-123:NBCSports/",
+    "/machines/activation/instances/ATV-123:NBCSports/edit/",
+    "/machines/activation/instances/ATV-123:NBCSports/reset/",
     "/machines/new_device/instances/one/",
+    "/machines/new_device/instances/one/skip/",
+    "/machines/delivery/instances/R-1/force/",
+    "/machines/delivery/instances/R-1/delete/",
     "/machines/delivery/",
     "/machines/delivery/?view=top&state=Packed",
     "/machines/delivery/instances/R-1/",
@@ -29,6 +35,10 @@ PAGES = [
     "/queues/new_device/start/",
     "/jobs/new_device/0-1/",
     "/jobs/new_device/0-99/",
+    "/machines/activation/bulk/?state=Waiting",
+    "/machines/activation/bulk/?state=Waiting&do=fire&event=entitle",
+    "/machines/activation/bulk/?do=force",
+    "/bulk/3f2a/",
     "/workers/",
     "/audit/",
     "/audit/?machine=activation&since=2021-11-20",
@@ -63,6 +73,8 @@ def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, or
     busy(engine)
     record("sue", "force", machine="activation", instance="x" * 200, reason="r" * 200, detail={"data": "d" * 200})
     record("sue", "worker.quiet", target="w" * 100, outcome="refused", detail={"error": "e" * 200, "code": "SB423"})
+    forced = Order("activation", "force", "sue", "r" * 200, {"state": "Waiting"}, states=("Active",))
+    Bulk.start(engine, forced, id="3f2a")
     page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme=theme)
     child = engine.find("payment").instances[0]
     for address in [*PAGES, reverse("instance", args=["payment", child.id])]:

@@ -10,7 +10,7 @@ import pytest
 
 from machines.engine.definitions import CODES
 from machines.formats import FORMATS, READERS, SUFFIXES, WRITERS
-from machines.formats.xstate.dialect import INVOKE_KEYS, MACHINE_KEYS, VERBS
+from machines.formats.xstate.dialect import INVOKE_KEYS, MACHINE_KEYS, STATE_KEYS, VERBS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 ROWS = {match[1]: match[0] for match in re.finditer(r"^\| `(\w+)` \|.*\|$", PAGE.split("\n## ")[0], re.M)}
@@ -34,7 +34,7 @@ def test_every_code_of_the_page_exists():
 
 def test_what_xstate_has_no_place_for_is_listed():
     written = PAGE.split("### Written")[-1].split("\n## ")[0]
-    for key in (*INVOKE_KEYS, *MACHINE_KEYS):
+    for key in (*INVOKE_KEYS, *MACHINE_KEYS, *STATE_KEYS):
         assert f"`{key}`" in written, key
     assert {verb for verb in VERBS if f"`{verb}`" in written} == {
         "unset",

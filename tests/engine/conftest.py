@@ -30,3 +30,11 @@ def own_engine(own_server) -> Iterator[Engine]:
     engine = Engine.from_url(own_server.url)
     yield engine
     engine.client.close()
+
+
+@pytest.fixture
+def many(engine, redis_url, prefix):
+    """An engine whose machines have four partitions."""
+    spread = Engine.from_url(redis_url, prefix=prefix, partitions=4)
+    yield spread
+    spread.client.close()

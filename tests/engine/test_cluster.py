@@ -111,6 +111,17 @@ def test_work_is_taken_from_every_node_and_finished_there(engine):
     assert engine.tick() == 0
 
 
+def test_jobs_are_mended_on_every_node(engine):
+    publish(engine, errand(), *IDS)
+    for id in IDS:
+        engine.fire("errand", id, "start", now=NOW)
+    for number in range(PARTITIONS):
+        engine.client.delete(engine.keys.partition("errand", number).ready("work"))
+    assert engine.queues("errand")["work"]["ready"] == 0
+    assert engine.mend("errand", now=NOW).ready == len(IDS)
+    assert len(engine.take("errand", "work", "w", count=100, now=NOW)) == len(IDS)
+
+
 def test_a_node_that_lost_the_library_gets_it_again(engine, nodes):
     publish(engine, door(), *IDS)
     for node in nodes:

@@ -72,6 +72,7 @@ def test_all_of_it_is_plain_data(engine):
         "timers": 0,
         "overdue": 0,
         "mail": 0,
+        "breaches": {},
         "queues": {},
     }
 

@@ -40,10 +40,15 @@ LITERALS = {
     ("stats", "todo"): ":qs:todo",
     ("unique", "todo", "serial:7"): ":u:todo:serial:7",
     ("withdrawn", "0-17"): ":w:0-17",
+    ("lookup", "serial"): ":by:serial",
     ("pages", "totals:1f"): ":mr:pages:totals:1f",
     ("index", "totals:1f"): ":mr:index:totals:1f",
     ("parts", "totals:1f"): ":mr:parts:totals:1f",
     ("result", "totals:1f"): ":mr:result:totals:1f",
+    ("bulk_order", "3f2a"): ":bk:order:3f2a",
+    ("bulk_items", "3f2a"): ":bk:items:3f2a",
+    ("bulk_verdicts", "3f2a"): ":bk:verdicts:3f2a",
+    ("bulk_outcomes", "3f2a"): ":bk:outcomes:3f2a",
 }
 
 
@@ -60,6 +65,7 @@ def test_each_key_outside_the_partitions_is_what_it_is():
     assert Keys().worker("host:1") == "sb:worker:host:1"
     assert (Keys().order("host:1"), Keys().news) == ("sb:worker:host:1:order", "sb:news")
     assert Keys("t:").partition("door", 5).root == "t:{door:5}"
+    assert (Keys().jobs_pattern(), Keys("a*:").jobs_pattern("door")) == ("sb:{*:*}:[jq]*", "a\\*:{door:*}:[jq]*")
 
 
 def test_every_key_that_python_builds_is_pinned_here():

@@ -222,3 +222,51 @@ def test_the_newest_of_the_dead_come_first(engine):
         engine.fail(job, "no", retry=False, now=NOW + at)
     dead = engine.jobs("door", "work", place="dead")
     assert [(job.input, job.finished) for job in dead] == [(2, NOW + 2), (1, NOW + 1), (0, NOW)]
+
+
+@pytest.mark.parametrize("job", [None, "0-1", 7, {"id": "0-1"}])
+def test_who_ends_or_renews_a_job_has_to_hold_it(engine, job):
+    put(engine, 1)
+    calls = [
+        lambda: engine.complete(job),
+        lambda: engine.fail(job, "no"),
+        lambda: engine.hand_back(job),
+        lambda: engine.progress(job, 1),
+        lambda: engine.renew([job], 1000),
+    ]
+    for call in calls:
+        with pytest.raises(BadInput, match=r"take\(\) gave out"):
+            call()
+    assert isinstance(engine.complete_many([(job, 1)])[0], BadInput)
+
+
+@pytest.mark.parametrize("job", [7, 1.5, {"id": "0-1"}])
+@pytest.mark.parametrize("call", ["withdraw", "redrive", "move_now"])
+def test_an_operator_names_a_job_by_its_id(engine, call, job):
+    put(engine, 1)
+    queue = [] if call == "withdraw" else ["work"]
+    with pytest.raises(BadInput, match="a job or its id"):
+        getattr(engine, call)("door", *queue, job, **WHO)
+
+
+@pytest.mark.parametrize("field", ["error", "kind", "trace"])
+def test_what_is_told_of_a_failure_is_text(engine, field):
+    put(engine, 1)
+    (job,) = engine.take("door", "work", "w", now=NOW)
+    with pytest.raises(BadInput, match=f"{field} is text"):
+        engine.fail(job, **{"error": "no"} | {field: ValueError("no")})
+    assert places(engine, name="door") == {job.id: "leased"}
+
+
+def test_an_error_cuts_what_was_far_too_long(engine):
+    put(engine, 1)
+    huge = "x" * 10_000
+    for call in (
+        lambda: engine.job("door", huge),
+        lambda: engine.jobs("door", "work", place=huge),
+        lambda: engine.limit("door", "work", rate=huge),
+        lambda: engine.direct("w", huge, actor="ann", reason="because"),
+    ):
+        with pytest.raises((BadInput, LookupFailed)) as caught:
+            call()
+        assert len(str(caught.value)) < 300

@@ -17,6 +17,7 @@ from django.urls import URLPattern, reverse
 
 from dashboard import urls
 from dashboard.access import RIGHTS, ROLES, allows, require
+from machines.bulk import Bulk, Order
 from machines.engine import WorkerRow
 from machines.engine.compat import call
 
@@ -25,6 +26,7 @@ OF_INSTANCE = {"machine": "activation", "id": "ATV-123:NBCSports"}
 OF_QUEUE = {"machine": "new_device", "queue": "todo"}
 OF_JOB = {"machine": "new_device", "id": "0-1"}
 OF_KEY = {"key": "signalbox-test:access:door"}
+OF_BULK = {"id": "3f2a"}
 OF_WORKER = {"worker": "box:1/2"}
 DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
 
@@ -50,10 +52,15 @@ TABLE = {
     "create": Entry("fire", 302, 302, {"machine": "activation"}),
     "instance": Entry("view", 200, 200, OF_INSTANCE),
     "fire": Entry("fire", 302, 400, OF_INSTANCE),
-    "force": Entry("operate", 302, 400, OF_INSTANCE),
-    "suspend": Entry("operate", 302, 400, OF_INSTANCE),
-    "resume": Entry("operate", 302, 400, OF_INSTANCE),
-    "delete": Entry("operate", 302, 400, OF_INSTANCE),
+    "force": Entry("operate", 200, 400, OF_INSTANCE),
+    "edit": Entry("operate", 200, 400, OF_INSTANCE),
+    "reset": Entry("operate", 200, 400, OF_INSTANCE),
+    "retry": Entry("operate", 200, 400, OF_INSTANCE),
+    "skip": Entry("operate", 200, 400, OF_INSTANCE),
+    "cancel": Entry("operate", 200, 400, OF_INSTANCE),
+    "suspend": Entry("operate", 200, 400, OF_INSTANCE),
+    "resume": Entry("operate", 200, 400, OF_INSTANCE),
+    "delete": Entry("operate", 200, 400, OF_INSTANCE),
     "sm": Entry("view", 200, 200),
     "sm-key": Entry("view", 200, 200, OF_KEY),
     "sm-mutate": Entry("fire", 302, 400, OF_KEY),
@@ -70,6 +77,15 @@ TABLE = {
     "job-redrive": Entry("operate", 302, 400, OF_JOB),
     "job-move": Entry("operate", 302, 400, OF_JOB),
     "job-withdraw": Entry("operate", 302, 400, OF_JOB),
+    "bulk-new": Entry("operate", 200, 400, {"machine": "activation"}),
+    "bulk": Entry("view", 200, 200, OF_BULK),
+    "bulk-run": Entry("operate", 302, 302, OF_BULK),
+    "bulk-pause": Entry("operate", 302, 302, OF_BULK),
+    "bulk-resume": Entry("operate", 302, 302, OF_BULK),
+    "bulk-retry": Entry("operate", 302, 302, OF_BULK),
+    "bulk-stop": Entry("operate", 302, 302, OF_BULK),
+    "bulk-again": Entry("operate", 302, 400, OF_BULK),
+    "bulk-results": Entry("view", 200, 200, OF_BULK),
     "workers": Entry("view", 200, 200),
     "direct": Entry("operate", 302, 400, OF_WORKER),
     "audit": Entry("audit", 200, 200),
@@ -79,9 +95,10 @@ TABLE = {
     "logout": Entry(None, 405, 302),
     "healthz": Entry(None, 200, 405),
     "favicon": Entry(None, 302, 405),
+    "metrics": Entry("view", 200, 405),
     "api-live": Entry("view", 200, 405, query="?topic=overview"),
 }
-NOT_FOR_BROWSERS = {"api-live"}  # who is not logged in gets a 401 there, not a login page
+NOT_FOR_BROWSERS = {"api-live", "metrics"}  # who is not logged in gets a 401 there, not a login page
 
 MISSING = [
     ("machine", {"machine": "nothing"}),
@@ -92,12 +109,18 @@ MISSING = [
     ("instance", {"machine": "nothing", "id": "nobody"}),
     ("fire", {"machine": "activation", "id": "nobody"}),
     ("force", {"machine": "activation", "id": "nobody"}),
+    ("edit", {"machine": "activation", "id": "nobody"}),
+    ("skip", {"machine": "activation", "id": "nobody"}),
     ("suspend", {"machine": "activation", "id": "nobody"}),
     ("resume", {"machine": "activation", "id": "nobody"}),
     ("delete", {"machine": "activation", "id": "nobody"}),
     ("sm-key", {"key": "signalbox-test:access:nothing"}),
     ("sm-mutate", {"key": "signalbox-test:access:nothing"}),
     ("sm-force", {"key": "signalbox-test:access:nothing"}),
+    ("bulk-new", {"machine": "nothing"}),
+    ("bulk", {"id": "nothing"}),
+    ("bulk-run", {"id": "nothing"}),
+    ("bulk-results", {"id": "nothing"}),
     ("direct", {"worker": "nobody"}),
     ("queue", {"machine": "new_device", "queue": "nothing"}),
     ("queue", {"machine": "nothing", "queue": "todo"}),
@@ -115,6 +138,7 @@ def filled(engine, waiting, devices) -> Iterator[None]:
     """Something at each address."""
     call(engine.client, "SM.SET", OF_KEY["key"], DOOR)
     engine.create(devices, "one")
+    Bulk.start(engine, Order("activation", "suspend", "sue", "a test"), id=OF_BULK["id"])
     now = int(time.time() * 1000)
     engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], 0, now, now))
     yield

@@ -48,9 +48,12 @@ def test_older_than_what_is_no_version_is_a_400(as_, waiting, before):
 
 
 def test_every_form_carries_the_version_that_is_shown(as_, waiting):
-    page = read(as_("supervisor").get(INSTANCE))
-    expected = [e["value"] for e in page.all("input", name="expect")]
-    assert len(expected) == 5  # two events, force, suspend, delete
+    client = as_("supervisor")
+    page = read(client.get(INSTANCE))
+    repairs = [a["href"] for a in page.one("details", class_="repairs-panel").all("a")]
+    pages = [page, *(read(client.get(address)) for address in repairs)]
+    expected = [e["value"] for one in pages for e in one.all("input", name="expect")]
+    assert len(expected) == 7  # two events, edit, force, reset, suspend, delete
     assert set(expected) == {"2"}
 
 

@@ -80,6 +80,9 @@ def test_with_a_key_and_a_database_of_its_own_nothing_is_written_here(settings_w
         ({"LOG_LEVEL": "loud"}, "LOG_LEVEL='loud' is not one of"),
         ({"REDIS_URL": "redis+cluster://x"}, "set CACHE_URL to a single Redis"),
         ({"SECRET_KEY": "a", "SECRET_KEY_FILE": "/b"}, "SECRET_KEY and SECRET_KEY_FILE are both set"),
+        ({"SIGNALBOX_METRICS": "public"}, "SIGNALBOX_METRICS='public' is not one of off, login, token, open"),
+        ({"SIGNALBOX_METRICS": "token"}, "SIGNALBOX_METRICS_TOKEN has to hold one"),
+        ({"SIGNALBOX_METRICS_TOKEN": "letmein"}, "SIGNALBOX_METRICS_TOKEN is too short"),
     ],
 )
 def test_a_bad_value_stops_manage_py_with_one_sentence(start, variables, sentence):

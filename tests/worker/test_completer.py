@@ -169,3 +169,30 @@ def test_the_kinds_of_an_exception_are_the_names_of_its_bases():
 
     assert bases(Odd()) == ["KeyError", "LookupError", "ValueError"]
     assert bases(Exception()) == []
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("it has no words")
+
+
+def test_an_exception_that_cannot_say_what_it_is_fails_its_attempt(engine, completer, hand, tally, jobs):
+    completer.failed(jobs[0], Mute())
+    completer.start()
+    eventually(lambda: tally.failed == 1, "it failed")
+    (found,) = engine.jobs("errand", "errands", place="delayed")
+    assert (found.id, found.kind) == (jobs[0].id, "Mute")
+    assert found.error == "Mute, whose text cannot be had: RuntimeError"
+
+
+def test_of_a_traceback_too_long_both_ends_are_kept(engine, completer, hand, tally, jobs):
+    try:
+        raise ValueError("x" * 100_000 + " the end")
+    except ValueError as error:
+        completer.failed(jobs[0], error)
+    completer.start()
+    eventually(lambda: tally.failed == 1, "it failed")
+    (found,) = engine.jobs("errand", "errands", place="delayed")
+    assert found.trace.startswith("Traceback")
+    assert found.trace.rstrip().endswith("the end")
+    assert "\n...\n" in found.trace

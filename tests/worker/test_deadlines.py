@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
 
-from machines.worker import threads
+from machines.worker import coroutines, threads
 from machines.worker.deadlines import Deadlines
 from machines.worker.job import Job
 from tests.stage.processes import eventually
@@ -76,12 +77,49 @@ def test_the_next_job_does_not_wait_for_a_handler_that_does_not_end(engine, put,
         eventually(lambda: _dead(engine, stuck), "the first has failed")
         put(input="quick")
         eventually(lambda: worker.tally.done == 1, "another thread has done the second")
-        eventually(lambda: "1 threads stuck past their deadline in run" in engine.workers()[0].note, "it is reported")
+        eventually(lambda: "1 handlers stuck past their deadline: run" in engine.workers()[0].note, "it is reported")
         let.set()
         eventually(lambda: engine.workers()[0].note == "", "the stuck thread has ended")
         put(input="quick")
         eventually(lambda: worker.tally.done == 2, "it goes on")
         assert sum(thread.name.startswith("handler-") for thread in threading.enumerate()) >= 1
+
+
+def test_the_next_job_does_not_wait_for_a_coroutine_that_will_not_be_cancelled(engine, put, let):
+    async def handler(job):
+        while job.payload == "stuck" and not let.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.02)
+
+    stuck = put(input="stuck")
+    with Running(engine, registry_of(run=handler), concurrency=1) as worker:
+        eventually(lambda: _dead(engine, stuck), "the first has failed")
+        put(input="quick")
+        eventually(lambda: worker.tally.done == 1, "another has taken its place")
+        eventually(lambda: "1 handlers stuck past their deadline: run" in engine.workers()[0].note, "it is reported")
+        let.set()
+        eventually(lambda: engine.workers()[0].note == "", "the stuck one has ended")
+        put(input="quick")
+        eventually(lambda: worker.tally.done == 2, "it goes on")
+
+
+def test_only_so_many_coroutines_are_left_behind(engine, put, let, monkeypatch):
+    monkeypatch.setattr(coroutines, "MOST_STUCK", 1)
+    monkeypatch.setattr(coroutines, "MOMENT", 0.05)
+
+    async def handler(job):
+        while not let.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.02)
+
+    for _ in range(4):
+        put()
+    with Running(engine, registry_of(run=handler), concurrency=1) as worker:
+        eventually(lambda: len(worker.hand.stuck) == 2, "one is left behind, and the second keeps its place")
+        eventually(lambda: places(engine).get("dead") == 2, "both have failed")
+        assert worker.hand.open == 1
+        let.set()
+        eventually(lambda: places(engine) == {"dead": 2}, "the others are done in the place that came free")
 
 
 def test_only_so_many_threads_are_left_behind(engine, put, let, monkeypatch):

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from machines.engine import Engine
+from machines.engine import Engine, errors
 from tests.stage.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, drain, places, registry_of
@@ -161,7 +161,7 @@ def test_a_lease_is_renewed_while_a_handler_works(engine, gate):
         eventually(lambda: _leased_until(engine) > first + 800, "it is renewed past the end of the first lease")
         gate.let.set()
         eventually(lambda: state(engine, "e1") == "done", "the job is done")
-        assert worker.summary() == "1 completed"
+    assert worker.summary() == "1 completed"
     assert len(gate.jobs) == 1
 
 
@@ -235,3 +235,28 @@ def test_handlers_that_call_exit_leave_the_worker_as_it_was(engine, errand):
     with Running(engine, registry_of(run=leaves), concurrency=2):
         errand("good")
         eventually(lambda: engine.get("errand", "good").state == "done", "the good job is done")
+
+
+class Hanging(Engine):
+    """From ``hang`` on no call that hands back is answered."""
+
+    hang = False
+    asked = 0
+
+    def hand_back(self, job, **given):
+        if not self.hang:
+            return super().hand_back(job, **given)
+        self.asked += 1
+        raise errors.EngineUnavailable("no answer")
+
+
+def test_stopped_while_redis_hangs_it_waits_for_one_call_and_not_for_each_job(engine, errand, gate):
+    hanging = Hanging(engine.client, prefix=engine.keys.prefix)
+    for number in range(3):
+        errand(f"e{number}")
+    with Running(hanging, registry_of(run=gate), grace=0.1, concurrency=3):
+        for _ in range(3):
+            assert gate.begun.acquire(timeout=10)
+        hanging.hang = True
+    assert (hanging.asked, places(engine)) == (1, {"leased": 3})
+    gate.let.set()

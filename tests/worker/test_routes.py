@@ -107,7 +107,8 @@ def test_the_workers_row_names_what_is_missing(engine):
     engine.publish(errand(src="elsewhere"))
     routes = Routes(engine, registry_of(run=print))
     routes.refresh()
-    assert Row("w1", routes, Hand(1), version="").now().note == "no handler here for elsewhere"
+    row = Row("w1", routes, Hand(1), version="").now()
+    assert (row.note, row.lacking) == ("no handler here for elsewhere", {"errand/errands": ["elsewhere"]})
 
 
 class Interrupted(Engine):

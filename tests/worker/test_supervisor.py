@@ -71,3 +71,12 @@ def test_one_that_fails_is_tried_again(tmp_path):
     output, _ = supervisor.communicate(timeout=30)
     assert supervisor.returncode == 0
     assert "a worker ended with 7; another takes its place" in output
+
+
+@pytest.mark.pure
+def test_those_told_to_stop_before_they_listen_have_ended_in_order(tmp_path):
+    supervisor = python(SUPERVISE, "import time; time.sleep(60)", tmp_path)
+    eventually(lambda: len(descendants(supervisor.pid)) == 2, "both are there", patience=30)
+    supervisor.terminate()
+    output, _ = supervisor.communicate(timeout=30)
+    assert (supervisor.returncode, "ended with" in output) == (0, False), output

@@ -9,6 +9,7 @@ from .. import limits
 from .durations import HINT, milliseconds
 from .embedding import machines_of
 from .fields import read_context, read_events
+from .lookups import read_index
 from .model import Machine, Start, State
 from .naming import required
 from .path import quote
@@ -27,6 +28,7 @@ KEYS = (
     "description",
     "initial",
     "context",
+    "index",
     "events",
     "states",
     *MACHINE_KEYS,
@@ -90,6 +92,7 @@ def _read_machine(place: Place) -> Machine:
         output=read_value(output) if output and not output.broken else None,
         errors=_read_errors(place.get("errors")),
         limits=read_queues(place.get("queues")),
+        index=read_index(place.get("index"), fields),
     )
 
 

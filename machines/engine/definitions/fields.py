@@ -19,6 +19,7 @@ _OF_ARRAYS = ("items", "prefixItems", "contains", "minItems", "maxItems", "uniqu
 _OF_OBJECTS = ("properties", "patternProperties", "additionalProperties", "minProperties", "maxProperties")
 _OF_ALL = ("enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "$defs")
 _UNCHECKED = (*_OF_TEXT, *_OF_NUMBERS, *_OF_ARRAYS, *_OF_OBJECTS, *_OF_ALL)
+_HINTS = {"index": 'list the field in the machine\'s own "index"'}
 _OBJECT_KEYS = ("type", "properties", "required", "title", "description", "additionalProperties", "$schema", "$comment")
 
 
@@ -137,7 +138,7 @@ def _check_keywords(place: Place) -> None:
     for key, value in place.items():
         if key in _UNCHECKED:
             value.warn("SB206", f'"{key}" is not checked in this release')
-    place.refuse_unknown((*_KEYWORDS, *_UNCHECKED))
+    place.refuse_unknown((*_KEYWORDS, *_UNCHECKED), _HINTS)
     required = place.get("required")
     if required is not None and not isinstance(required.value, list):  # a list belongs to an object's own schema
         required.flag()

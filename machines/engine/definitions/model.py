@@ -146,6 +146,7 @@ class Transition:
     """``targets`` are states' names; none: the state is not left. ``events`` are descriptors; none for ``always``.
 
     ``delay`` arms the timer of an ``after``; of several transitions with one delay only the first has it.
+    ``allow``: the groups of people who may send its event, empty for anyone.
     """
 
     id: str
@@ -158,6 +159,7 @@ class Transition:
     description: str
     path: Path
     delay: Value | None = None
+    allow: tuple[str, ...] = ()
 
     @property
     def target(self) -> str | None:
@@ -215,7 +217,8 @@ class Start:
 class State:
     """``index`` counts from 1 in document order; ``keys`` is the way to it from the top; ``word`` names its events.
 
-    ``start`` is the initial of a compound state and the default of a history. ``root``: the machine itself.
+    ``start`` is the initial of a compound state and the default of a history. ``root``: the machine itself. ``sla``: ms
+    an instance should be in it at most, 0 where nothing is said.
     """
 
     name: str
@@ -237,6 +240,7 @@ class State:
     deep: bool = False
     output: Value | None = None
     root: bool = False
+    sla: int = 0
 
     @property
     def final(self) -> bool:
@@ -304,7 +308,8 @@ class Machine:
     """The whole of one definition. ``start`` names nothing where the definition does not say, or all is parallel.
 
     ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for
-    the machine itself, where there is one; ``limits`` are those of queues.
+    the machine itself, where there is one; ``limits`` are those of queues; ``index``: what instances are
+    found by.
     """
 
     id: str
@@ -318,6 +323,7 @@ class Machine:
     output: Value | None = None
     errors: str = ""
     limits: dict[str, Limit] = field(default_factory=dict)
+    index: tuple[str, ...] = ()
 
     def lineage(self, name: str) -> list[State]:
         """A state and its ancestors, from the inside out; empty for an unknown one."""

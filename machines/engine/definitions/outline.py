@@ -76,7 +76,8 @@ class TransitionOutline:
     """``target`` is None when the state is not left; ``events`` is empty for ``always``.
 
     ``reads`` are the payload fields its guard and actions use, in the order they occur. ``cause`` is ``on``,
-    ``done``, ``error``, ``state done``, ``after`` or ``always``; ``delay`` is the text of a timer's.
+    ``done``, ``error``, ``state done``, ``after`` or ``always``; ``delay`` is the text of a timer's. ``allow``:
+    groups of people who may send its event, empty for anyone.
     """
 
     id: str
@@ -91,6 +92,7 @@ class TransitionOutline:
     targets: tuple[str, ...] = ()
     delay: str = ""
     cause: str = "on"
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ class StateOutline:
 
     ``type`` is ``atomic``, ``final``, ``compound``, ``parallel`` or ``history``, and ``history`` then ``shallow``
     or ``deep``. ``path`` is made of the keys from the top; ``depth`` counts the states around it. ``initial`` is
-    what is entered by default: of a history, when there is nothing to remember.
+    what is entered by default: of a history, when there is nothing to remember. ``sla``: ms an instance should be in it
+    at most, 0 where nothing is said.
     """
 
     name: str
@@ -119,6 +122,7 @@ class StateOutline:
     initial: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
     output: str = ""
+    sla: int = 0
 
     @property
     def is_leaf(self) -> bool:
@@ -132,7 +136,7 @@ class Outline:
     those that are declared for queues.
 
     ``root`` is the name of the state that stands for the machine itself, where there is one: it is the first of
-    ``states``. ``initial`` is the first state that is entered.
+    ``states``. ``initial`` is the first state that is entered; ``index``: the data fields instances are found by.
     """
 
     id: str
@@ -145,6 +149,7 @@ class Outline:
     root: str | None = None
     output: str = ""
     limits: dict[str, LimitOutline] = field(default_factory=dict)
+    index: tuple[str, ...] = ()
 
     @cached_property
     def _by_name(self) -> dict[str, StateOutline]:
@@ -237,6 +242,7 @@ def outline_of(machine: Machine) -> Outline:
         root=machine.root,
         output=machine.output.text if machine.output else "",
         limits={queue: _limit(limit) for queue, limit in machine.limits.items()},
+        index=machine.index,
     )
 
 
@@ -259,6 +265,7 @@ def _state(state: State, machine: Machine) -> StateOutline:
         initial=_entered(state, machine),
         children=state.children,
         output=state.output.text if state.output else "",
+        sla=state.sla,
     )
 
 
@@ -282,6 +289,7 @@ def _transition(transition: Transition, source: str) -> TransitionOutline:
         targets=transition.targets,
         delay=transition.delay.text if transition.delay else "",
         cause=transition.cause,
+        allow=transition.allow,
     )
 
 

@@ -27,6 +27,7 @@ def program_of(machine: Machine) -> dict[str, Any]:
     }
     parts: dict[str, Any] = {
         "data": [_field(field) for field in machine.fields.values()],
+        "index": list(machine.index),
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
         "queues": queues_of(machine),
         "limits": {queue: _limit(limit) for queue, limit in machine.limits.items()},
@@ -103,6 +104,7 @@ def _state(state: State, machine: Machine) -> dict[str, Any]:
         "deep": state.deep,
         "default": _start(state.start, machine) if state.start and state.kind == "history" else None,
         "done": state.done,
+        "sla": state.sla,
         "donedata": state.output.tree if state.output else None,
         "entry": program_of_actions(state.entry),
         "exit": program_of_actions(state.exit),
@@ -130,6 +132,8 @@ def _transition(transition: Transition, machine: Machine) -> dict[str, Any]:
         result["actions"] = program_of_actions(transition.actions)
     if transition.delay is not None:
         result["delay"] = transition.delay.tree
+    if transition.allow:
+        result["allow"] = list(transition.allow)
     return result
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .. import limits
 from .actions import read_actions
+from .durations import read_duration
 from .invokes import read_invokes
 from .model import Start, State, Value
 from .path import quote
@@ -18,7 +19,7 @@ from .values import read_value
 
 _DOES = ("on", "always", "after", "entry", "exit", "invoke")
 _INSIDE = ("states", "initial", "onDone")
-KEYS = ("id", "type", "description", "tags", "meta", *_DOES, *_INSIDE, "history", "target", "output")
+KEYS = ("id", "type", "description", "tags", "meta", *_DOES, *_INSIDE, "history", "target", "output", "sla")
 MACHINE_KEYS = ("type", "on", "always", "after", "entry", "exit", "invoke")  # the machine may behave like a state
 _HINTS = {
     "onEntry": 'write "entry"',
@@ -28,6 +29,7 @@ _HINTS = {
     "events": 'write "on"',
     "data": 'write "output"',
     "delay": 'write "after"',
+    "deadline": 'write "sla"',
 }
 _BELONGS = {
     "onDone": ("an invoke, or to a state with states inside", 'write it inside "invoke"'),
@@ -36,6 +38,7 @@ _BELONGS = {
     "history": ("a history state", 'write "type": "history"'),
     "target": ("a transition or a history state", 'write it under "on", or "type": "history"'),
     "output": ("a final state or the machine", 'write "type": "final"'),
+    "sla": ("a state that instances rest in and leave again", "give it to a state inside"),
 }
 
 
@@ -100,6 +103,7 @@ def _state(place: Place, scope: Scope, start: Start | None, output: Value | None
         deep=branch.kind == "history" and branch.body.get("history") == "deep",
         output=output,
         root=root,
+        sla=read_duration(place.get("sla"), 0, 1, limits.MAX_DELAY) if branch.kind == "atomic" else 0,
     )
 
 
@@ -131,6 +135,7 @@ def _check_keys(place: Place, branch: Branch) -> None:
 def _allowed(branch: Branch) -> tuple[str, ...]:
     """The keys that have a meaning on such a state, as far as they are not for every state."""
     meant = {
+        "atomic": ("sla",),
         "compound": ("initial", "onDone"),
         "parallel": ("initial", "onDone"),  # an initial is refused where it is read, with a better reason
         "final": ("output",),

@@ -13,7 +13,7 @@ from .place import Place, text_of
 from .scope import Scope
 from .values import read_guard
 
-KEYS = ("target", "guard", "actions", "reenter", "description", "meta")
+KEYS = ("target", "guard", "actions", "reenter", "allow", "description", "meta")
 _HINTS = {
     "cond": 'write "guard"',
     "internal": 'write "reenter", the other way round',
@@ -89,7 +89,26 @@ def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope:
         reenter=bool(reenter.flag()) if reenter else False,
         description=text_of(place.get("description")),
         path=place.path,
+        allow=_read_allow(place.get("allow"), cause),
     )
+
+
+def _read_allow(place: Place | None, cause: Cause) -> tuple[str, ...]:
+    """The groups of people who may send the event; empty where anyone may."""
+    if place is None or not place.is_array("a list of groups"):
+        return ()
+    if cause != "on":
+        place.error(
+            "SB104", f"nobody sends what leads here: {quote('allow')} belongs to a transition under {quote('on')}"
+        )
+        return ()
+    if not 0 < len(place.value) <= limits.MAX_GROUPS:
+        place.error("SB114", f"a list of 1 to {limits.MAX_GROUPS} groups, not of {len(place.value)}")
+    names = [one.text("the name of a group") for one in place.one_or_many()]
+    for one, name in zip(place.one_or_many(), names, strict=True):
+        if name is not None and not (name.strip() and len(name) <= limits.MAX_GROUP_NAME):
+            one.error("SB107", f"a group has a name of 1 to {limits.MAX_GROUP_NAME} characters")
+    return tuple(name for name in names if name)
 
 
 def _read_target(place: Place | None, scope: Scope) -> tuple[str, ...]:

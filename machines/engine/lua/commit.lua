@@ -1,4 +1,4 @@
--- needs: agenda, batches, json, keys, ledger, program, jobs, timers, values, work
+-- needs: agenda, batches, json, keys, ledger, lookups, program, jobs, timers, values, work
 -- The one place that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the
 -- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
 local commit = {}
@@ -260,6 +260,7 @@ local function write_instance(ctx, count, gone)
 end
 
 local function write(ctx, event, actor, reason, noted)
+    if ctx.program.indexed then lookups.write(ctx) end
     local count, gone, set, unset = gather(ctx)
     if ctx.chart then
         if ctx.moved then ledger.index(ctx, progress.back, progress.stamp) end
@@ -285,6 +286,7 @@ local function write(ctx, event, actor, reason, noted)
 end
 
 local function undo(ctx)
+    if ctx.program.indexed then lookups.take_back() end
     if progress.indexed then unindex(ctx) end
     if ctx.chart then ledger.take_back(progress.back) end
     if progress.counted_in then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end

@@ -81,6 +81,7 @@ local function describe(ctx, event, transition, verdict, draws)
         target = names[1] and table.concat(names, ', ') or json.null,
         guard = transition.text or json.null,
         verdict = verdict,
+        allow = transition.allow,
         because = (verdict == 'guard' or verdict == 'error') and explain.guard(transition, ctx, draws) or json.list(),
     }
 end

@@ -17,7 +17,7 @@ function finishing.waiting(root, row, job, now, batch)
 end
 
 -- The instance no longer waits for this job, whatever state it is in afterwards.
-local function forget(ctx, job)
+function finishing.forget(ctx, job)
     local left, stored = '', ctx.raw._jobs
     if stored ~= job then
         local others = {}
@@ -46,7 +46,7 @@ end
 -- Sends `event` to the waiting instance. Answers a reply and the jobs it then waits for: {OK, ...} moved, {OK} nobody
 -- listened, or what refused it; then no key has changed. `clock`: ms of the server's own clock where it was read already.
 function finishing.tell(ctx, job, event, payload, clock)
-    local left = forget(ctx, job)
+    local left = finishing.forget(ctx, job)
     if ctx.raw._suspended then return hold(ctx, event, payload, left), left end
     local listening = core.listens(ctx, event)
     local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, clock, FACTS)
@@ -106,6 +106,24 @@ function finishing.reattach(root, row, job, now)
         if redis.pcall('HGET', keys.job(root, other), 'invoke') == row.invoke then return end
     end
     redis.call('HSET', keys.instance(root, row.instance), '_jobs', waiting == '' and job or waiting .. ' ' .. job)
+end
+
+-- A dead job is ready again with all its attempts, a delayed one at once. Did it move?
+function finishing.revive(root, queue, place, job, now)
+    local row = jobs.read(root, job)
+    if not row or row.place ~= place or row.queue ~= queue then return false end
+    if place == 'delayed' then
+        jobs.release(root, job, row, place, now)
+        return true
+    end
+    if row.unique then
+        if jobs.holder(root, queue, row.unique) then return false end
+        redis.call('SET', keys.unique(root, queue, row.unique), job)
+    end
+    finishing.reattach(root, row, job, now)
+    jobs.release(root, job, row, place, now, 'attempt', 0)
+    redis.call('HDEL', keys.job(root, job), 'finished', 'progress')
+    return true
 end
 
 return finishing

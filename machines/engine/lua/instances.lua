@@ -33,6 +33,9 @@ function instances.current(root, version)
     return compiled
 end
 
+-- A server that led, followed and leads again has missed what was published meanwhile.
+instances.refresh = program.refresh
+
 -- The reply for an instance that is not there: unknown itself, or its whole machine.
 function instances.missing(root)
     local known = redis.call('EXISTS', keys.meta(root)) == 1

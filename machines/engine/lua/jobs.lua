@@ -55,6 +55,8 @@ local function rank(job, priority)
     return (LOWEST - (tonumber(priority) or PRIORITY)) * BAND + number_of(job)
 end
 
+jobs.rank = rank
+
 function jobs.id(root, number)
     return string.match(root, ':(%d+)}$') .. '-' .. number
 end

@@ -30,9 +30,14 @@ function keys.rules(root, queue) return root .. ':q:' .. queue .. ':rules' end
 function keys.stats(root, queue) return root .. ':qs:' .. queue end
 function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. key end
 function keys.withdrawn(root, job) return root .. ':w:' .. job end
+function keys.lookup(root, field) return root .. ':by:' .. field end
 function keys.pages(root, run) return root .. ':mr:pages:' .. run end
 function keys.index(root, run) return root .. ':mr:index:' .. run end
 function keys.parts(root, run) return root .. ':mr:parts:' .. run end
 function keys.result(root, run) return root .. ':mr:result:' .. run end
+function keys.bulk_order(root, bulk) return root .. ':bk:order:' .. bulk end
+function keys.bulk_items(root, bulk) return root .. ':bk:items:' .. bulk end
+function keys.bulk_verdicts(root, bulk) return root .. ':bk:verdicts:' .. bulk end
+function keys.bulk_outcomes(root, bulk) return root .. ':bk:outcomes:' .. bulk end
 
 return keys

@@ -59,4 +59,13 @@ function payloads.note(payload)
     return #text <= MAX_NOTED and text or '0'
 end
 
+-- What a job ended with: any JSON, nil for ''; nil and a sentence where it is none.
+function payloads.result(text)
+    if text == '' then return nil end
+    if #text > MAX_BYTES then return nil, 'a result has at most ' .. MAX_BYTES .. ' bytes, not ' .. #text end
+    local ok, result = pcall(json.decode, text)
+    if not ok then return nil, values.message(result) end
+    return result
+end
+
 return payloads

@@ -1,4 +1,4 @@
--- needs: json, values, fields, expressions, actions, keys, work
+-- needs: json, values, fields, expressions, actions, keys, lookups, work
 -- Compiled definitions, kept between calls. An instance names its definition as `<version>:<digest>`, so an
 -- entry can never be mistaken for another content, whatever was flushed, restored or published meanwhile.
 local program = {}
@@ -60,6 +60,7 @@ local function compile_transitions(source, compiled, index)
             delay = spec.delay and expressions.compile(spec.delay, compiled),
             flow = compiled.version .. ':' .. spec.id,
             quoted = ',' .. json.quote(spec.id) .. ',',
+            allow = spec.allow and json.list(spec.allow),
         }
         if spec.targets or spec.delay then compiled.flat = false end
     end
@@ -104,6 +105,7 @@ local function compile_state(spec, index, compiled, root)
         histories = {},
         deep = spec.deep,
         done = spec.done,
+        sla = spec.sla,
     }
     if spec.kind or spec.parent or spec.donedata or spec.final and spec.exit then compiled.flat = false end
     local transitions = compile_transitions(spec.transitions, compiled, index)
@@ -233,7 +235,19 @@ function program.load(root, def)
     local row = redis.call('HMGET', keys.definition(root, version), 'program', 'digest', 'secret')
     if not row[1] then return nil, 'version ' .. version .. ' is not published here' end
     if row[2] ~= digest then return nil, 'version ' .. version .. ' has the digest ' .. row[2] .. ', not ' .. digest end
-    return remember(root, def, program.compile(cjson.decode(row[1]), version, root, def, row[3]))
+    local fresh = program.compile(cjson.decode(row[1]), version, root, def, row[3])
+    lookups.attach(fresh)
+    return remember(root, def, fresh)
+end
+
+-- Forgets the programs of a partition whose list of indexed fields has changed since they were compiled.
+function program.refresh(root)
+    local versions = cache[root]
+    if not versions then return end
+    local listed = lookups.listed(root)
+    for def, compiled in pairs(versions) do
+        if compiled.listed ~= listed then versions[def], cached = nil, cached - 1 end
+    end
 end
 
 -- `"event"` in JSON, quoted once per event name.

@@ -1,4 +1,4 @@
--- needs: chart, commit, jobs, keys, ledger, sends, timers
+-- needs: chart, commit, jobs, keys, ledger, lookups, sends, timers
 -- Taking an instance out of the partition: its hash, history, places, timers, jobs, and whatever it invoked.
 local removal = {}
 
@@ -10,6 +10,7 @@ local function unindex(ctx)
     for _, leaf in ipairs(ctx.chart and ctx.was.leaves or { ctx.state }) do
         redis.pcall('ZREM', states[leaf].index_key, ctx.id)
     end
+    lookups.remove(ctx)
     if ctx.raw._timers then
         timers.list(ctx)
         for id in pairs(ctx.timers_before) do pcall(timers.unschedule, root, ctx.id, id) end

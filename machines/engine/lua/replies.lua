@@ -14,7 +14,8 @@ replies.LOST = 'LOST'
 replies.FAULT = 'FAULT'
 replies.SUSPENDED = 'SUSPENDED'
 
-local function edges_of(ctx)
+-- Ids of the transitions taken, between spaces.
+function replies.edges(ctx)
     local edges = ctx.edges
     if #edges == 1 then return edges[1].id end
     local listed = {}
@@ -27,8 +28,8 @@ end
 -- for callers that want it short.
 function replies.instance(ctx)
     local text = ctx.batch and ctx.batch.short and '' or cjson.encode(ctx.raw)
-    if ctx.mail and ctx.mail[1] then return { replies.OK, edges_of(ctx), '0', text, '1' } end
-    return { replies.OK, edges_of(ctx), '0', text }
+    if ctx.mail and ctx.mail[1] then return { replies.OK, replies.edges(ctx), '0', text, '1' } end
+    return { replies.OK, replies.edges(ctx), '0', text }
 end
 
 local function data_after(ctx)
@@ -64,7 +65,7 @@ function replies.explanation(ctx, event, seen)
         outcome = seen.after and {
             configuration = names_of(ctx, seen.after.config, seen.after.state),
             data = data_after(seen.after),
-            transitions = edges_of(seen.after),
+            transitions = replies.edges(seen.after),
         } or json.null,
     }, UNCOUNTED)
 end

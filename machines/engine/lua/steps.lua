@@ -2,7 +2,8 @@
 -- One event on one opened instance, from the core through the commit to the reply.
 local steps = {}
 
-local function settled(ctx, event, payload, facts)
+-- The macrostep, and the work of the state it ends in; nothing is written. Answers as `core.step` does.
+function steps.settle(ctx, event, payload, facts)
     local taken, failure = core.step(ctx, event, payload, facts)
     if taken and ctx.moved and not ctx.chart and ctx.program.states[ctx.state].invokes[1] then
         local ok, caught = pcall(commit.prepare, ctx)
@@ -14,7 +15,7 @@ end
 -- {OK, ...}, {REFUSED, explanation} or {FAULT, why}; in the last two cases nothing was written.
 -- `facts`: what the event is beside its name and payload (SCXML 5.10.1), for those that no person sent.
 function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
-    local taken, failure = settled(ctx, event, payload, facts)
+    local taken, failure = steps.settle(ctx, event, payload, facts)
     if not taken then
         local before = failure and instances.again(ctx) or ctx
         before.payload = payload
@@ -27,7 +28,7 @@ end
 
 -- The same without the commit.
 function steps.explain(ctx, event, payload)
-    local taken, failure = settled(ctx, event, payload)
+    local taken, failure = steps.settle(ctx, event, payload)
     local before = instances.again(ctx)
     before.payload = payload
     local seen = replies.refusal(before, event, failure)

@@ -18,8 +18,9 @@ _MACHINE = {
     "errors": "what happens when an action fails",
     "machines": "embedded machines",
     "queues": "limits of queues",
+    "index": "indexed fields",
 }
-_STATE = {"description": "descriptions", "tags": "tags"}
+_STATE = {"description": "descriptions", "tags": "tags", "sla": "service levels"}
 _INVOKE = {
     "input": "input",
     "retry": "retries",
@@ -56,17 +57,19 @@ def _of_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
         for key, what in _INVOKE.items():
             if isinstance(invoke, dict) and invoke.get(key):
                 yield (*path, "invoke"), f"{what} of an invoke"
-    if _described(state):
+    if _says(state, "description"):
         yield path, "descriptions of transitions"
+    if _says(state, "allow"):
+        yield path, "groups that may send an event"
     for name, below in (state.get("states") or {}).items():
         if isinstance(below, dict):
             yield from _of_states(below, (*path, "states", name))
 
 
-def _described(state: dict[str, Any]) -> bool:
-    """Whether one of the state's transitions says something to people."""
+def _says(state: dict[str, Any], key: str) -> bool:
+    """Whether one of the state's transitions has the key."""
     homes = [state.get("always"), state.get("onDone")]
-    for key in ("on", "after"):
-        homes += (state.get(key) or {}).values()
+    for group in ("on", "after"):
+        homes += (state.get(group) or {}).values()
     transitions = [one for home in homes for one in (home if isinstance(home, list) else [home])]
-    return any(isinstance(one, dict) and one.get("description") for one in transitions)
+    return any(isinstance(one, dict) and one.get(key) for one in transitions)

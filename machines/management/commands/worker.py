@@ -67,6 +67,8 @@ class Command(BaseCommand):
 
     def _options(self, given: dict[str, Any]) -> Options:
         queues = tuple(name.strip() for name in given["queues"].split(",") if name.strip())
+        if given["queues"].strip() and not queues:
+            raise CommandError(f"--queues {given['queues']!r} names no queue; leave it out to serve all")
         for queue in queues:
             if (why := _misnamed(queue)) is not None:
                 raise CommandError(f"--queues: the name {queue!r} {why}")

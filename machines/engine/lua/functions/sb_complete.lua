@@ -1,4 +1,4 @@
--- needs: arguments, batches, commit, finishing, jobs, json, keys, replies, stats, values
+-- needs: arguments, batches, commit, finishing, jobs, json, keys, payloads, replies, stats, values
 -- sb_complete: ends jobs and moves their instances by done.invoke.<id>, each together and if its token still holds it.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, or '' · then job, token, result (JSON, or ''),
@@ -10,18 +10,10 @@
 --          · {BADARG, why} when none was tried
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
-local MAX_RESULT, MAX_JOBS = 65536, 1000
+local MAX_JOBS = 1000
 local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken' }
 local NO_RESULT, DONE = {}, { replies.OK } -- never written
 local pcall_redis = redis.pcall
-
-local function parse(text)
-    if text == '' then return nil end
-    if #text > MAX_RESULT then return nil, 'a result has at most ' .. MAX_RESULT .. ' bytes, not ' .. #text end
-    local ok, result = pcall(json.decode, text)
-    if not ok then return nil, values.message(result) end
-    return result
-end
 
 -- What has to be known of a job that the token holds; nothing and why, where it does not.
 local function held(root, job, token, batch)
@@ -42,7 +34,7 @@ end
 local function complete(root, job, token, text, call)
     local row, lost = held(root, job, token, call.batch)
     if not row then return { replies.LOST, lost } end
-    local result, why = parse(text)
+    local result, why = payloads.result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local ctx = finishing.waiting(root, row, job, call.now, call.batch)
     local reply = DONE

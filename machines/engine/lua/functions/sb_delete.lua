@@ -1,9 +1,9 @@
--- needs: arguments, instances, removal, replies
+-- needs: arguments, chart, instances, previews, removal, replies, timers
 -- sb_delete: removes an instance, its history, places, timers and jobs; what it invoked ends with it.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason
--- Returns: {OK, '', '0', instance JSON} the instance as it was · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
---          · {BADARG, why} · {FAULT, why}
+-- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason · 5 'dry' for a preview, or ''
+-- Returns: {OK, '', '0', instance JSON} the instance as it was, or {OK, preview JSON} · {CONFLICT, version}
+--          · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(its history + log(instances in the state))
 return function(KEYS, ARGV)
@@ -13,6 +13,13 @@ return function(KEYS, ARGV)
     local ctx, missing = instances.open(root, id, arguments.now(''))
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    if (ARGV[5] or '') ~= '' then
+        if ctx.chart then
+            chart.dismiss(ctx)
+            timers.clear(ctx)
+        end
+        return previews.reply(ctx, true)
+    end
     removal.remove(ctx, ARGV[3] or '', ARGV[4] or '', false)
     return replies.instance(ctx)
 end

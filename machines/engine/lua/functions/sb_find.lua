@@ -1,14 +1,16 @@
--- needs: arguments, keys, replies, texts
+-- needs: arguments, filters, keys, replies, texts
 -- sb_find: a page of the instances in one state, by the time they entered it; stays put while others move.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '')
---          · 6 '1' for newest first
--- Returns: {OK, next score, next id, id, score, {field, value, ...}, id, score, {...}, ...}; next score is '' on the
---          last page; a score is the ms the instance entered the state
+--          · 6 '1' for newest first · 7 filter (JSON {definition, where}, or '') · 8 how many to look at (at least as many as the
+--          limit, at most 2000)
+-- Returns: {OK, score and id of the last that was looked at, id, score, {field, value, ...}, id, score, {...}, ...}; the first
+--          two are '' where there are no more; a score is the ms the instance entered the state
 --          · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log(instances in the state) + limit)
+-- Cost:    O(log(instances in the state) + those looked at)
+local MAX_LOOK = 2000
 local MAX_LIMIT = 1001 -- one more than a page may have: it tells whether there is another
 
 -- How many members of the index stand before (score, id); those of one score are in the order of their bytes.
@@ -54,14 +56,18 @@ return function(KEYS, ARGV)
     local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
     local last = ARGV[5] and ARGV[5] ~= '' and ARGV[5] or '+inf'
     local page = ARGV[6] == '1' and newer or older
-    local found = page(keys.state(root, state), cursor, last, limit)
-    local reply, count = { replies.OK, '', '' }, #found
-    if count == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    if count == limit * 2 then reply[2], reply[3] = found[count], found[count - 1] end
-    for i = 1, count, 2 do
+    local filter, unclear = filters.read(ARGV[7])
+    if unclear then return { replies.BAD_ARGUMENT, unclear } end
+    local look = arguments.count(ARGV[8], limit, MAX_LOOK) or limit
+    local found = page(keys.state(root, state), cursor, last, look)
+    if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    local chosen, stop = filters.walk(filter, root, found, 2, limit, tostring)
+    local reply = { replies.OK, '', '' }
+    if stop + 1 < #found or #found == look * 2 then reply[2], reply[3] = found[stop + 1], found[stop] end
+    for _, place in ipairs(chosen) do
         local at = #reply
-        reply[at + 1], reply[at + 2] = found[i], found[i + 1]
-        reply[at + 3] = redis.call('HGETALL', keys.instance(root, found[i]))
+        reply[at + 1], reply[at + 2] = found[place], found[place + 1]
+        reply[at + 3] = redis.call('HGETALL', keys.instance(root, found[place]))
     end
     return reply
 end

@@ -1,4 +1,4 @@
--- needs: arguments, instances, json, keys, outcomes, payloads, replies, steps
+-- needs: arguments, instances, keys, outcomes, payloads, replies, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
@@ -9,15 +9,6 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call
 local OWN = { ['done.'] = true, ['error.'] = true, ['after.'] = true }
-
-local function replayed(root, id, key)
-    local reply = outcomes.recall(keys.outcome(root, id, key))
-    if not reply then return nil end
-    -- Made again since under the same id: that outcome was another instance's.
-    local created = redis.call('HGET', keys.instance(root, id), '_created')
-    if created and created ~= json.number(tonumber(cjson.decode(reply[4])._created)) then return nil end
-    return reply
-end
 
 return function(KEYS, ARGV)
     local root = KEYS[1]
@@ -32,7 +23,7 @@ return function(KEYS, ARGV)
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if key ~= '' then
-        local first = replayed(root, id, key)
+        local first = outcomes.replayed(root, id, key)
         if first then return first end
     end
     local ctx, missing = instances.open(root, id, now)

@@ -2,10 +2,12 @@
 -- sb_live: everything the dashboard shows of a partition, as absolute values of one moment.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
--- ARGV:    none
--- Returns: {OK, JSON {version, counts, oldest, flow, queues, total, timers, overdue, mail, now}} · {NOMACHINE}
+-- ARGV:    1 now (ms, or '')
+-- Returns: {OK, JSON {version, counts, oldest, breaches, flow, queues, total, timers, overdue, mail, now}} · {NOMACHINE}
+--          · {BADARG, why}
 --          counts: leaf -> instances, for each leaf of the current version and each other one that holds any;
---          oldest: state -> ms entered; flow: <version>:<transition> -> times taken;
+--          oldest: state -> ms entered; breaches: state with a service level ->
+--          instances that have been in it for longer; flow: <version>:<transition> -> times taken;
 --          queues: queue -> {ready, leased, delayed, dead}; total: instances; timers, overdue, mail: how many wait
 -- Notifies: nothing
 -- Cost:    O(states + transitions + queues), whatever the number of instances
@@ -39,11 +41,21 @@ local function population(root, declared)
     return counts, oldest
 end
 
-return function(KEYS)
-    local root = KEYS[1]
+-- The service levels of the current version hold for all instances; `now` is the moment they are measured at.
+local function breaches(root, states, now)
+    local found = {}
+    for _, state in ipairs(states) do
+        if state.sla then found[state.name] = redis.call('ZCOUNT', keys.state(root, state.name), '-inf', now - state.sla) end
+    end
+    return found
+end
+
+return function(KEYS, ARGV)
+    local root, now = KEYS[1], arguments.now(ARGV[1] or '')
+    if not now then return { replies.BAD_ARGUMENT, 'now is a whole number of ms' } end
     local current = redis.call('HGET', keys.meta(root), 'current')
     if not current then return { replies.NO_MACHINE } end
-    local compiled, now = program.load(root, current), arguments.now('')
+    local compiled = program.load(root, current)
     local leaves, late = {}, redis.call('ZCARD', keys.late(root))
     for _, state in ipairs(compiled and compiled.states or {}) do leaves[state.name] = state.leaf end
     local counts, oldest = population(root, leaves)
@@ -51,6 +63,7 @@ return function(KEYS)
         version = tonumber(string.match(current, '^%d+')),
         counts = counts,
         oldest = oldest,
+        breaches = breaches(root, compiled and compiled.states or {}, now),
         flow = flow(root),
         queues = depths(root),
         total = tonumber(redis.call('HGET', keys.meta(root), 'instances') or 0),

@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, limits, program, replies, values
+-- needs: arguments, commit, keys, limits, lookups, program, replies, values
 -- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions
@@ -40,6 +40,7 @@ local function probe(root, version, source)
     redis.call('SCARD', keys.states(root))
     redis.call('SCARD', keys.queues(root))
     for _, queue in ipairs(source.queues or {}) do redis.call('HLEN', keys.rules(root, queue)) end
+    for _, field in ipairs(source.index or {}) do redis.call('ZCARD', keys.lookup(root, field)) end
 end
 
 local function register(root, source)
@@ -47,6 +48,14 @@ local function register(root, source)
         if not state.kind then redis.call('SADD', keys.states(root), state.name) end
     end
     for _, queue in ipairs(source.queues or {}) do redis.call('SADD', keys.queues(root), queue) end
+end
+
+-- What any version has declared stays indexed, for the instances of all versions.
+local function index(root, source)
+    local listed, empty = lookups.listed(root), (tonumber(redis.call('HGET', keys.meta(root), 'instances')) or 0) == 0
+    local extended = lookups.extended(listed, source.index or {}, empty)
+    if extended ~= listed then redis.call('HSET', keys.meta(root), 'by', extended) end
+    program.refresh(root)
 end
 
 -- The limits of queues are the current version's, also of queues that only earlier ones feed.
@@ -83,6 +92,7 @@ return function(KEYS, ARGV)
     probe(root, version, source)
     store(root, def, version, row)
     register(root, source)
+    index(root, source)
     declare(root, source, tonumber(row.partitions))
     commit.pulse(root)
     return { replies.OK, tostring(version), '1' }

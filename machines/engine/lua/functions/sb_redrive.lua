@@ -9,24 +9,6 @@
 -- Cost:    O(jobs * log(queue))
 local KEEP_LOG, MOST = 10000, 500
 
--- Did it move?
-local function revive(root, queue, place, job, now)
-    local row = jobs.read(root, job)
-    if not row or row.place ~= place or row.queue ~= queue then return false end
-    if place == 'delayed' then
-        jobs.release(root, job, row, place, now)
-        return true
-    end
-    if row.unique then
-        if jobs.holder(root, queue, row.unique) then return false end
-        redis.call('SET', keys.unique(root, queue, row.unique), job)
-    end
-    finishing.reattach(root, row, job, now)
-    jobs.release(root, job, row, place, now, 'attempt', 0)
-    redis.call('HDEL', keys.job(root, job), 'finished', 'progress')
-    return true
-end
-
 return function(KEYS, ARGV)
     local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, MOST)
     local skip = arguments.whole(ARGV[4] or '') or 0
@@ -42,7 +24,7 @@ return function(KEYS, ARGV)
     local wanted = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
     local moved, passed = 0, 0
     for _, job in ipairs(wanted) do
-        if revive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
+        if finishing.revive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
     end
     if what ~= '' then
         redis.call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'queue', 'name', 'redrive', 'data',

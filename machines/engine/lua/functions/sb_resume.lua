@@ -1,10 +1,11 @@
--- needs: agenda, arguments, commit, delivering, instances, keys, replies, timers
+-- needs: agenda, arguments, commit, delivering, instances, keys, previews, replies, timers
 -- sb_resume: lets a suspended instance go on: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
 --          · 6 what becomes of timers: 'fire' (they keep their time, overdue ones fire at once) or 'shift' (each is moved
---          by as long as the instance was suspended)
--- Returns: {OK, '', '0', instance JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+--          by as long as the instance was suspended) · 7 'dry' for a preview, which needs no reason, or ''
+-- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE}
+--          · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance), and as sb_fire for each message that waited
 
@@ -26,9 +27,9 @@ end
 
 return function(KEYS, ARGV)
     local root, id, expect, policy = KEYS[1], ARGV[1], ARGV[2] or '', ARGV[6] or 'fire'
-    local actor, reason = ARGV[3] or '', ARGV[4] or ''
+    local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[7] or '') ~= ''
     local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', actor, reason, ARGV[5] or '')
-    if not bad and not string.find(reason, '%S') then bad = 'to resume needs a reason' end
+    if not bad and not dry and not string.find(reason, '%S') then bad = 'to resume needs a reason' end
     if policy ~= 'fire' and policy ~= 'shift' then bad = bad or "overdue timers are to 'fire' or 'shift'" end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now = arguments.now(ARGV[5])
@@ -36,10 +37,14 @@ return function(KEYS, ARGV)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     local since = ctx.raw._suspended
-    if not since then return replies.instance(ctx) end
+    if not since then return dry and previews.reply(ctx) or replies.instance(ctx) end
     ctx.raw._suspended, ctx.noted = nil, ctx.noted or {}
     ctx.noted._suspended = true
     if ctx.chart then timers.release(ctx, tonumber(since), policy == 'shift') end
+    if dry then
+        ctx.held = redis.call('LLEN', keys.held(root, id))
+        return previews.reply(ctx)
+    end
     redis.call('ZCARD', keys.timers(root))
     redis.call('XLEN', keys.outbox(root))
     redis.call('LLEN', keys.held(root, id))

@@ -1,24 +1,27 @@
--- needs: arguments, commit, instances, keys, replies, timers
+-- needs: arguments, commit, instances, keys, previews, replies, timers
 -- sb_suspend: holds an instance: no event reaches it and no timer fires until it is resumed. Messages wait in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
--- Returns: {OK, '', '0', instance JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+--          · 6 'dry' for a preview, which needs no reason, or ''
+-- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE}
+--          · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance)
 return function(KEYS, ARGV)
     local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
-    local actor, reason = ARGV[3] or '', ARGV[4] or ''
+    local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[6] or '') ~= ''
     local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', actor, reason, ARGV[5] or '')
-    if not bad and not string.find(reason, '%S') then bad = 'to suspend needs a reason' end
+    if not bad and not dry and not string.find(reason, '%S') then bad = 'to suspend needs a reason' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now = arguments.now(ARGV[5])
     local ctx, missing = instances.open(root, id, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
-    if ctx.raw._suspended then return replies.instance(ctx) end
+    if ctx.raw._suspended then return dry and previews.reply(ctx) or replies.instance(ctx) end
     if ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final then
         return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' }
     end
+    if dry then return previews.reply(ctx) end
     ctx.raw._suspended = string.format('%.0f', now)
     ctx.noted = ctx.noted or {}
     ctx.noted._suspended = true

@@ -1,4 +1,4 @@
--- needs: agenda, arguments, commit, keys, replies, sweeping
+-- needs: agenda, arguments, commit, instances, keys, replies, sweeping
 -- sb_sweep: takes back jobs whose lease ran out (each counts as an attempt) and wakes delayed ones that are due, in each queue;
 -- and sees to it that ticks know of whatever is due next. A slower check of what sb_tick does all the time.
 -- KEYS:    1 root of the partition
@@ -20,6 +20,7 @@ return function(KEYS, ARGV)
     if not limit then bad = 'limit is 1 to 1000' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.now(ARGV[1])
+    instances.refresh(root)
     local tally, queues = sweeping.tally(0, never), redis.call('SMEMBERS', keys.queues(root))
     if sweeping.bare(root, queues) then return { replies.OK, 0, 0, 0 } end
     sweeping.sweep(root, queues, now, limit, tally)

@@ -45,7 +45,7 @@ def _read(chart: Chart, element: Element) -> dict[str, Any]:
     initial = read_initial(chart, element, [])
     if initial is not None:
         body["initial"] = initial
-    body |= behaviour(chart, element) | more(chart, element, "description", "tags", "meta")
+    body |= behaviour(chart, element) | more(chart, element, "description", "tags", "sla", "meta")
     inside = read_states(chart, element)
     return body | {"states": inside} if inside else body
 

@@ -52,7 +52,7 @@ def _read(chart: Chart, state: Element, element: Element, inner: set[str]) -> Re
     actions = [*effects, *content.read(chart, element.children)]
     if actions:
         body["actions"] = unlisted(actions)
-    body |= more(chart, element, "description", "meta")
+    body |= more(chart, element, "description", "allow", "meta")
     short = list(body) == ["target"] and isinstance(body["target"], str)
     return Read(_descriptors(chart, element), body["target"] if short else body)
 

@@ -16,7 +16,7 @@ from .javascript import literal
 from .markup import Tag, render
 from .states import write_initial, write_state
 
-_OURS = ("description", "meta", "events", "history", "retain", "output", "queues")
+_OURS = ("description", "meta", "events", "history", "retain", "output", "queues", "index")
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:

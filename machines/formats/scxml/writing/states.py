@@ -13,7 +13,7 @@ from .context import Writing, compact, more
 from .markup import Tag
 from .transitions import timers, write_transitions
 
-_FOR_PEOPLE = ("description", "tags", "meta")
+_FOR_PEOPLE = ("description", "tags", "sla", "meta")
 
 
 def write_state(writing: Writing, state: State) -> Tag:
@@ -48,7 +48,7 @@ def _for_people(writing: Writing, path: Path) -> dict[str, Any]:
     body = writing.at(path)
     found = {key: body[key] for key in _FOR_PEOPLE if key in body} if isinstance(body, dict) else {}
     if found:
-        writing.ours(path, "descriptions and tags")
+        writing.ours(path, "descriptions, tags and service levels")
     return found
 
 

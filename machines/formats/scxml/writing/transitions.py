@@ -34,9 +34,10 @@ def _transition(writing: Writing, state: State, transition: Transition) -> Tag:
     if transition.cause == "after":
         attributes["sb:after"] = "true"
     found = writing.at(transition.path)
-    described = {key: found[key] for key in ("description", "meta") if key in found} if isinstance(found, dict) else {}
+    said = found if isinstance(found, dict) else {}
+    described = {key: said[key] for key in ("description", "allow", "meta") if key in said}
     if described:
-        writing.ours(transition.path, "descriptions")
+        writing.ours(transition.path, "descriptions and groups")
     return Tag("transition", attributes, [*more(described), *write_actions(writing, transition.actions)])
 
 

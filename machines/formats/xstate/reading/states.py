@@ -8,6 +8,7 @@ from machines.engine import limits
 from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
 
+from ..dialect import OURS, STATE_KEYS
 from . import endings
 from .actions import read_actions
 from .context import Reading, Scope
@@ -48,9 +49,9 @@ def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any
     if kind:
         state["type"] = kind
     if kind == "history":
-        return state | _history(place, Scope(reading, branch)) | for_people(place)
+        return state | _history(place, Scope(reading, branch)) | _kept(place, reading)
     parts = _final(place, Scope(reading, branch)) if kind == "final" else inside(place, branch, reading)
-    return state | parts | for_people(place)
+    return state | parts | _kept(place, reading)
 
 
 def kind_of(place: Place) -> str:
@@ -90,6 +91,17 @@ def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
 def for_people(place: Place) -> dict[str, Any]:
     kept = {key: place.value.get(key) for key in ("tags", "description", "meta")}
     return {key: value for key, value in kept.items() if value not in (None, [], {}, "")}
+
+
+def _kept(place: Place, reading: Reading) -> dict[str, Any]:
+    """What is for people, and what the writer put below ``meta`` because XState has no place for it."""
+    kept = for_people(place)
+    meta = kept.get("meta")
+    if not reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
+        return kept
+    others = {key: value for key, value in meta.items() if key != OURS}
+    kept = {key: value for key, value in kept.items() if key != "meta"} | ({"meta": others} if others else {})
+    return kept | {key: meta[OURS][key] for key in STATE_KEYS if key in meta[OURS]}
 
 
 def _either(place: Place, *keys: str) -> Place | None:

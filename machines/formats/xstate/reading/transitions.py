@@ -6,6 +6,7 @@ from typing import Any
 
 from machines.engine.definitions.place import Place
 
+from ..dialect import OURS, TRANSITION_KEYS
 from . import descriptors
 from .actions import read_actions
 from .context import Scope
@@ -113,7 +114,7 @@ def _read_transition(place: Place, scope: Scope) -> Transition:
     actions = _assigned(place.get("context"), scope) + read_actions(place.get("actions"), scope)
     if actions:
         transition["actions"] = actions[0] if len(actions) == 1 else actions
-    return transition | _for_people(place, guard)
+    return transition | _kept(_for_people(place, guard), scope)
 
 
 def _guard(place: Place, scope: Scope) -> str | bool | None:
@@ -142,6 +143,16 @@ def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
         meta = kept.get("meta") if isinstance(kept.get("meta"), dict) else {}
         kept["meta"] = {**meta, "xstate": {"guard": named}}
     return kept
+
+
+def _kept(for_people: dict[str, Any], scope: Scope) -> dict[str, Any]:
+    """With what the writer put below ``meta`` because XState has no place for it."""
+    meta = for_people.get("meta")
+    if not scope.reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
+        return for_people
+    others = {key: value for key, value in meta.items() if key != OURS}
+    kept = {key: value for key, value in for_people.items() if key != "meta"} | ({"meta": others} if others else {})
+    return kept | {key: meta[OURS][key] for key in TRANSITION_KEYS if key in meta[OURS]}
 
 
 def _target(place: Place, internal: object, scope: Scope) -> tuple[Any, bool]:

@@ -7,6 +7,7 @@ from typing import Any
 from machines.engine.definitions.path import Path
 from machines.engine.definitions.tree import Branch
 
+from ..dialect import OURS, STATE_KEYS
 from .actions import write_actions
 from .context import Writing, one_or_many, single
 from .invokes import write_invokes
@@ -23,6 +24,8 @@ def write_state(body: dict[str, Any], path: Path, branch: Branch, writing: Writi
     if kind in ("parallel", "final", "history"):
         written["type"] = kind
     written |= {key: body[key] for key in ("description", "tags", "meta") if key in body}
+    if ours := {key: body[key] for key in STATE_KEYS if key in body}:
+        written["meta"] = {**body.get("meta", {}), OURS: ours}
     if kind == "history":
         return written | _history(body, path, branch, writing)
     if "initial" in body:

@@ -8,7 +8,16 @@ from machines.engine.definitions.durations import milliseconds
 from machines.engine.definitions.path import Path, quote
 from machines.engine.definitions.tree import Branch
 
-from ..dialect import DONE_ACTOR, DONE_INVOKE, DONE_STATE, DONE_STATE_5, ERROR_ACTOR, ERROR_INVOKE
+from ..dialect import (
+    DONE_ACTOR,
+    DONE_INVOKE,
+    DONE_STATE,
+    DONE_STATE_5,
+    ERROR_ACTOR,
+    ERROR_INVOKE,
+    OURS,
+    TRANSITION_KEYS,
+)
 from ..events import covering
 from .actions import write_actions
 from .context import Writing, one_or_many, single
@@ -63,7 +72,10 @@ def _write(transition: Any, path: Path, source: Branch, writing: Writing) -> dic
         written["actions"] = actions
     if transition.get("reenter"):
         written["reenter"] = True
-    return written | {key: transition[key] for key in ("description", "meta") if key in transition}
+    written |= {key: transition[key] for key in ("description", "meta") if key in transition}
+    if ours := {key: transition[key] for key in TRANSITION_KEYS if key in transition}:
+        written["meta"] = {**transition.get("meta", {}), OURS: ours}
+    return written
 
 
 def _descriptor(event: str, path: Path, writing: Writing) -> str:

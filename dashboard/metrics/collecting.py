@@ -1,0 +1,185 @@
+"""From what the engine counts to families of metrics. Reads nothing and keeps nothing.
+
+The number of series is bounded by what is published: states, transitions of current versions, and queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from dashboard.pages.depths import PLACES
+from dashboard.pages.workers import is_alive
+from machines.engine import Live, QueueStats, Survey
+
+MAGNITUDES = 23
+"""Buckets of a histogram: the last one ends at 2^22 ms, some 70 minutes."""
+
+STATUSES = ("working", "quiet", "stopping", "silent")
+
+OF_MACHINES = {
+    "instances_present": ("Instances of a machine; one that stands in several regions is counted once.", "total"),
+    "timers_pending": ("Timers that are set.", "timers"),
+    "timers_overdue": ("Timers past their time.", "overdue"),
+    "outbox_length": ("Messages from instance to instance under way.", "mail"),
+}
+OF_QUEUES = {
+    "jobs_enqueued": ("Jobs that were put on the queue.", "enqueued"),
+    "jobs_taken": ("Times a job was handed to a worker.", "taken"),
+    "jobs_completed": ("Jobs that were completed.", "completed"),
+    "attempts_failed": ("Attempts that failed.", "failed"),
+    "attempts_lost": ("Attempts whose lease ran out.", "lost"),
+    "jobs_died": ("Jobs that ran out of attempts.", "died"),
+    "jobs_withdrawn": ("Jobs that were withdrawn, mostly by a step that left their state.", "withdrawn"),
+    "jobs_purged": ("Jobs that an operator threw away.", "purged"),
+}
+TIMES = {
+    "job_wait_seconds": ("Time from ready to taken; each bucket is without its upper bound.", "waits"),
+    "job_run_seconds": ("Time from taken to completed; each bucket is without its upper bound.", "runs"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot(Collector):
+    """One scrape. ``survey`` is None where Redis did not answer; ``now``: ms; ``sockets``: those of this process."""
+
+    survey: Survey | None
+    now: float = 0
+    sockets: int = 0
+
+    def collect(self) -> Iterator[Metric]:
+        yield _gauge("up", "Whether Redis answered.", int(self.survey is not None))
+        if self.survey is None:
+            return
+        yield _gauge("websocket_clients", "Open websockets of the process that answers.", self.sockets)
+        yield _readable(self.survey)
+        lives = list(self.survey.lives.values())
+        queues = [(name, stats) for name, each in self.survey.queues.items() for stats in each.values()]
+        yield from _of_machines(lives)
+        yield from _of_states(lives)
+        yield from _flow(lives)
+        yield from _of_queues(queues)
+        # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
+        yield from _of_workers(self.survey, max((live.now for live in lives), default=self.now))
+
+
+def registry(snapshot: Snapshot) -> CollectorRegistry:
+    """One of its own for each scrape: nothing of one is left for the next."""
+    found = CollectorRegistry(auto_describe=False)
+    found.register(snapshot)
+    return found
+
+
+def _gauge(name: str, meaning: str, value: float | None = None, labels: Iterable[str] = ()) -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        f"signalbox_{name}", meaning, value=value, labels=None if value is not None else list(labels)
+    )
+
+
+def _counter(name: str, meaning: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"signalbox_{name}", meaning, labels=labels)
+
+
+def _readable(survey: Survey) -> Metric:
+    family = _gauge("machine_readable", "Whether the machine could be read.", labels=["machine"])
+    for name in (*survey.lives, *survey.faults):
+        family.add_metric([name], int(name in survey.lives))
+    return family
+
+
+def _of_machines(lives: list[Live]) -> Iterator[Metric]:
+    for name, (meaning, attribute) in OF_MACHINES.items():
+        family = _gauge(name, meaning, labels=["machine"])
+        for live in lives:
+            family.add_metric([live.machine], getattr(live, attribute))
+        yield family
+
+
+def _of_states(lives: list[Live]) -> Iterator[Metric]:
+    labels = ["machine", "state"]
+    instances = _gauge("instances", "Instances in each state that instances rest in.", labels=labels)
+    oldest = _gauge("oldest_seconds", "How long the instance that is longest in the state has been.", labels=labels)
+    breaches = _gauge("sla_breaches", "Instances in the state for longer than its service level.", labels=labels)
+    for live in lives:
+        for state, count in live.counts.items():
+            instances.add_metric([live.machine, state], count)
+        for state, since in live.oldest.items():
+            oldest.add_metric([live.machine, state], max(0, live.now - since) / 1000)
+        for state, count in live.breaches.items():
+            breaches.add_metric([live.machine, state], count)
+    yield from (instances, oldest, breaches)
+
+
+def _flow(lives: list[Live]) -> Iterator[Metric]:
+    """Each edge of the current version alone: those of all versions would become ever more."""
+    all_of = _counter("transitions", "Transitions taken, of all versions.", "machine")
+    edges = _counter(
+        "edge_transitions", "Times a transition of the current version was taken.", "machine", "version", "edge"
+    )
+    for live in lives:
+        all_of.add_metric([live.machine], sum(live.flow.values()))
+        for name, count in live.flow.items():
+            version, _, edge = name.partition(":")
+            if version == str(live.version):
+                edges.add_metric([live.machine, version, edge], count)
+    yield from (all_of, edges)
+
+
+def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
+    labels = ["machine", "queue"]
+    jobs = _gauge("jobs", "Jobs in each place of a queue.", labels=[*labels, "place"])
+    oldest = _gauge(
+        "queue_oldest_ready_seconds", "How long the ready job has waited that waits longest.", labels=labels
+    )
+    paused = _gauge("queue_paused", "Whether the queue is paused.", labels=labels)
+    for machine, stats in queues:
+        for place in PLACES:
+            jobs.add_metric([machine, stats.queue, place], stats.depth[place])
+        waited = 0 if stats.oldest is None else max(0, stats.now - stats.oldest)
+        oldest.add_metric([machine, stats.queue], waited / 1000)
+        paused.add_metric([machine, stats.queue], int(stats.paused is not None))
+    yield from (jobs, oldest, paused)
+    for name, (meaning, attribute) in OF_QUEUES.items():
+        counter = _counter(name, meaning, *labels)
+        for machine, stats in queues:
+            counter.add_metric([machine, stats.queue], getattr(stats, attribute))
+        yield counter
+    yield from _times(queues)
+
+
+def _times(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
+    """No sums: what a time was is known by its magnitude alone, and a made-up sum would be taken for a true one."""
+    for name, (meaning, attribute) in TIMES.items():
+        family = HistogramMetricFamily(f"signalbox_{name}", meaning, labels=["machine", "queue"])
+        for machine, stats in queues:
+            counted: dict[int, int] = getattr(stats, attribute)
+            family.add_metric([machine, stats.queue], _buckets(counted), None)
+            count = sum(counted.values())
+            family.add_sample(f"{family.name}_count", {"machine": machine, "queue": stats.queue}, count)
+        yield family
+
+
+def _buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
+    """Magnitude n stands for less than 2^n ms; Prometheus wants each bucket with all those below it."""
+    found, so_far = [], 0
+    for magnitude in range(MAGNITUDES):
+        so_far += counted.get(magnitude, 0)
+        found.append((str(2**magnitude / 1000), float(so_far)))
+    return [*found, ("+Inf", float(sum(counted.values())))]
+
+
+def _of_workers(survey: Survey, now: float) -> Iterator[Metric]:
+    workers = _gauge(
+        "workers", "Workers that beat lately, by what they do; silent: those that did not.", labels=["status"]
+    )
+    counts = dict.fromkeys(STATUSES, 0)
+    for row in survey.workers:
+        status = row.status if is_alive(row, now) else "silent"
+        counts[status] = counts.get(status, 0) + 1
+    for status, count in counts.items():
+        workers.add_metric([status], count)
+    yield workers
+    yield _gauge("jobs_in_hand", "Jobs that workers hold.", sum(row.in_hand for row in survey.workers))

@@ -1,0 +1,64 @@
+"""``/metrics``: everything the engine counts, read at the moment it is asked for."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import time
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from dashboard.access import allows
+from dashboard.live.hub import sockets
+from dashboard.metrics.collecting import Snapshot, registry
+from machines.connections import get_engine
+from machines.engine import EngineUnavailable
+
+log = logging.getLogger(__name__)
+
+CHALLENGE = 'Bearer realm="signalbox"'
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """200, 401 and 403 as the setting has it, 404 where it is off; 503 with ``signalbox_up 0`` while Redis is away."""
+    if settings.SIGNALBOX_METRICS == "off":
+        raise Http404("There are no metrics here.")
+    if not _may_read(request):
+        return _refusal(request)
+    try:
+        survey = get_engine().survey()
+    except EngineUnavailable as error:
+        log.warning("metrics: %s", error)
+        return _text(Snapshot(None), status=503)
+    return _text(Snapshot(survey, time.time() * 1000, sockets()))
+
+
+def _may_read(request: HttpRequest) -> bool:
+    """The token is looked at first: who sends it needs no session, and so no cache."""
+    mode = settings.SIGNALBOX_METRICS
+    return mode == "open" or _has_token(request) or (mode == "login" and allows(request.user, "view"))
+
+
+def _has_token(request: HttpRequest) -> bool:
+    expected = settings.SIGNALBOX_METRICS_TOKEN
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    return bool(expected) and scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), expected.encode())
+
+
+def _refusal(request: HttpRequest) -> HttpResponse:
+    """403 for somebody who is known and may not look, 401 for all others."""
+    if settings.SIGNALBOX_METRICS == "login" and request.user.is_authenticated:
+        return HttpResponse("you may not see machines\n", content_type="text/plain; charset=utf-8", status=403)
+    answer = HttpResponse("a bearer token is needed\n", content_type="text/plain; charset=utf-8", status=401)
+    answer["WWW-Authenticate"] = CHALLENGE
+    return answer
+
+
+def _text(snapshot: Snapshot, status: int = 200) -> HttpResponse:
+    return HttpResponse(generate_latest(registry(snapshot)), content_type=CONTENT_TYPE_PLAIN_0_0_4, status=status)

@@ -1,0 +1,211 @@
+"""Bulks: the form that starts one on everything a list shows, and the page of one with its verdicts and outcomes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from dashboard.access import Forbidden, allows, require
+from dashboard.pages import plans
+from dashboard.pages.bulk_forms import NewBulk, deeds
+from dashboard.pages.firing import once
+from dashboard.pages.forms import fresh_key
+from dashboard.pages.listing import Listing
+from dashboard.pages.plans import Plan
+from dashboard.pages.rendering import page
+from dashboard.pages.tracks import track_of
+from machines.auditing import audited
+from machines.bulk import Bulk, Order, Row
+from machines.bulk.acting import OUTCOMES
+from machines.bulk.previewing import VERDICTS
+from machines.bulk.store import OrderLost
+from machines.connections import get_engine
+from machines.engine import Instance, errors
+
+SIZE = 100  # instances on a page
+LOOKED = 5_000  # instances one page looks at for those with one verdict
+FROM = {  # lever -> the states in which it is there
+    "run": ("previewed",),
+    "pause": ("running",),
+    "resume": ("paused",),
+    "retry": ("failed",),
+    "stop": ("collecting", "previewing", "previewed", "running", "paused", "failed"),
+    "again": ("done", "stopped", "failed"),
+}
+
+
+@require("operate")
+def new(request: HttpRequest, machine: str) -> HttpResponse:
+    """The form; a POST makes the bulk, whose dry run begins at once."""
+    engine = get_engine()
+    live = engine.live(machine)
+    plan = plans.plan(machine, live.version)
+    listing = Listing.asked(request, track_of(plan, live))
+    action, event = _chosen(request, plan)
+    asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
+    if request.method != "POST":
+        return _form(request, plan, listing, asked)
+    if not asked.is_valid():
+        return _form(request, plan, listing, asked, status=400)
+    try:
+        bulk = _started(request, listing, asked)
+    except errors.BadInput as error:
+        asked.blame(error)
+        return _form(request, plan, listing, asked, status=400)
+    return redirect("bulk", bulk.id)
+
+
+def _chosen(request: HttpRequest, plan: Plan) -> tuple[str, str]:
+    """What is to be done, and the event if it is to fire one; "" for nothing yet."""
+    action, event = request.GET.get("do", ""), request.GET.get("event", "")
+    if action not in ("", "fire", *deeds(plan)):
+        raise Http404("There is no such thing to do.")
+    if action != "fire":
+        return action, ""
+    if not allows(request.user, "fire"):
+        raise Forbidden("fire")
+    if event not in plan.event_names([]):
+        raise Http404(f"Machine {plan.machine} knows no event {event[:100]}.")
+    return action, event
+
+
+def _started(request: HttpRequest, listing: Listing, asked: NewBulk) -> Bulk:
+    found = {name: term for name, term in listing.terms.items() if term is not None}
+    order = Order(listing.machine, actor=request.user.get_username(), filter=found, **asked.terms())
+    id = id_of(request)
+    with audited(request, "bulk.start", machine=order.machine, target=id or "", reason=order.reason) as deed:
+        deed.note(does=f"{order.action} {order.target}".strip(), filter=order.filter, rate=order.rate or None)
+        bulk = Bulk.start(get_engine(), order, id=id)
+        deed.name(target=bulk.id)
+    return bulk
+
+
+def id_of(request: HttpRequest) -> str | None:
+    """One form sent twice makes one bulk; None where it has no key."""
+    key = once(request.POST.get("key", ""), request.POST)
+    return (
+        hashlib.sha256(f"{request.user.pk}:{request.get_full_path()}:{key}".encode()).hexdigest()[:16] if key else None
+    )
+
+
+def _form(request: HttpRequest, plan: Plan, listing: Listing, asked: NewBulk, *, status: int = 200) -> HttpResponse:
+    context = {
+        "section": "machines",
+        "plan": plan,
+        "listing": listing,
+        "asked": asked,
+        "found": {name: term for name, term in listing.terms.items() if term is not None},
+        "choices": list(_choices(request, plan, asked)),
+        "address": request.get_full_path(),
+    }
+    return page(request, "pages/bulk_new.html", context, status=status)
+
+
+def _choices(request: HttpRequest, plan: Plan, asked: NewBulk) -> Any:
+    """What can be done: label, address, whether it is chosen."""
+    terms = {name: text for name, text in request.GET.items() if name not in ("do", "event")}
+    base = reverse("bulk-new", args=[plan.machine])
+    if allows(request.user, "fire"):
+        for name in plan.event_names([]):
+            yield f"fire {name}", f"{base}?{urlencode(terms | {'do': 'fire', 'event': name})}", asked.event == name
+    for name in deeds(plan):
+        yield name, f"{base}?{urlencode(terms | {'do': name})}", asked.action == name
+
+
+@require("view")
+def show(request: HttpRequest, id: str) -> HttpResponse:
+    return bulk_page(request, id)
+
+
+def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", status: int = 200) -> HttpResponse:
+    """``mistake``: what is wrong with the form to do it again."""
+    engine = get_engine()
+    bulk = Bulk(engine, id)
+    now, order = bulk.get(), order_of(bulk)
+    start = _start(request)
+    done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
+    context = {
+        "section": "machines",
+        "bulk": now,
+        "order": order,
+        "listed": listed(bulk, now, request, start),
+        "levers": levers(now) if may(request.user, order) else [],
+        "verdicts": _counts(now.data["verdicts"], VERDICTS),
+        "outcomes": _counts(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
+        "reached": done,
+        "mistake": mistake,
+        "key": fresh_key(),
+        "own": request.get_full_path(),
+    }
+    return page(request, "pages/bulk.html", context, status=status)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Some instances of a bulk, from ``start`` to before ``stop``; ``word`` narrows them to one verdict or outcome."""
+
+    rows: list[Row]
+    start: int
+    stop: int
+    found: int
+    kind: str = ""
+    word: str = ""
+
+    @property
+    def further(self) -> str:
+        """The query of the next page, or ""."""
+        if self.stop >= self.found:
+            return ""
+        return urlencode(({self.kind: self.word} if self.word else {}) | {"from": self.stop})
+
+
+def listed(bulk: Bulk, now: Instance, request: HttpRequest, start: int) -> Listed:
+    """A page of them. With ``?verdict=`` or ``?outcome=`` at most so many are looked at: a page may come back short."""
+    asked = ((kind, request.GET.get(kind, "")) for kind in ("outcome", "verdict"))
+    kind, word = next((one for one in asked if one[1]), ("", ""))
+    rows: list[Row] = []
+    stop = start
+    looks = (LOOKED // SIZE if word else 1) if now.data["selection"] else 0
+    for _ in range(looks):
+        page = bulk.rows(stop, SIZE)
+        stop += len(page)
+        rows += [row for row in page if not word or ((note := getattr(row, kind)) and note.word == word)]
+        if len(page) < SIZE or len(rows) >= SIZE:
+            break
+    return Listed(rows, start, stop, now.data["found"], kind, word[:20])
+
+
+def levers(bulk: Instance) -> list[str]:
+    """Those that there are now, for a person who may pull them."""
+    names = [name for name, states in FROM.items() if bulk.state in states and not bulk.suspended]
+    left = any(bulk.data["outcomes"].get(word) for word in ("refused", "changed", "failed"))
+    return [name for name in names if name != "again" or left]
+
+
+def may(user: Any, order: Order) -> bool:
+    """Who moves instances with an event has to hold that right, too."""
+    return allows(user, "operate") and (order.action != "fire" or allows(user, "fire"))
+
+
+def order_of(bulk: Bulk) -> Order:
+    try:
+        return bulk.order()
+    except OrderLost as lost:
+        raise Http404(f"{lost}.") from lost
+
+
+def _counts(held: dict[str, int], words: tuple[str, ...]) -> list[tuple[str, int]]:
+    return [(word, held.get(word, 0)) for word in words]
+
+
+def _start(request: HttpRequest) -> int:
+    asked = request.GET.get("from", "0")
+    if not (asked.isascii() and asked.isdigit() and len(asked) <= 9):
+        raise Http404("There is no such page of this bulk.")
+    return int(asked)

@@ -1,0 +1,21 @@
+"""Bulk: one event or repair on everything a filter finds.
+
+::
+
+    from machines.bulk import Bulk, Order
+
+    bulk = Bulk.start(Order("order", "fire", "ann", "the shop was closed", {"state": "Open"}, event="cancel"))
+    bulk.run("ann")           # once it is previewed
+
+- ``definitions``, ``publishing``: the machine it is an instance of, which comes with the first bulk
+- ``order``: what is to be done; ``bulk``: what callers hold; ``store``: where selection and results are kept
+- ``selecting``, ``previewing``, ``acting``: freezing, the dry run, and doing it, each in bounded pieces
+- ``handlers``: the jobs of the workers
+"""
+
+from machines.bulk.bulk import Bulk, Row
+from machines.bulk.errors import NotNow
+from machines.bulk.order import ACTIONS, FILTERS, Order
+from machines.bulk.publishing import BULK
+
+__all__ = ["ACTIONS", "BULK", "FILTERS", "Bulk", "NotNow", "Order", "Row"]

@@ -1,0 +1,124 @@
+"""What callers hold: a bulk, from its order to its results."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from machines.bulk import publishing
+from machines.bulk.errors import NotNow
+from machines.bulk.order import Order
+from machines.bulk.publishing import BULK
+from machines.bulk.store import PAGE, Item, Note, Store
+from machines.engine import Engine, Instance
+from machines.engine.errors import InstanceExists, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One instance of a bulk: as it was frozen, what the dry run said, and what came of it."""
+
+    item: Item
+    verdict: Note | None
+    outcome: Note | None
+
+
+class Bulk:
+    """A bulk that is there. Calls raise UnknownInstance once it is removed, and NotNow in a state that is not for them.
+
+    Callers answer for who may: whoever calls ``start`` and ``run`` has others moved.
+    """
+
+    def __init__(self, engine: Engine, id: str) -> None:
+        self.id = id
+        self._engine = engine
+
+    @classmethod
+    def start(cls, engine: Engine, order: Order, *, id: str | None = None) -> Bulk:
+        """Freeze what the order's filter finds and ask each what would come of it; nothing is moved before ``run``.
+
+        The same ``id`` again is the same bulk, whatever else is said. Raises BadInput, BadPayload, UnknownMachine.
+        """
+        order.check(engine)
+        publishing.publish(engine)
+        bulk = cls(engine, id or secrets.token_hex(8))
+        Store(engine, bulk.id).put_order(order)
+        with suppress(InstanceExists):
+            engine.create(BULK, bulk.id, order.facts(), actor=order.actor, reason=order.reason)
+        return bulk
+
+    def get(self) -> Instance:
+        return self._engine.get(BULK, self.id)
+
+    def order(self) -> Order:
+        return self._store().order()
+
+    def run(self, actor: str) -> Instance:
+        """Let it go. Said twice, it runs once."""
+        self._release("previewed", actor)
+        return self._tell("run", actor, key="run")
+
+    def pause(self, actor: str) -> Instance:
+        """No further instance is moved, but for those in hand just now (25 at most)."""
+        told = self._tell("pause", actor)
+        self._store().revoke()
+        return told
+
+    def resume(self, actor: str) -> Instance:
+        self._release("paused", actor)
+        return self._tell("resume", actor)
+
+    def stop(self, actor: str) -> Instance:
+        """As ``pause``, for good."""
+        told = self._tell("stop", actor)
+        self._store().revoke()
+        return told
+
+    def retry(self, actor: str) -> Instance:
+        """Go on where it broke."""
+        if self.get().data["stage"] == "running":
+            self._release("failed", actor)
+        return self._tell("retry", actor)
+
+    def again(self, actor: str, reason: str, *, id: str | None = None) -> Bulk:
+        """A new bulk of the same kind with those that were refused, changed or failed, as they are now."""
+        return self.start(self._engine, replace(self.order(), of=self.id, filter={}, actor=actor, reason=reason), id=id)
+
+    def remove(self, actor: str) -> Instance:
+        """Have a worker remove it with its selection and results. It goes by itself thirty days after its end."""
+        return self._tell("remove", actor)
+
+    def rows(self, start: int = 0, count: int = PAGE) -> list[Row]:
+        """Some of what it found, in the order in which they are moved."""
+        return self._rows(self.get(), start, count)
+
+    def pages(self) -> Iterator[list[Row]]:
+        """All of it, a page at a time."""
+        bulk = self.get()
+        for start in range(0, bulk.data["found"], PAGE):
+            yield self._rows(bulk, start, PAGE)
+
+    def _rows(self, bulk: Instance, start: int, count: int) -> list[Row]:
+        stop = min(start + count, bulk.data["found"])
+        if not 0 <= start < stop:
+            return []
+        store = self._store()
+        items = store.items(bulk.data["selection"], start, stop)
+        ids = [item.id for item in items]
+        return [Row(*row) for row in zip(items, store.verdicts(ids), store.outcomes(ids), strict=True)]
+
+    def _store(self) -> Store:
+        return Store(self._engine, self.id)
+
+    def _release(self, state: str, actor: str) -> None:
+        """Let it be run by the event that leads out of ``state``; in any other, that event is refused."""
+        if self.get().state == state:
+            self._store().release(actor)
+
+    def _tell(self, event: str, actor: str, key: str | None = None) -> Instance:
+        try:
+            return self._engine.fire(BULK, self.id, event, actor=actor, key=key)
+        except Refused as refused:
+            raise NotNow(self.id, event, refused.explanation.state) from refused

@@ -1,0 +1,21 @@
+"""What can go wrong with a bulk, beside all that can go wrong with the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.errors import SignalboxError
+
+
+class NotNow(SignalboxError):
+    """A bulk cannot be run, paused, resumed or stopped in the state it is in."""
+
+    code = "SB480"
+
+    def __init__(self, bulk: str, what: str, state: str) -> None:
+        self.bulk = bulk
+        self.state = state
+        super().__init__(f"bulk {bulk} is {state}: there is nothing to {what}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"bulk": self.bulk, "state": self.state}

@@ -1,0 +1,110 @@
+"""What workers do for a bulk. Each job may be run twice, or by two workers at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil
+from typing import Any, NoReturn
+
+from machines.bulk import acting, previewing, selecting
+from machines.bulk.publishing import BULK
+from machines.bulk.store import PAGE, Item, Store
+from machines.connections import get_engine
+from machines.engine import Engine, errors
+from machines.worker import Job, handler
+
+PREVIEWED = 5 * PAGE  # instances asked in one job
+TURN = 100  # instances moved in one job at most
+LATER = 5_000  # ms a job is set aside whose bulk is suspended
+
+
+class NotReleased(Exception):
+    """Nobody who may has let it run."""
+
+
+@handler("bulk.collect")
+def collect(job: Job) -> dict[str, Any]:
+    """Freezes what is found under a name of this attempt's own."""
+    engine = get_engine()
+    store, selection, total = Store(engine, job.instance), f"{job.id}.{job.attempt}", 0
+    made = engine.get(BULK, job.instance).created
+    for number, page in enumerate(selecting.paged(selecting.found(engine, store.order(), made))):
+        job.check()
+        store.put_page(selection, number, page)
+        total += len(page)
+        job.progress(total, None, "instances found")
+    return {"selection": selection, "found": total, "verdicts": dict.fromkeys(previewing.VERDICTS, 0)}
+
+
+@handler("bulk.preview")
+def preview(job: Job) -> dict[str, Any]:
+    """Asks the next few hundred instances what would come of it."""
+    engine, data = get_engine(), job.data
+    store = Store(engine, job.instance)
+    order, counts = store.order(), Counter(data["verdicts"])
+    checked = data["checked"]
+    until = min(checked + PREVIEWED, data["found"])
+    while checked < until:
+        job.check()
+        items = store.items(data["selection"], checked, min(checked + PAGE, until))
+        notes = previewing.verdicts(engine, order, items)
+        store.put_verdicts(notes)
+        counts.update(notes[item.id].word for item in items)
+        checked += len(items)
+    return {"checked": checked, "verdicts": dict(counts)}
+
+
+@handler("bulk.act")
+def act(job: Job) -> dict[str, Any]:
+    """Moves the next instances: no more than a second's worth of the rate."""
+    engine, data = get_engine(), job.data
+    store = Store(engine, job.instance)
+    if not store.released():
+        raise NotReleased("nobody who may operate has let it run: its own page does that")
+    order, start = store.order(), data["tried"]
+    items = store.items(data["selection"], start, min(start + _turn(order.rate), data["found"]))
+    for begin in range(0, len(items), acting.TOGETHER):
+        some = items[begin : begin + acting.TOGETHER]
+        left = [item for item, note in zip(some, store.outcomes(_ids(some)), strict=True) if note is None]
+        if left:
+            _check(engine, job, start)
+            acting.act(engine, store, job.instance, order, left)
+        job.progress(start + begin + len(some), data["found"], "instances")
+    counts = Counter(data["outcomes"] or dict.fromkeys(acting.OUTCOMES, 0))
+    counts.update(note.word for note in store.outcomes(_ids(items)) if note)
+    rest = ceil(len(items) * 1000 / order.rate) if order.rate else 0
+    return {"tried": start + len(items), "outcomes": dict(counts), "rest": rest}
+
+
+@handler("bulk.remove")
+def remove(job: Job) -> None:
+    """Takes selection and results away, and the bulk last: should this worker die, another goes on."""
+    engine = get_engine()
+    Store(engine, job.instance).remove()
+    try:
+        engine.delete(BULK, job.instance, actor=job.actor, reason="the bulk is removed")
+    except errors.UnknownInstance:
+        return
+
+
+def _turn(rate: int) -> int:
+    return min(TURN, rate) if rate else TURN
+
+
+def _ids(items: list[Item]) -> list[str]:
+    return [item.id for item in items]
+
+
+def _check(engine: Engine, job: Job, start: int) -> None:
+    """Goes on only while the bulk runs and these instances are its next."""
+    job.check()
+    bulk = engine.get(BULK, job.instance)
+    if bulk.suspended:
+        engine.hand_back(job.taken, delay=LATER)
+        _leave(job, "the bulk is suspended")
+    if bulk.state != "running" or bulk.data["tried"] != start:
+        _leave(job, f"the bulk is {bulk.state}")
+
+
+def _leave(job: Job, why: str) -> NoReturn:
+    raise errors.LeaseLost(job.id, why=why)

@@ -1,0 +1,94 @@
+"""What a bulk is to do, checked before anything is looked for."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from machines.bulk.publishing import BULK
+from machines.engine import Engine, arguments, limits
+from machines.engine.errors import BadInput
+
+WORK = ("retry", "skip", "cancel")
+ACTIONS = ("fire", "force", "reset", *WORK, "suspend", "resume", "delete")
+MAX_REASON = 900  # characters: what each history says has the bulk's id behind it
+MAX_RATE = 10_000  # instances a second
+OWN = frozenset(["self", "machine", "limit", "cursor", "newest", "now"])
+FILTERS = frozenset(inspect.signature(Engine.find).parameters) - OWN
+"""The terms of a filter: what ``Engine.find`` finds by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """``filter``: terms of ``Engine.find``; ``of``: the bulk whose failed instances are meant, in place of a filter.
+
+    ``event`` and ``payload`` are for "fire", ``states`` for "force", ``invoke`` for the repairs of a job.
+    ``unchanged``: only instances nothing has happened to since they were frozen. ``rate``: instances a second at most,
+    0 for as fast as it goes.
+    """
+
+    machine: str
+    action: str
+    actor: str
+    reason: str
+    filter: dict[str, Any] = field(default_factory=dict)
+    event: str = ""
+    payload: dict[str, Any] = field(default_factory=dict)
+    states: tuple[str, ...] = ()
+    invoke: str = ""
+    unchanged: bool = False
+    rate: int = 0
+    of: str = ""
+
+    @property
+    def target(self) -> str:
+        """The event, the states, or the invoke."""
+        if self.action == "fire":
+            return self.event
+        return self.invoke if self.action in WORK else ", ".join(self.states)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the engine's repair of this name takes."""
+        if self.action == "force":
+            return {"state": list(self.states)}
+        return {"invoke": self.invoke} if self.action in WORK else {}
+
+    def check(self, engine: Engine) -> None:
+        """Raises BadInput, BadPayload, UnknownMachine."""
+        arguments.machine(self.machine)
+        if self.machine == BULK:
+            raise BadInput("a bulk on bulks would be one of those it finds")
+        if self.action not in ACTIONS:
+            raise BadInput(f"a bulk can {', '.join(ACTIONS)}, not {self.action!r}")
+        arguments.actor(self.actor)
+        arguments.text("reason", arguments.required_reason(self.reason), MAX_REASON)
+        arguments.between("rate", self.rate, 0, MAX_RATE)
+        self._check_what(engine)
+        if unknown := sorted(set(self.filter) - FILTERS):
+            raise BadInput(f"instances are not found by {', '.join(unknown)}; by {', '.join(sorted(FILTERS))}")
+        engine.find(self.machine, **self.filter, limit=1)
+
+    def _check_what(self, engine: Engine) -> None:
+        if self.action == "fire":
+            arguments.event(self.event)
+            arguments.fields("payload", self.payload, limits.MAX_PAYLOAD)
+        elif self.action == "force":
+            arguments.states(list(self.states))
+        elif self.action in WORK and (why := limits.check_invoke_id(self.invoke)) is not None:
+            raise BadInput(f"the invoke {why}", code="SB401")
+
+    def facts(self) -> dict[str, Any]:
+        """What everybody may see of it, as data of the instance: all but the payload."""
+        names = ("machine", "action", "target", "filter", "reason", "actor", "rate", "unchanged", "of")
+        return {name: getattr(self, name) for name in names}
+
+    def encode(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def decode(cls, text: str) -> Order:
+        found = json.loads(text)
+        return cls(**found | {"states": tuple(found["states"])})

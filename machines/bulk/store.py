@@ -1,0 +1,157 @@
+"""Where a bulk's order, selection and results are kept: hashes beside it, in the partition of its instance.
+
+What a bulk does is read from here and never from the data of its instance: an order stands here only when somebody who
+may operate gave it, and ``released`` only while such a person lets it run. Whoever may merely create instances and fire
+events cannot have others moved that way.
+
+Every write may be said twice and then stands once. All keys expire by themselves should nobody remove the bulk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from machines.bulk.order import Order
+from machines.bulk.publishing import BULK
+from machines.engine import Engine
+from machines.engine.errors import UnknownMachine
+from machines.engine.keys import partition_of
+from machines.engine.storage import Storage
+
+PAGE = 100  # instances on one page of a selection
+KEPT = 64 * 24 * 3600  # seconds after the last write: it may wait thirty days twice, and its results are kept as long
+BEGUN = "begun"  # an outcome that is not yet known
+
+
+class OrderLost(Exception):
+    """There is no order: it has expired, or the instance was not made by one."""
+
+
+class ItemsLost(Exception):
+    """A page of the selection is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One instance as it was frozen."""
+
+    id: str
+    version: int
+    state: str
+    definition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What was said of an instance: ``word`` is a verdict or an outcome, ``why`` is for people."""
+
+    word: str
+    why: str = ""
+
+
+class Store:
+    def __init__(self, engine: Engine, bulk: str) -> None:
+        self._storage = Storage(engine.client)
+        self._bulk = bulk
+        count = self._storage.command("HGET", engine.keys.machines, BULK)
+        if count is None:
+            raise UnknownMachine(BULK)
+        partition = engine.keys.partition(BULK, partition_of(bulk, int(count)))
+        self._order, self._items = partition.bulk_order(bulk), partition.bulk_items(bulk)
+        self._verdicts, self._outcomes = partition.bulk_verdicts(bulk), partition.bulk_outcomes(bulk)
+
+    # The order
+
+    def put_order(self, order: Order) -> None:
+        self._write(self._order, ("HSET", self._order, "order", order.encode()))
+
+    def order(self) -> Order:
+        """Raises OrderLost."""
+        text = self._storage.command("HGET", self._order, "order")
+        if text is None:
+            raise OrderLost(f"bulk {self._bulk} has no order: it was not made by starting one, or its time is over")
+        return Order.decode(text)
+
+    def release(self, actor: str) -> None:
+        """Let it run."""
+        self._write(self._order, ("HSET", self._order, "released", actor))
+
+    def revoke(self) -> None:
+        """Nothing further may be done."""
+        self._write(self._order, ("HDEL", self._order, "released"))
+
+    def released(self) -> bool:
+        return bool(self._storage.command("HEXISTS", self._order, "released"))
+
+    # The selection
+
+    def put_page(self, selection: str, number: int, items: Sequence[Item]) -> None:
+        text = json.dumps([[item.id, item.version, item.state, item.definition] for item in items])
+        self._write(self._items, ("HSET", self._items, f"{selection}:{number}", text))
+
+    def items(self, selection: str, start: int, stop: int) -> list[Item]:
+        """The instances from ``start`` to before ``stop``, fewer where there are no more. Raises ItemsLost."""
+        found: list[Item] = []
+        for number in range(start // PAGE, -(-stop // PAGE)):
+            page, begins = self._page(selection, number), number * PAGE
+            found += page[max(start - begins, 0) : stop - begins]
+        return found
+
+    def _page(self, selection: str, number: int) -> list[Item]:
+        text = self._storage.command("HGET", self._items, f"{selection}:{number}")
+        if text is None:
+            raise ItemsLost(f"page {number} of what bulk {self._bulk} found is gone")
+        return [Item(*row) for row in json.loads(text)]
+
+    # What was said of them
+
+    def put_verdicts(self, notes: Mapping[str, Note]) -> None:
+        self._put(self._verdicts, notes)
+
+    def verdicts(self, ids: Sequence[str]) -> list[Note | None]:
+        """In the order of ``ids``; None where there is none yet."""
+        return self._notes(self._verdicts, ids)
+
+    def begin(self, ids: Sequence[str]) -> list[bool]:
+        """Note that something is about to be done to each; False for those of which that was noted before."""
+        text = _encoded(Note(BEGUN))
+        answers = self._write(self._outcomes, *[("HSETNX", self._outcomes, id, text) for id in ids])
+        return [bool(answer) for answer in answers[: len(ids)]]
+
+    def put_outcomes(self, notes: Mapping[str, Note]) -> None:
+        self._put(self._outcomes, notes)
+
+    def outcomes(self, ids: Sequence[str]) -> list[Note | None]:
+        """In the order of ``ids``; None where there is none yet."""
+        return [None if note and note.word == BEGUN else note for note in self._notes(self._outcomes, ids)]
+
+    def remove(self) -> None:
+        for key in (self._items, self._verdicts, self._outcomes, self._order):
+            self._storage.command("UNLINK", key)
+
+    # Within
+
+    def _put(self, key: str, notes: Mapping[str, Note]) -> None:
+        if notes:
+            words: list[Any] = ["HSET", key]
+            for id, note in notes.items():
+                words += [id, _encoded(note)]
+            self._write(key, tuple(words))
+
+    def _notes(self, key: str, ids: Sequence[str]) -> list[Note | None]:
+        if not ids:
+            return []
+        texts = self._storage.command("HMGET", key, *ids)
+        return [None if text is None else Note(*json.loads(text)) for text in texts]
+
+    def _write(self, key: str, *commands: tuple[Any, ...]) -> list[Any]:
+        """Some commands on one key in one round trip; every key is kept for as long again."""
+        kept = [("EXPIRE", each, KEPT) for each in (self._order, self._items, self._verdicts, self._outcomes)]
+        return self._storage.commands([(key, command) for command in [*commands, *kept]])
+
+
+def _encoded(note: Note) -> str:
+    return json.dumps([note.word, note.why] if note.why else [note.word], separators=(",", ":"))

@@ -1,0 +1,54 @@
+-- needs: arguments, filters, json, keys, lookups, replies
+-- sb_lookup: a page of the instances an indexed field leads to, in the order of its values; stays put while others change.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 condition (JSON {field, eq} or {field, prefix} or {field, any of ge, gt, le, lt}) · 2 limit · 3 after position
+--          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {definition, states, where}, or '') · 6 how many
+--          to look at (at least as many as the limit, at most 2000)
+-- Returns: {OK, position of the last that was looked at, '', id, position, {field, value, ...}, id, position, {...}, ...}; the
+--          first is '' where there are no more. A position is hexadecimal and sorts as the values do, those of other
+--          partitions included. Texts are kept by their first 64 bytes: whoever asks compares the data itself
+--          · {NOMACHINE} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(log(instances with the field) + those looked at)
+local MAX_LIMIT, MAX_LOOK = 1001, 2000
+
+-- From here on lie the members after `position`.
+local function narrowed(from, to, position, descending)
+    if position == '' then return from, to end
+    if descending then return from, '(' .. position end
+    return '(' .. position, to
+end
+
+return function(KEYS, ARGV)
+    local root, limit = KEYS[1], arguments.count(ARGV[2], 1, MAX_LIMIT)
+    if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
+    local conditions, bad = lookups.conditions('[' .. (ARGV[1] or '') .. ']')
+    local position = lookups.unhex(ARGV[3] or '')
+    local filter, unclear = filters.read(ARGV[5])
+    local look = arguments.count(ARGV[6], limit, MAX_LOOK) or limit
+    bad = bad or unclear
+    if not position then bad = 'a position is hexadecimal' end
+    if not bad and #conditions ~= 1 then bad = 'one condition is needed' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local from, to = lookups.range(conditions[1])
+    if not from then return { replies.BAD_ARGUMENT, 'no index holds that value' } end
+    local key, descending = keys.lookup(root, conditions[1].field), ARGV[4] == '1'
+    from, to = narrowed(from, to, position, descending)
+    local found
+    if descending then
+        found = redis.call('ZREVRANGEBYLEX', key, to, from, 'LIMIT', 0, look)
+    else
+        found = redis.call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, look)
+    end
+    if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    local chosen, last = filters.walk(filter, root, found, 1, limit, lookups.id)
+    local over = last == #found and #found < look
+    local reply = { replies.OK, over and '' or lookups.hex(found[last]), '' }
+    for _, place in ipairs(chosen) do
+        local id, at = lookups.id(found[place]), #reply
+        reply[at + 1], reply[at + 2] = id, lookups.hex(found[place])
+        reply[at + 3] = redis.call('HGETALL', keys.instance(root, id))
+    end
+    return reply
+end

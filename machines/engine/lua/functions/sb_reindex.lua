@@ -1,0 +1,33 @@
+-- needs: commit, instances, keys, lookups, program, replies
+-- sb_reindex: adds instances made before a field was declared as indexed to its index; at last, says that none is missing.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 '' · 2.. ids (at most 1000) · or 1 the fields that are complete now, as sb_weigh tells them
+-- Returns: {OK, how many were looked at} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse when the fields are complete
+-- Cost:    O(indexed fields * log(instances)) for each id
+local MAX_IDS = 1000
+
+local function complete(root, done)
+    local listed = lookups.listed(root)
+    for name in string.gmatch(done, '(%S+):0') do listed = lookups.completed(listed, name) end
+    redis.call('HSET', keys.meta(root), 'by', listed)
+    program.refresh(root)
+    commit.pulse(root)
+end
+
+return function(KEYS, ARGV)
+    local root = KEYS[1]
+    if not ARGV[1] then return { replies.BAD_ARGUMENT, 'the fields that are complete are missing' } end
+    if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    if (ARGV[1] or '') ~= '' then
+        complete(root, ARGV[1])
+        return { replies.OK, 0 }
+    end
+    for i = 2, #ARGV do
+        local ctx, missing = instances.open(root, ARGV[i], 0)
+        if ctx then lookups.restore(ctx) end
+        if not ctx and missing[1] == replies.FAULT then return missing end
+    end
+    return { replies.OK, #ARGV - 1 }
+end

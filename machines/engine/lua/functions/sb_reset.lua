@@ -1,0 +1,33 @@
+-- needs: fields, repairs, replies, timers, values
+-- sb_reset: a repair: back to the initial configuration and, unless it is to be kept, the data declared for a new instance.
+-- Runs no action, neither of the states left nor of those entered. Jobs, timers and children of the states left go, events
+-- it sent itself with a delay and what its history states remember, too; what the states entered ask for comes.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 id · 2 'keep' to keep its data, or '' · 3 expect (version or '') · 4 actor · 5 reason (required)
+--          · 6 now (ms since the epoch, or '') · 7 idempotency key or '' · 8 'dry' for a preview, or ''
+-- Returns: {OK, '', replayed 0|1, instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
+--          · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    as sb_fire
+local function forget(ctx)
+    timers.clear(ctx)
+    for _, name in ipairs(ctx.program.histories) do
+        if ctx.raw[name] then ctx.raw[name], ctx.noted[name] = nil, true end
+    end
+end
+
+return function(KEYS, ARGV)
+    local call, data = repairs.call(ARGV, 3), ARGV[2] or ''
+    if data ~= '' and data ~= 'keep' then return { replies.BAD_ARGUMENT, "data is to be kept with 'keep', or not with ''" } end
+    local ctx, reply = repairs.open(KEYS[1], call)
+    if not ctx then return reply end
+    if data == '' then
+        repairs.renew(ctx)
+        local fine, caught = pcall(fields.weigh, ctx)
+        if not fine then return { replies.BAD_PAYLOAD, values.message(caught), '' } end
+    end
+    if ctx.chart then forget(ctx) end
+    local why = repairs.place(ctx, ctx.program.initial.targets)
+    if why then return { replies.BAD_ARGUMENT, why } end
+    return repairs.finish(ctx, call, '(reset)')
+end

@@ -1,0 +1,28 @@
+-- needs: json, keys, lookups, replies
+-- sb_weigh: how many instances each condition of a search leaves, as far as an index says; that which leaves fewest leads.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 conditions (JSON array, as sb_lookup takes them) · 2 entered at or before (ms, or '') · 3.. states
+-- Returns: {OK, the fields that are indexed (<field>:1, or <field>:0 while some instances are missing, separated by spaces),
+--          instances in these states, instances for each condition, ...}; -1 where no index says
+--          · {NOMACHINE} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O((conditions + states) * log(instances))
+local function weight(root, listed, condition)
+    if not string.find(' ' .. listed, ' ' .. condition.field .. ':', 1, true) then return -1 end
+    local from, to = lookups.range(condition)
+    return from and redis.call('ZLEXCOUNT', keys.lookup(root, condition.field), from, to) or -1
+end
+
+return function(KEYS, ARGV)
+    local root, conditions, bad = KEYS[1], lookups.conditions(ARGV[1])
+    local last = ARGV[2] and ARGV[2] ~= '' and ARGV[2] or '+inf'
+    if not tonumber(last) and last ~= '+inf' then bad = 'a score is a number of ms' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    local listed, standing = lookups.listed(root), 0
+    for i = 3, #ARGV do standing = standing + redis.call('ZCOUNT', keys.state(root, ARGV[i]), '-inf', last) end
+    local reply = { replies.OK, listed, standing }
+    for i, condition in ipairs(conditions) do reply[i + 3] = weight(root, listed, condition) end
+    return reply
+end

@@ -1,0 +1,222 @@
+-- needs: json, keys
+-- Finding instances by their data: for each indexed field a sorted set of members `<mark>NUL<id>`, all of one score, in the
+-- order of their bytes. A mark is a letter for the type and the value: of a text its beginning, of a number 16 hexadecimal
+-- digits that sort as numbers do. Whatever any version of the machine has declared is kept for the instances of all versions.
+local lookups = {}
+
+local IDS = 'instance.id'
+local MAX_MARK = 64 -- bytes of a text: whoever reads an index looks at the instance itself
+local call, pcall_redis, byte, find, sub = redis.call, redis.pcall, string.byte, string.find, string.sub
+local NONE = {}
+
+-- How to take back what the latest step wrote: three items each, a command, its key and a member.
+local back = {}
+
+-- Big-endian IEEE 754, made to sort: the sign bit turned, or all bits of what is negative.
+local function of_number(value)
+    local b = { byte(struct.pack('>d', value + 0), 1, 8) }
+    if value == 0 then b = { 0, 0, 0, 0, 0, 0, 0, 0 } end -- of both signs
+    if b[1] < 128 then
+        b[1] = b[1] + 128
+    else
+        for i = 1, 8 do b[i] = 255 - b[i] end
+    end
+    return string.format('n%02x%02x%02x%02x%02x%02x%02x%02x', unpack(b))
+end
+
+-- Cut by bytes and before a NUL, so that a lower value never has the higher mark. Answers whether it is all of the value.
+local function of_text(value)
+    local stop = find(value, '%z')
+    local kept = sub(value, 1, math.min(stop and stop - 1 or #value, MAX_MARK))
+    return 's' .. kept, #kept == #value
+end
+
+-- The mark of a value, and whether it is all of it; nil for what no index holds.
+local function mark(value)
+    local kind = type(value)
+    if kind == 'string' then return of_text(value) end
+    if kind == 'number' then return of_number(value), true end
+    if kind == 'boolean' then return value and 'b1' or 'b0', true end
+end
+
+local function member(field, raw, id)
+    local found = raw and mark(field.decode(raw))
+    return found and found .. '\0' .. id
+end
+
+-- The machine's list: `<field>:1`, or `<field>:0` while instances from before the field was declared may be missing, with
+-- spaces between.
+function lookups.listed(root)
+    return call('HGET', keys.meta(root), 'by') or ''
+end
+
+-- Marks what of the list a program has.
+function lookups.attach(compiled)
+    local listed = lookups.listed(compiled.root)
+    compiled.listed = listed
+    for name, complete in string.gmatch(listed, '(%S+):([01])') do
+        local field = compiled.fields[name]
+        if field then field.lookup = keys.lookup(compiled.root, name) end
+        if field or name == IDS then compiled.indexed = compiled.indexed or {} end
+        if field then table.insert(compiled.indexed, field) end
+        if name == IDS then compiled.ids = keys.lookup(compiled.root, name) end
+        if complete == '0' then compiled.lagging = true end
+    end
+end
+
+-- The machine's list with these fields added to it. `empty`: there is no instance that could be missing.
+function lookups.extended(listed, names, empty)
+    if empty then listed = string.gsub(listed, ':0', ':1') end
+    for _, name in ipairs(names) do
+        if not find(' ' .. listed, ' ' .. name .. ':', 1, true) then
+            listed = (listed == '' and '' or listed .. ' ') .. name .. (empty and ':1' or ':0')
+        end
+    end
+    return listed
+end
+
+-- The same, with nothing missing of one field any more.
+function lookups.completed(listed, name)
+    local found = {}
+    for field, whole in string.gmatch(listed, '(%S+):([01])') do
+        found[#found + 1] = field .. ':' .. (field == name and '1' or whole)
+    end
+    return table.concat(found, ' ')
+end
+
+local function add(key, entry)
+    if call('ZADD', key, 0, entry) == 0 then return end
+    local at = #back
+    back[at + 1], back[at + 2], back[at + 3] = 'ZREM', key, entry
+end
+
+local function drop(key, entry)
+    if call('ZREM', key, entry) == 0 then return end
+    local at = #back
+    back[at + 1], back[at + 2], back[at + 3] = 'ZADD', key, entry
+end
+
+-- What the instance's hash still holds of some fields, in their order.
+local function stored(key, listed)
+    if not listed[1] then return NONE end
+    local names = {}
+    for i, field in ipairs(listed) do names[i] = field.name end
+    return call('HMGET', key, unpack(names))
+end
+
+-- The fields a step may have changed; while instances are missing, all.
+local function concerned(ctx)
+    local program = ctx.program
+    if program.lagging then return program.indexed end
+    local found = {}
+    for _, field in ipairs(ctx.changed) do
+        if field.lookup then found[#found + 1] = field end
+    end
+    return found
+end
+
+-- The first thing a step writes, before its instance.
+function lookups.write(ctx)
+    local program, id, raw = ctx.program, ctx.id, ctx.raw
+    back = {}
+    local listed = concerned(ctx)
+    local was = ctx.born and NONE or stored(ctx.key, listed)
+    for i, field in ipairs(listed) do
+        local before, after = member(field, was[i], id), member(field, raw[field.name], id)
+        if after and (after ~= before or program.lagging) then add(field.lookup, after) end
+        if before and before ~= after then drop(field.lookup, before) end
+    end
+    if program.ids and (ctx.born or program.lagging) then add(program.ids, of_text(id) .. '\0' .. id) end
+end
+
+-- A later write of the same step failed.
+function lookups.take_back()
+    for i = #back - 2, 1, -3 do
+        if back[i] == 'ZADD' then
+            pcall_redis('ZADD', back[i + 1], 0, back[i + 2])
+        else
+            pcall_redis('ZREM', back[i + 1], back[i + 2])
+        end
+    end
+    back = {}
+end
+
+-- The instance goes. What its hash holds counts: the picture at hand may have changed since.
+function lookups.remove(ctx)
+    local program, id = ctx.program, ctx.id
+    if not program.indexed then return end
+    local was = stored(ctx.key, program.indexed)
+    for i, field in ipairs(program.indexed) do
+        local entry = member(field, was[i], id)
+        if entry then pcall_redis('ZREM', field.lookup, entry) end
+    end
+    if program.ids then pcall_redis('ZREM', program.ids, of_text(id) .. '\0' .. id) end
+end
+
+-- Adds an instance as it is stored; `ctx` has changed nothing.
+function lookups.restore(ctx)
+    for _, field in ipairs(ctx.program.indexed or NONE) do
+        local entry = member(field, ctx.raw[field.name], ctx.id)
+        if entry then call('ZADD', field.lookup, 0, entry) end
+    end
+    if ctx.program.ids then call('ZADD', ctx.program.ids, 0, of_text(ctx.id) .. '\0' .. ctx.id) end
+end
+
+local function after(text)
+    return sub(text, 1, -2) .. string.char(byte(text, -1) + 1)
+end
+
+-- The range of members a condition allows, as ZRANGEBYLEX takes it; wider than the condition where marks are cut. A
+-- condition is {eq = value}, {prefix = text}, or any of ge, gt, le, lt; nil for a value no index holds.
+function lookups.range(condition)
+    if condition.prefix then
+        local from = of_text(condition.prefix)
+        return '[' .. from, '(' .. after(from)
+    end
+    if condition.eq ~= nil then
+        local found = mark(condition.eq)
+        if not found then return nil end
+        return '[' .. found .. '\0', '(' .. found .. '\1'
+    end
+    local low, high = condition.ge, condition.le
+    if low == nil then low = condition.gt end
+    if high == nil then high = condition.lt end
+    local low_mark = mark(low)
+    local high_mark, whole = mark(high)
+    if not low_mark and not high_mark then return nil end
+    local kind = sub(low_mark or high_mark, 1, 1)
+    local from, to = '[' .. kind, '(' .. after(kind)
+    -- What a cut mark stands for may be higher than the text it was cut to, and never lower.
+    if low_mark then from = '[' .. low_mark .. (condition.ge == nil and kind ~= 's' and '\1' or '') end
+    if high_mark then to = '(' .. high_mark .. (condition.le == nil and whole and '\0' or '\1') end
+    return from, to
+end
+
+-- The id a member stands for.
+function lookups.id(entry)
+    return sub(entry, find(entry, '%z') + 1)
+end
+
+function lookups.hex(text)
+    return (string.gsub(text, '.', function(character) return string.format('%02x', byte(character)) end))
+end
+
+-- nil where it is none.
+function lookups.unhex(text)
+    if #text % 2 == 1 or find(text, '[^0-9a-f]') then return nil end
+    return (string.gsub(text, '..', function(digits) return string.char(tonumber(digits, 16)) end))
+end
+
+-- The conditions of a call, decoded; nil and why where they are none. A value that is null is json.null.
+function lookups.conditions(text)
+    local ok, found = pcall(json.decode, text or '')
+    if not ok or type(found) ~= 'table' then return nil, 'conditions are a JSON array' end
+    for _, condition in ipairs(found) do
+        if type(condition) ~= 'table' or type(condition.field) ~= 'string' then
+            return nil, 'a condition names its field'
+        end
+    end
+    return found
+end
+
+return lookups

@@ -1,0 +1,69 @@
+"""Questions about many instances in one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import arguments, limits, replies
+from .calls import Caller, translate
+from .catalog import Catalog
+from .errors import EngineUnavailable, SignalboxError
+from .records import Explanation, Instance
+from .replies import Status
+
+
+class Many:
+    """The part of the front door that asks about several instances at once, each at a moment of its own."""
+
+    _caller: Caller
+    _catalog: Catalog
+
+    def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
+        """For each id, in order, the instance or the error it met. Raises UnknownMachine, EngineUnavailable."""
+        asked = [arguments.instance(id) for id in ids]
+        roots, answers = self._ask(machine, "sb_get", asked, ())
+        return [self._seen(machine, id, root, reply) for id, root, reply in zip(asked, roots, answers, strict=True)]
+
+    def explain_many(
+        self, machine: str, ids: Iterable[str], event: str, payload: Mapping[str, Any] | None = None
+    ) -> list[Explanation | SignalboxError]:
+        """What ``fire`` would do with each, in order; changes nothing. Raises UnknownMachine, EngineUnavailable."""
+        asked = [arguments.instance(id) for id in ids]
+        words = (arguments.event(event), arguments.fields("payload", payload, limits.MAX_PAYLOAD), "")
+        _, answers = self._ask(machine, "sb_explain", asked, words)
+        return [self._explained(machine, id, reply) for id, reply in zip(asked, answers, strict=True)]
+
+    def _ask(
+        self, machine: str, function: str, ids: Sequence[str], words: Sequence[str]
+    ) -> tuple[list[str], list[Any]]:
+        roots = [self._catalog.partition(machine, id).root for id in ids]
+        return roots, self._caller.many([(function, root, (id, *words)) for id, root in zip(ids, roots, strict=True)])
+
+    def _seen(self, machine: str, id: str, root: str, reply: Any) -> Instance | SignalboxError:
+        try:
+            raw = replies.fields(_sound(machine, id, reply))
+            types = self._catalog.types(machine, root, raw["_def"])
+            return replies.instance(machine, id, raw, types, replies.outcome(reply))
+        except EngineUnavailable:
+            raise
+        except SignalboxError as error:
+            return error
+
+    def _explained(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
+        try:
+            return replies.explanation(machine, id, _sound(machine, id, reply)[1])
+        except EngineUnavailable:
+            raise
+        except SignalboxError as error:
+            return error
+
+
+def _sound(machine: str, id: str, reply: Any) -> Sequence[Any]:
+    """A reply that says OK; else the error it stands for."""
+    if isinstance(reply, Exception):
+        translate(reply)
+    if reply[0] != Status.OK:
+        raise replies.failure(machine, id, reply)
+    answer: Sequence[Any] = reply
+    return answer

@@ -1,0 +1,93 @@
+"""What a repair would do, and what an instance waits for: as the engine answers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The work one invoke of an active state asked for. ``job`` and ``place`` are empty where there is none any more.
+
+    ``listened``: whether a transition listens for the job's end, so that it could be skipped.
+    """
+
+    invoke: str
+    state: str
+    src: str
+    queue: str
+    job: str = ""
+    place: str = ""
+    listened: bool = False
+    suspended: bool = False
+
+    @property
+    def repairs(self) -> list[str]:
+        """Those that make sense now: "retry", "skip", "cancel"."""
+        retried = ["retry"] if self.place in ("dead", "delayed") else []
+        if self.suspended:
+            return retried
+        ended = ["cancel"] if self.place in ("ready", "delayed", "leased") else []
+        return retried + (["skip"] if self.listened else []) + ended
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a repair would do to an instance at ``version``; nothing was done.
+
+    ``changes``: data field -> its new value, None where it would be unset. ``withdrawn``: jobs that would go, ``{"id",
+    "src", "queue", "place", "invoke"}``; ``added``: jobs that would come, ``{"src", "queue", "invoke", "input"}``;
+    ``renewed``: the job that would be tried again, or "". ``disarmed`` and ``armed``: timers, ``{"event", "state",
+    "target", "due"}``, a timer that is put off in both. ``ended`` and ``started``: machines it runs, ``{"invoke",
+    "machine", "id"}``. ``messages``: how many would go out; ``held``: how many wait for a suspended one to be resumed.
+    ``done``: whether it would be at its end.
+    """
+
+    machine: str
+    id: str
+    repair: str
+    version: int
+    before: list[str]
+    configuration: list[str]
+    moved: bool
+    changes: dict[str, Any]
+    withdrawn: list[dict[str, Any]] = field(default_factory=list)
+    added: list[dict[str, Any]] = field(default_factory=list)
+    disarmed: list[dict[str, Any]] = field(default_factory=list)
+    armed: list[dict[str, Any]] = field(default_factory=list)
+    ended: list[dict[str, str]] = field(default_factory=list)
+    started: list[dict[str, str]] = field(default_factory=list)
+    transitions: list[str] = field(default_factory=list)
+    messages: int = 0
+    held: int = 0
+    renewed: str = ""
+    done: bool = False
+
+    @property
+    def state(self) -> str:
+        """The configuration afterwards as one line of text."""
+        return ", ".join(self.configuration)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"state": self.state}
+
+
+def preview(machine: str, id: str, repair: str, text: str) -> Preview:
+    """Reads what ``lua/previews.lua`` answers."""
+    seen: dict[str, Any] = json.loads(text)
+    seen |= {name: sorted(seen[name], key=lambda timer: float(timer["due"])) for name in ("disarmed", "armed")}
+    seen |= {name: sorted(seen[name], key=lambda child: str(child["invoke"])) for name in ("ended", "started")}
+    seen |= {name: int(seen[name]) for name in ("version", "messages", "held")}
+    return Preview(machine, id, repair, **(seen | {"transitions": str(seen["transitions"]).split()}))
+
+
+def waits(text: str) -> list[Wait]:
+    return [_wait(row) for row in json.loads(text)]
+
+
+def _wait(row: Mapping[str, Any]) -> Wait:
+    words = {name: str(row[name]) for name in ("invoke", "state", "src", "queue", "job", "place")}
+    return Wait(**words, listened=row["skip"], suspended=row["suspended"])

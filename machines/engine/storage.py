@@ -1,0 +1,23 @@
+"""Plain commands on keys beside the instances, for parts of the product that keep something of their own there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .calls import Arg, Caller
+from .client import Client
+
+
+class Storage:
+    """Sends what it is told. Keys come from ``Engine.keys``; errors are the engine's: EngineUnavailable, EngineFault."""
+
+    def __init__(self, client: Client) -> None:
+        self._caller = Caller(client)
+
+    def command(self, *words: Arg) -> Any:
+        return self._caller.command(*words)
+
+    def commands(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
+        """Several in one round trip, each with the key that routes it; raises for the first that failed."""
+        return self._caller.commands(sent)

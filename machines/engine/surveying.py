@@ -1,0 +1,65 @@
+"""Everything there is, read together: what the overview and the metrics are made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import operating, replies
+from .calls import Caller, translate
+from .catalog import Catalog
+from .errors import EngineUnavailable, LookupFailed, SignalboxError
+from .records import Live, QueueStats, WorkerRow
+from .replies import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """By machine its figures and those of its queues. ``faults``: machines that cannot be read, and why."""
+
+    lives: dict[str, Live] = field(default_factory=dict)
+    queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
+    faults: dict[str, SignalboxError] = field(default_factory=dict)
+    workers: list[WorkerRow] = field(default_factory=list)
+
+
+def survey(caller: Caller, catalog: Catalog, workers: list[WorkerRow]) -> Survey:
+    """One round trip once the machines are known, however many there are. Raises EngineUnavailable."""
+    found = Survey(workers=workers)
+    roots: dict[str, list[str]] = {}
+    for name in catalog.machines():
+        try:
+            roots[name] = [partition.root for partition in catalog.partitions(name)]
+        except LookupFailed:  # it went this very moment
+            continue
+    calls = [call for each in roots.values() for root in each for call in _calls(root)]
+    answers = iter(caller.many(calls))
+    for name, each in roots.items():
+        parts = [(next(answers), next(answers)) for _ in each]
+        try:
+            found.lives[name] = replies.merged([replies.live(name, _text(live)) for live, _ in parts])
+            found.queues[name] = operating.merged([json.loads(_text(stats)) for _, stats in parts])
+        except EngineUnavailable:
+            raise
+        except LookupError:
+            catalog.forget(name)
+            found.lives.pop(name, None)
+        except SignalboxError as fault:
+            found.lives.pop(name, None)
+            found.faults[name] = fault
+    return found
+
+
+def _calls(root: str) -> list[tuple[str, str, Sequence[str]]]:
+    return [("sb_live", root, ("",)), ("sb_stats", root, ())]
+
+
+def _text(reply: Any) -> str:
+    """The JSON of an answer. Raises LookupError where the machine is no longer there."""
+    if isinstance(reply, Exception):
+        translate(reply)
+    if reply[0] != Status.OK:
+        raise LookupError(reply[0])
+    return str(reply[1])

@@ -1,0 +1,98 @@
+// What a drawing tells in each of its modes; dashboard/pages/modes.py has the same words and the scale.
+
+import { short } from "./format.js";
+import { countOf, takenOf } from "./paint.js";
+import { Counters } from "./rates.js";
+
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+const DAY = 86_400_000;
+const NOTHING = { text: "", still: true };
+
+/** How often lines were taken lately, out of the counters of one version. */
+export class Tempo {
+  #counters = new Counters();
+
+  /** `flow`: {id: count}; `ids`: all transitions there are, since one that was never taken is not in it. */
+  add({ at, epoch }, ids, flow, others) {
+    const values = Object.fromEntries(ids.map((id) => [id, flow[id] ?? 0]));
+    this.#counters.add(at, { ...values, others }, epoch);
+  }
+
+  /** Times a minute, of several transitions; null while too little was seen. */
+  perMinute(ids, now) {
+    const rates = ids.map((id) => this.#counters.rate(id, now));
+    return rates.includes(null) ? null : rates.reduce((all, rate) => all + rate * 60, 0);
+  }
+}
+
+/** The readings of a mode, for `putDrawing`. `tempo` and `now` are for those that tell how fast. */
+export function readings(mode, bounds, value, { drawing, tempo, now }) {
+  const marked = (figure, text) => ({ text, heat: bounds.filter((least) => figure >= least).length });
+  const counted = (part) => countOf(part, value.counts);
+  const plain = {
+    state: (part) => marked(counted(part), short(counted(part))),
+    edge: (part) => ({ text: takenOf(part, value.flow) ? short(takenOf(part, value.flow)) : "" }),
+    queue: ({ ready = 0 }) => ({ text: short(ready) }),
+  };
+  const length = (ms) => (ms === null ? NOTHING : { ...marked(ms, brief(ms)), still: true });
+  const special = {
+    age: { state: (part) => length(ageOf(part, value)) },
+    flow: {
+      state: (part) => ({ text: short(counted(part)) }),
+      edge: (part) => {
+        const rate = tempo.perMinute(idsOf(part), now);
+        return rate ? { ...marked(rate, perMinute(rate)), still: true } : NOTHING;
+      },
+    },
+    failures: {
+      state: (part) => late(value.breaches?.[part.dataset.state], marked),
+      queue: ({ dead = 0 }) => marked(dead, short(dead)),
+    },
+    time: { state: (part) => length(stayOf(part, counted(part), drawing, (ids) => tempo.perMinute(ids, now))) },
+  };
+  return { ...plain, ...special[mode] };
+}
+
+/** The ids of the transitions that a line stands for. */
+export function idsOf({ dataset }) {
+  return dataset.transition.split(" ");
+}
+
+function late(number, marked) {
+  return number === undefined ? NOTHING : marked(number, short(number));
+}
+
+function leavesOf({ dataset }) {
+  return dataset.leaves ? JSON.parse(dataset.leaves) : [dataset.state];
+}
+
+function ageOf(part, { counts, oldest, now }) {
+  const entered = leavesOf(part).filter((leaf) => counts[leaf] && oldest[leaf]).map((leaf) => oldest[leaf]);
+  return entered.length ? Math.max(0, now - Math.min(...entered)) : null;
+}
+
+// Little's law: as many stay as come in a mean stay. Not told where nothing leaves, nor where some leave by a line of a
+// state around it, or in another version, which nobody can tell apart.
+function stayOf(part, count, drawing, rate) {
+  const own = part.dataset.state;
+  const around = [...drawing.querySelectorAll(".cluster[data-leaves]")]
+    .filter((cluster) => cluster !== part && leavesOf(part).every((leaf) => leavesOf(cluster).includes(leaf)))
+    .map(({ dataset }) => dataset.state);
+  const ways = [...drawing.querySelectorAll("[data-transition][data-target]")];
+  const of = (names) => rate(ways.filter(({ dataset }) => names.includes(dataset.source)).flatMap(idsOf));
+  const leaving = of([own]);
+  if (!count || !leaving || of(around) || rate(["others"])) return null;
+  return (count / leaving) * MINUTE;
+}
+
+function brief(ms) {
+  for (const [least, unit] of [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"]]) {
+    if (ms >= least) return `${Math.floor(ms / least)} ${unit}`;
+  }
+  return `${Math.floor(ms / 1000)} s`;
+}
+
+function perMinute(rate) {
+  return rate < 10 ? rate.toFixed(1) : short(Math.round(rate));
+}

@@ -1,0 +1,7 @@
+"""The handlers are registered, as a worker's discovery does it."""
+
+from __future__ import annotations
+
+from machines.worker.discovery import discover
+
+discover()
