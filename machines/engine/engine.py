@@ -50,15 +50,12 @@ class Engine(Working, Many, Repairing, Searching):
         self._operator = Operator(self._caller, self._catalog, self._queues)
         self._roster = Roster(redis, self.keys)
         self._lookout = Lookout(redis, self.keys, self._catalog)
-        self.source: tuple[str, dict[str, Any]] | None = None  # URL (with its password) and options it was made from
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
         """``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``. ``partitions`` is for machines published
         for the first time: 1 on a single server, several times the number of primaries on a cluster."""
-        made = cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
-        made.source = (url, options)
-        return made
+        return cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
 
     def ping(self) -> None:
         try:

@@ -10,7 +10,7 @@ from .client import Client
 
 
 class Storage:
-    """Sends what it is told. Keys come from ``Engine.keys``; errors are the engine's: EngineUnavailable, EngineFault."""
+    """Sends what it is told. Keys come from ``Engine.keys``; raises EngineUnavailable and EngineFault."""
 
     def __init__(self, client: Client) -> None:
         self._caller = Caller(client)

@@ -8,7 +8,7 @@ Apps write ``from machines.worker import handler`` in their ``handlers.py``. The
 - ``hand``, ``crew``: the jobs held, and who works: ``threads``, ``coroutines``; ``processor``: one job's run;
   ``deadlines``: how long it may take; ``connections``: what its thread leaves open
 - ``completer``, ``board``: telling Redis how jobs ended, and how far they have come
-- ``heartbeat``, ``row``, ``tally``: signs of life; ``relay``, ``standin``: a process that renews leases when those are late
+- ``heartbeat``, ``row``, ``tally``: signs of life
 - ``ticker``, ``alarm``, ``sweeper``, ``mender``: what is due, waiting for it, what was overlooked, what was damaged;
   ``periodic``: the loop of each
 - ``backoff``, ``outage``, ``reclaim``: while Redis is away, and after

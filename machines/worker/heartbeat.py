@@ -18,8 +18,7 @@ MOST = 1000  # leases of one call
 
 
 class Heartbeat:
-    """Beats in a thread of its own, so that no handler can hold it up; but for calls into C that keep the interpreter
-    lock, which is what the stand-in is for."""
+    """Beats in a thread of its own, so that no handler can hold it up."""
 
     def __init__(
         self,
@@ -30,7 +29,6 @@ class Heartbeat:
         pause: float,
         clock: Callable[[], float] = time.monotonic,
         on_order: Callable[[dict[str, Any]], None] = lambda order: None,
-        on_renewed: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
         self._hand = hand
@@ -38,7 +36,6 @@ class Heartbeat:
         self._pause = pause
         self._clock = clock
         self._on_order = on_order
-        self._on_renewed = on_renewed
         self._obeyed: dict[str, Any] | None = None
         self._written = -float("inf")
         self._shown: WorkerRow | None = None
@@ -54,7 +51,6 @@ class Heartbeat:
                     self._extend(held[start : start + MOST], lease)
                 except errors.SignalboxError as error:
                     failed = error  # one partition that cannot be reached must not cost the jobs of the others
-        self._on_renewed()
         self._show()
         if failed is not None:
             raise failed

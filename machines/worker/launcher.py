@@ -26,7 +26,6 @@ from machines.worker.options import Options
 from machines.worker.periodic import Periodic
 from machines.worker.processor import STOPPED
 from machines.worker.registry import Registry
-from machines.worker.relay import Relay
 from machines.worker.routes import Routes
 from machines.worker.row import Row
 from machines.worker.sweeper import Sweeper
@@ -63,10 +62,7 @@ class Launcher:
         self._completer = Completer(engine, self.hand, self.tally, self._board, backoff=options.backoff)
         self._crew = Crew(registry, self.hand, self._completer)
         row = Row(options.id, self.routes, self.hand, version=version, tally=self.tally, status=lambda: self.status)
-        self.relay = Relay(engine, self.hand)
-        self.heartbeat = Heartbeat(
-            engine, self.hand, row, pause=options.beat, on_order=self._obey, on_renewed=self.relay.beat
-        )
+        self.heartbeat = Heartbeat(engine, self.hand, row, pause=options.beat, on_order=self._obey)
         self.sweeper = Sweeper(engine, lambda: self.routes.machines, pause=options.sweep)
         self._beating = Periodic("heartbeat", self.heartbeat, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.sweeper, backoff=options.backoff)
@@ -101,7 +97,6 @@ class Launcher:
 
     def run(self) -> None:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
-        self.relay.start()
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
         watching = (self._beating, self._sweeping, self._mending, self._ticking)
         for part in (self._completer, self._crew, *watching, taking):
@@ -128,7 +123,6 @@ class Launcher:
         return message
 
     def _hurry(self, jobs: Sequence[Job]) -> None:
-        self.relay.taken(jobs)
         if self.heartbeat.hurried_by(jobs):
             self._beating.wake()
 
@@ -173,7 +167,6 @@ class Launcher:
         answered = self._return(left)
         self._alarm.interrupt()
         self._still(self._beating, self._sweeping, self._mending, self._ticking)
-        self.relay.stop()
         self._crew.stop()
         self._board.stop()
         self._alarm.close()

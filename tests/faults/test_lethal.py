@@ -41,8 +41,8 @@ def test_it_ends_dead_after_its_attempts_and_all_else_is_done(own_engine, worker
 
 
 def test_what_its_worker_had_only_taken_ahead_is_not_buried_with_it(own_engine, workers):
-    """Dying costs all that is held an attempt; but a worker that has just begun takes nothing ahead, and none does while
-    a job is at work that was tried before: nobody is held at every death."""
+    """Dying costs all that is held an attempt; but a worker that has just begun takes nothing ahead, and none
+    does while a job is at work that was tried before: nobody is held at every death."""
     quick, lethal = line("quick", lease=500, attempts=ATTEMPTS * LETHAL), line("lethal", lease=500, attempts=ATTEMPTS)
     own_engine.publish(quick)
     own_engine.publish(lethal)
