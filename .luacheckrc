@@ -5,7 +5,7 @@ read_globals = { 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = { 'agenda', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions', 'filters',
         'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
-        'finishing', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
+        'finishing', 'keyset', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
         'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'lookups', 'mending', 'patience', 'previews', 'removal', 'repairs', 'sends',
-        'sequences', 'statemachine', 'stats', 'stopwatch', 'sweeping', 'timers', 'waiting', 'work' },
+        'sequences', 'statemachine', 'stats', 'stopwatch', 'sweeping', 'timers', 'troubles', 'waiting', 'work' },
 }

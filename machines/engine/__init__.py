@@ -28,27 +28,12 @@ from .errors import (
     UnknownInstance,
     UnknownMachine,
 )
+from .found import Filling, Page, Tally, Trouble
+from .jobrecords import Enqueue, Job, Pause, QueueStats, Taken, WorkerRow
 from .mending import Mended
 from .previews import Preview, Wait
-from .records import (
-    Because,
-    Candidate,
-    Enqueue,
-    Explanation,
-    Fire,
-    Instance,
-    Job,
-    Live,
-    Outcome,
-    Page,
-    Pause,
-    PublishedMachine,
-    QueueStats,
-    Step,
-    Taken,
-    Timer,
-    WorkerRow,
-)
+from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
+from .sensitive import Sensitive
 from .surveying import Survey
 
 __all__ = [
@@ -63,6 +48,7 @@ __all__ = [
     "EngineUnavailable",
     "Enqueue",
     "Explanation",
+    "Filling",
     "Fire",
     "Instance",
     "InstanceExists",
@@ -79,12 +65,15 @@ __all__ = [
     "PublishedMachine",
     "QueueStats",
     "Refused",
+    "Sensitive",
     "SignalboxError",
     "Step",
     "Survey",
     "Suspended",
     "Taken",
+    "Tally",
     "Timer",
+    "Trouble",
     "UnknownEvent",
     "UnknownInstance",
     "UnknownMachine",

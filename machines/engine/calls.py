@@ -159,6 +159,15 @@ class Caller:
                 self.load()
             self._loaded = True
 
+    def require(self) -> None:
+        """Some release's library is there, asked anew; this one is loaded where none is."""
+        try:
+            held = self._held()
+        except FAILURES as error:
+            translate(error)
+        if not held:
+            self.load()
+
     def _held(self) -> set[str]:
         """The libraries that are there: of a cluster, those of all its primaries; none where one has none."""
         try:

@@ -14,6 +14,7 @@ from .errors import BadInput, DefinitionError, EngineFault, UnknownMachine
 from .keys import Keys, Partition, partition_of
 from .records import PublishedMachine
 from .replies import FieldTypes, Status
+from .sensitive import Sensitive, sensitive
 
 MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
 SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it makes
@@ -68,7 +69,7 @@ class Catalog:
 
     def states(self, machine: str) -> list[str]:
         """Names of the states of every published version."""
-        return sorted(self._caller.command("SMEMBERS", self._keys.partition(machine).states))
+        return sorted(self._caller.command("SMEMBERS", self._keys.partition(arguments.machine(machine)).states))
 
     def leaves(self, machine: str, state: str) -> list[str]:
         """The leaf states below a state, in any published version; a leaf stands for itself."""
@@ -78,6 +79,11 @@ class Catalog:
     def fields(self, machine: str) -> frozenset[str]:
         """Names of the data fields of every published version."""
         return frozenset().union(*(types.names for types in self._all_types(machine)))
+
+    def sensitive(self, machine: str) -> Sensitive:
+        """What any published version marks as sensitive. One round trip. Raises UnknownMachine."""
+        self._count(machine)
+        return sensitive(self._caller.command("HGET", self._keys.partition(machine).meta, "sensitive"))
 
     def check_state(self, machine: str, state: str) -> None:
         """Raise BadInput for a state that no version has."""

@@ -1,4 +1,5 @@
-"""What ``find(where=...)`` takes: for each data field a value, a prefix or a range."""
+"""What a search compares: for each data field a value, a prefix or a range; and the same of an instance's id, actor,
+version and error."""
 
 from __future__ import annotations
 
@@ -7,9 +8,17 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from . import arguments
+from .definitions.lookups import ACTOR, FACTS, IDS, VERSION
 from .errors import BadInput
 
-IDS = "instance.id"
+ERROR = "instance.error"
+ANY = "any"  # error of a search that is after all that is wrong
+MAX_ERROR = 200  # bytes: as much as is kept of what is wrong
+#: compared with all instances where no index leads to fewer
+SOFT = frozenset((ACTOR, VERSION))
+#: conditions on these are on no data field
+OWN = frozenset((*FACTS, ERROR))
 BOUNDS = ("ge", "gt", "le", "lt")
 HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
 
@@ -60,9 +69,37 @@ def read(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
     return tuple(_condition(field, value) for field, value in (where or {}).items())
 
 
-def of_prefix(prefix: object) -> tuple[Condition, ...]:
-    """The condition on ids; none for None."""
-    return () if prefix is None else (_condition(IDS, {"prefix": prefix}),)
+def of_facts(
+    id_prefix: object = None, actor: object = None, version: int | None = None, error: object = None
+) -> tuple[Condition, ...]:
+    """The conditions on what an instance is beside its data; none for None."""
+    found = []
+    if id_prefix is not None:
+        found.append(_condition(IDS, {"prefix": id_prefix}))
+    if actor is not None:
+        found.append(_of_actor(actor))
+    if version is not None:
+        arguments.whole("definition", version, least=1)
+        found.append(Condition(VERSION, {"eq": version}))
+    if error is not None:
+        found.append(_of_error(error))
+    return tuple(found)
+
+
+def _of_actor(actor: object) -> Condition:
+    found = _condition(ACTOR, actor)
+    if not isinstance(found.rule.get("eq", found.rule.get("prefix")), str) or found.rule.get("eq") == "":
+        raise BadInput('actor is a name, or {"prefix": "text"}', code="SB418")
+    return found
+
+
+def _of_error(error: object) -> Condition:
+    if not isinstance(error, str) or not error or len(error.encode(errors="replace")) > MAX_ERROR:
+        raise BadInput(
+            f"error is {ANY!r}, or how its kind or text begins: 1 to {MAX_ERROR} bytes, not {error!r:.60}", code="SB418"
+        )
+    _check(ERROR, error)
+    return Condition(ERROR, {"prefix": "" if error == ANY else error})
 
 
 def _condition(field: str, value: Any) -> Condition:

@@ -13,17 +13,20 @@ from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
 from .delivery import Delivery, Driven
+from .emitted import Emitted
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
+from .jobrecords import WorkerRow
 from .keys import PREFIX, Keys, Partition
 from .lookout import Lookout
 from .many import Many
 from .operating import Operator
 from .queues import Queues
-from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step, WorkerRow
+from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step
 from .repairing import Repairing
 from .replies import Status
 from .roster import Roster
 from .searching import Searching
+from .sensitive import Sensitive
 from .surveying import Survey, survey
 from .working import Working
 
@@ -67,6 +70,11 @@ class Engine(Working, Many, Repairing, Searching):
         """Load the functions library now, replacing what the server has. Normally done on first use."""
         self._caller.load()
 
+    def require_library(self) -> None:
+        """Raises EngineUnavailable or EngineFault unless the server holds a functions library of ours, or took this
+        one now. One of another release stays: calls get along with it until a process of either loads its own."""
+        self._caller.require()
+
     # Machines
 
     def publish(self, definition: dict[str, Any], *, version: int | None = None) -> PublishedMachine:
@@ -94,6 +102,15 @@ class Engine(Working, Many, Repairing, Searching):
     def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
         """The definition as it was published. Raises UnknownMachine."""
         return self._catalog.definition(machine, version)
+
+    def emitted(self) -> Emitted:
+        """What machines emitted, as far as their logs go back."""
+        return Emitted(self._caller, self.keys)
+
+    def sensitive(self, machine: str) -> Sensitive:
+        """The fields that any published version marks as sensitive. The engine itself hides nothing: whoever shows them
+        to people does. Raises UnknownMachine."""
+        return self._catalog.sensitive(machine)
 
     # Instances
 
@@ -231,15 +248,7 @@ class Engine(Working, Many, Repairing, Searching):
         """Counts, oldest entries, flow, queue depths and breaches, each partition read in one atomic call."""
         at = (arguments.whole("now", now),)
         calls = [("sb_live", p.root, at) for p in self._catalog.partitions(machine)]
-        parts = []
-        for reply in self._caller.many(calls):
-            if isinstance(reply, Exception):
-                translate(reply)
-            if reply[0] != Status.OK:
-                self._catalog.forget(machine)
-                raise replies.failure(machine, "", reply)
-            parts.append(replies.live(machine, reply[1]))
-        return replies.merged(parts)
+        return replies.merged([replies.live(machine, reply[1]) for reply in self._answers(machine, calls)])
 
     def survey(self) -> Survey:
         """All machines with their queues, and the workers, in few round trips however many there are."""

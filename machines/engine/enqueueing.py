@@ -9,7 +9,7 @@ from typing import Any
 
 from . import arguments, limits
 from .errors import BadInput
-from .records import Enqueue
+from .jobrecords import Enqueue
 
 FIELDS = tuple(field.name for field in fields(Enqueue))
 

@@ -7,7 +7,7 @@ import binascii
 import heapq
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -15,10 +15,12 @@ from typing import Any
 from . import arguments, replies
 from .calls import Caller, translate
 from .catalog import Catalog
-from .conditions import IDS, Condition, refusal
+from .conditions import ERROR, OWN, SOFT, Condition, refusal
+from .definitions.lookups import ACTOR, IDS, VERSION
 from .errors import BadInput
+from .found import Page
 from .keys import Partition
-from .records import Instance, Page
+from .records import Instance
 from .replies import Status
 
 MAX_LIMIT = 1000
@@ -29,8 +31,8 @@ ROUNDS = 3  # and where they are compared; the cursor goes on from there
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One page asked for. ``before``: entered at or before this ms. ``states`` are leaves; ``named``: those were asked
-    for, and are not just all there are. ``definition`` is a version's number."""
+    """What is asked for. ``before``: entered at or before this ms. ``states`` are leaves; ``named``: those were asked
+    for, and are not just all there are."""
 
     machine: str
     states: Sequence[str]
@@ -38,13 +40,17 @@ class Query:
     before: int | None
     where: tuple[Condition, ...]
     newest: bool
-    definition: int | None = None
     named: bool = False
 
     @property
     def selects(self) -> bool:
         """Are candidates to be compared?"""
-        return bool(self.where) or self.definition is not None
+        return bool(self.where)
+
+    @property
+    def needs_index(self) -> bool:
+        """Is there a condition that only an index or a state may serve?"""
+        return not self.named and any(c.field not in SOFT for c in self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,13 @@ def _foreign() -> BadInput:
     return BadInput("that cursor was not made by find(); begin without one", code="SB405")
 
 
+BEGINNING = Position()
+FACTS: dict[str, Callable[[Instance], Any]] = {
+    IDS: lambda instance: instance.id,
+    ACTOR: lambda instance: instance.actor or None,
+    VERSION: lambda instance: instance.definition,
+}
+
 #: where it stands in an index, the state whose index that is (of a field's index: none), and the instance
 Row = tuple[Position, str, Instance]
 
@@ -97,36 +110,39 @@ class Finder:
         """Instances that match, at most ``query.limit``; the cursor is None once there are no more."""
         arguments.count("limit", query.limit, MAX_LIMIT)
         position, found = Position.decode(cursor), []
-        leading = self._leading(query, position)
+        start: str | None = None
+        leading = self.leading(query, position)
         for _ in range(ROUNDS if query.selects else MAX_ROUNDS):
             rows, read = self._rows(query, leading, position)
             matching = self._matching(query, rows)
             for index, (position, _, instance) in enumerate(rows, start=1):
                 if index in matching:
                     found.append(instance)
+                    start = start or position.encode()
                 if len(found) == query.limit:
-                    return Page(found, position.encode() if read is not None or index < len(rows) else None)
+                    return Page(found, position.encode() if read is not None or index < len(rows) else None, start)
             if read is None:
-                return Page(found, None)
+                return Page(found, None, start)
             position = read
-        return Page(found, position.encode())
+        return Page(found, position.encode(), start)
 
     # Which index leads
 
-    def _leading(self, query: Query, position: Position) -> Condition | None:
+    def leading(self, query: Query, position: Position = BEGINNING) -> Condition | None:
         """The condition whose index is walked; None for those of the states. A cursor stays with its own."""
         if position.by:
             for condition in query.where:
                 if condition.field == position.by and condition.ordered:
                     return condition
             raise _foreign()
-        if query.where and position.score and not query.named:
+        if query.needs_index and position.score:
             raise _foreign()
         return self._lightest(query) if query.where and not position.score else None
 
     def _lightest(self, query: Query) -> Condition | None:
         """Of the conditions that an index serves that which leaves fewest; None where the states leave fewer."""
         listed, standing, weights = self._weigh(query)
+        listed[ERROR] = True  # kept for every machine
         served = [pair for pair in zip(weights, query.where, strict=True) if listed.get(pair[1].field)]
         for weight, condition in served:
             if weight < 0 and condition.rule.get("eq") is not None:
@@ -135,7 +151,7 @@ class Finder:
         weight, lightest = min(served, key=lambda pair: pair[0], default=(standing, None))
         if query.named and standing <= weight:
             return None
-        if lightest is None:
+        if lightest is None and query.needs_index:
             self._refuse(query, listed)
         return lightest
 
@@ -146,7 +162,7 @@ class Finder:
         words = (conditions, before, *(query.states if query.named else ()))
         listed: dict[str, bool] = {}
         standing, weights = 0, [0] * len(query.where)
-        for reply in self.ask(query.machine, [("sb_weigh", p.root, words) for p in self._places(query)]):
+        for reply in self.ask(query.machine, [("sb_weigh", p.root, words) for p in self.places(query)]):
             for name, complete in (item.split(":") for item in reply[1].split()):
                 listed[name] = listed.get(name, True) and complete == "1"
             standing += int(reply[2])
@@ -154,7 +170,7 @@ class Finder:
         return listed, standing, weights
 
     def _refuse(self, query: Query, listed: dict[str, bool]) -> None:
-        self._catalog.check_fields(query.machine, [c.field for c in query.where if c.field != IDS])
+        self._catalog.check_fields(query.machine, [c.field for c in query.where if c.field not in OWN])
         for condition in query.where:
             if listed.get(condition.field) is False:
                 raise BadInput(
@@ -163,7 +179,8 @@ class Finder:
                     code="SB417",
                 )
         fields = ", ".join(json.dumps(c.field) for c in query.where if c.ordered)
-        has = f"indexed: {', '.join(listed)}" if listed else "no field is indexed"
+        indexed = ", ".join(name for name in listed if name != ERROR)
+        has = f"indexed: {indexed}" if indexed else "no field is indexed"
         advice = f'"index": [{fields}] in the definition would' if fields else "null and lists are in none"
         raise BadInput(
             f"no index of machine {query.machine!r} serves this search: {advice}; or name a state ({has})", code="SB416"
@@ -171,7 +188,7 @@ class Finder:
 
     # Reading
 
-    def _places(self, query: Query) -> list[Partition]:
+    def places(self, query: Query) -> list[Partition]:
         return self._catalog.partitions(query.machine)
 
     def ask(self, machine: str, calls: Sequence[tuple[str, str, Sequence[Any]]]) -> Iterable[list[Any]]:
@@ -186,7 +203,7 @@ class Finder:
     def _rows(self, query: Query, leading: Condition | None, position: Position) -> tuple[list[Row], Position | None]:
         """The next candidates of every index that is walked, merged; and how far all of them were read, None for to the
         end."""
-        partitions, size = self._places(query), query.limit + 1
+        partitions, size = self.places(query), query.limit + 1
         states = [""] if leading is not None else query.states
         places = [(p.root, state) for p in partitions for state in states]
         look = max(size, MOST // len(places)) if query.selects and places else size
@@ -249,8 +266,6 @@ def _filter(query: Query, leading: Condition | None) -> str:
     if not query.selects:
         return ""
     parts: dict[str, Any] = {"where": [condition.wire for condition in query.where]}
-    if query.definition is not None:
-        parts["definition"] = query.definition
     if leading is not None and query.named:
         parts["states"] = list(query.states)
     return json.dumps(parts)
@@ -275,6 +290,11 @@ def _stands(query: Query, row: Row) -> bool:
 
 
 def _matches(query: Query, instance: Instance) -> bool:
-    if query.definition is not None and instance.definition != query.definition:
-        return False
-    return all(c.holds(instance.id if c.field == IDS else instance.data.get(c.field)) for c in query.where)
+    return all(c.holds(_held(instance, c.field)) for c in query.where if c.field != ERROR)
+
+
+def _held(instance: Instance, field: str) -> Any:
+    """What is wrong with an instance is not in it: of that the server's word counts."""
+    if field in FACTS:
+        return FACTS[field](instance)
+    return instance.data.get(field)

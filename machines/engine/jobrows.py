@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import limits
-from .records import Job
+from .jobrecords import Job
 from .replies import FieldTypes, whole
 
 Row = Mapping[str, Any]

@@ -41,7 +41,7 @@ class Partition:
 
     @property
     def meta(self) -> str:
-        """hash: current version, number of partitions, job counter, number of instances, indexed fields."""
+        """hash: current version, partitions, job counter, number of instances, indexed fields, and sensitive ones."""
         return f"{self.root}:meta"
 
     @property
@@ -58,6 +58,11 @@ class Partition:
     def flow(self) -> str:
         """hash: ``<version>:<transition>`` -> how often it was taken."""
         return f"{self.root}:flow"
+
+    @property
+    def refused(self) -> str:
+        """hash: event -> how often an instance refused it; under "" those no version's transition names."""
+        return f"{self.root}:refused"
 
     @property
     def log(self) -> str:
@@ -167,8 +172,19 @@ class Partition:
         return f"{self.root}:w:{job}"
 
     def lookup(self, field: str) -> str:
-        """zset, all of score 0: ``<mark of the value>NUL<id>`` of the instances by an indexed data field."""
+        """zset, all of score 0: ``<mark of the value>NUL<id>`` of the instances by an indexed data field, or by their
+        id, actor, version or error."""
         return f"{self.root}:by:{field}"
+
+    @property
+    def filling(self) -> str:
+        """string with PX: ``<done>/<all>``, how far whoever fills the indexes of the machine has come."""
+        return f"{self.root}:filling"
+
+    @property
+    def wrong(self) -> str:
+        """hash: instance -> JSON of what is wrong with it now: dead jobs, timers that could not be carried out."""
+        return f"{self.root}:wrong"
 
     def pages(self, run: str) -> str:
         """hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items."""
@@ -247,6 +263,14 @@ class Keys:
     def order(self, worker: str) -> str:
         """string with PX: what an operator told one worker to do, as JSON."""
         return f"{self.prefix}worker:{worker}:order"
+
+    def pace(self, name: str, key: str) -> str:
+        """string with PX: how far what one limit is about has run ahead of its pace."""
+        return f"{self.prefix}pace:{{{name}:{key}}}"
+
+    def window(self, name: str, key: str) -> str:
+        """string with PX: how many of one limit came in the window that runs."""
+        return f"{self.prefix}window:{{{name}:{key}}}"
 
     @property
     def news(self) -> str:

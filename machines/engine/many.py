@@ -19,6 +19,9 @@ class Many:
     _caller: Caller
     _catalog: Catalog
 
+    def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
+        raise NotImplementedError
+
     def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
         """For each id, in order, the instance or the error it met. Raises UnknownMachine, EngineUnavailable."""
         asked = [arguments.instance(id) for id in ids]
@@ -42,9 +45,7 @@ class Many:
 
     def _seen(self, machine: str, id: str, root: str, reply: Any) -> Instance | SignalboxError:
         try:
-            raw = replies.fields(_sound(machine, id, reply))
-            types = self._catalog.types(machine, root, raw["_def"])
-            return replies.instance(machine, id, raw, types, replies.outcome(reply))
+            return self._instance(machine, id, root, _sound(machine, id, reply), None)
         except EngineUnavailable:
             raise
         except SignalboxError as error:

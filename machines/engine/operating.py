@@ -10,9 +10,9 @@ from . import arguments, limits, rates, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import BadInput, Miscounted
+from .jobrecords import Job, Pause, QueueStats
 from .keys import Partition
 from .queues import PLACES, Queues, id_of, known_place
-from .records import Job, Pause, QueueStats
 from .replies import Status
 
 TOGETHER = 250  # jobs one call takes away or revives: each may be a step of an instance

@@ -17,8 +17,9 @@ from . import arguments, enqueueing, jobrows, limits, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, Refused, SignalboxError
+from .jobrecords import Enqueue, Job, Taken
 from .keys import Partition
-from .records import Enqueue, Instance, Job, Outcome, Taken
+from .records import Instance, Outcome
 from .replies import Status
 
 PLACES = ("ready", "leased", "delayed", "dead")

@@ -51,7 +51,7 @@ class Repairing:
         go, those of the states entered come.
         The reason is required and stands in the history.
         """
-        words = [arguments.states(state), arguments.fields("data", data, limits.MAX_DATA)]
+        words = _forced(state=state, data=data)
         return self._repair("sb_force", machine, id, words, _who(actor, reason), expect, key, now)
 
     def edit(

@@ -129,6 +129,7 @@ def instance(
         done="_done" in raw or state in types.finals,
         jobs=str(raw.get("_jobs") or "").split(),
         outcome=outcome,
+        actor=str(raw.get("_actor", "")),
         **({} if _OWN.isdisjoint(raw) else _connections(raw, types)),
     )
 
@@ -247,6 +248,8 @@ def live(machine: str, text: str) -> Live:
         overdue=int(seen["overdue"]),
         mail=int(seen["mail"]),
         breaches=seen["breaches"],
+        refused=seen["refused"],
+        late=int(seen["late"]),
     )
 
 
@@ -267,6 +270,8 @@ def merged(parts: Sequence[Live]) -> Live:
             overdue=first.overdue + part.overdue,
             mail=first.mail + part.mail,
             breaches=_sum(first.breaches, part.breaches),
+            refused=_sum(first.refused, part.refused),
+            late=first.late + part.late,
         )
     return first
 

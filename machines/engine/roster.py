@@ -11,8 +11,8 @@ from . import arguments, limits
 from .calls import translate
 from .client import FAILURES, Client
 from .errors import BadInput, LookupFailed
+from .jobrecords import WorkerRow
 from .keys import Keys
-from .records import WorkerRow
 
 ROW_MS = 15_000  # a row outlives its last beat by this: three missed beats of the usual five seconds
 ORDER_MS = 60_000  # an order nobody has read by then is void

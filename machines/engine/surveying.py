@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,8 @@ from . import operating, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import EngineUnavailable, LookupFailed, SignalboxError
-from .records import Live, QueueStats, WorkerRow
+from .jobrecords import QueueStats, WorkerRow
+from .records import Live
 from .replies import Status
 
 
@@ -23,6 +24,15 @@ class Survey:
     queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
     faults: dict[str, SignalboxError] = field(default_factory=dict)
     workers: list[WorkerRow] = field(default_factory=list)
+
+    def only(self, names: Container[str]) -> Survey:
+        """Of some machines, with every worker."""
+        return Survey(
+            lives={name: live for name, live in self.lives.items() if name in names},
+            queues={name: queues for name, queues in self.queues.items() if name in names},
+            faults={name: fault for name, fault in self.faults.items() if name in names},
+            workers=self.workers,
+        )
 
 
 def survey(caller: Caller, catalog: Catalog, workers: list[WorkerRow]) -> Survey:

@@ -9,12 +9,13 @@ from . import limits
 from .calls import Caller
 from .catalog import Catalog
 from .errors import SignalboxError
+from .jobrecords import Enqueue, Job, Pause, QueueStats, Taken
 from .keys import Keys
 from .lookout import Lookout
 from .mending import Mended, Walk, through
 from .operating import Operator
 from .queues import Queues
-from .records import Enqueue, Instance, Job, Outcome, Pause, QueueStats, Taken
+from .records import Instance, Outcome
 
 
 class Working:

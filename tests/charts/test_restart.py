@@ -38,6 +38,8 @@ class Frail:
         before = picture(self.engine)
         with redis.Redis.from_url(self.server.url) as client:
             assert client.config_get("appendonly") == {"appendonly": "yes"}
+            client.config_set("appendfsync", "always")  # else what was written last may still wait for a slow disk
+            client.ping()
             os.kill(client.info("server")["process_id"], signal.SIGKILL)
         while self.server.running:
             time.sleep(0.01)

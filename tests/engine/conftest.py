@@ -10,6 +10,8 @@ import pytest
 from machines.engine import Engine
 from machines.server import Server
 from tests.conftest import program
+from tests.engine.builders import publish
+from tests.engine.mailing import noter, teller
 
 
 @pytest.fixture
@@ -38,3 +40,11 @@ def many(engine, redis_url, prefix):
     spread = Engine.from_url(redis_url, prefix=prefix, partitions=4)
     yield spread
     spread.client.close()
+
+
+@pytest.fixture
+def pair(engine):
+    """A teller ``t`` and the noters ``x`` and ``y``."""
+    publish(engine, noter(), "x", "y")
+    publish(engine, teller(), "t")
+    return engine

@@ -1,4 +1,7 @@
-"""Every key of a test and all that is in it, to see that a call changed nothing at all."""
+"""Every key of a test and all that is in it, to see that a call changed nothing at all.
+
+The counter of refused events is left out: it is what a refusal leaves, and no part of any instance.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def dump(engine: Engine) -> Dump:
     with _raw(engine) as client:
         keys = sorted(client.scan_iter(match=f"{engine.keys.prefix}*", count=1000))
         found = {key: (_content(client, key), client.pexpiretime(key)) for key in keys}
-    return {key: value for key, value in found.items() if value[0] is not None}
+    return {key: value for key, value in found.items() if value[0] is not None and not key.endswith(b":refused")}
 
 
 @contextmanager
@@ -40,10 +43,11 @@ def silence(engine: Engine) -> None:
 
 
 def keys_left(engine: Engine) -> set[str]:
-    """The keys below the prefix, without it, and without the pulses: those go by themselves, sooner or later."""
+    """The keys below the prefix, without it; without the pulses, which go by themselves sooner or later, and without
+    the counters of refused events."""
     prefix = engine.keys.prefix
     found = engine.client.scan_iter(match=f"{prefix}*", count=1000)
-    return {key.removeprefix(prefix) for key in found if not key.endswith(":pulse")}
+    return {key.removeprefix(prefix) for key in found if not key.endswith((":pulse", ":refused"))}
 
 
 def _content(client: redis.Redis, key: bytes) -> object:

@@ -1,15 +1,17 @@
 """A machine spread over a real cluster of three nodes."""
 
 import os
+import time
 
 import pytest
 import redis
 
 from machines.engine import Engine, EngineUnavailable, Fire, Refused, UnknownInstance, UnknownMachine, library
 from machines.engine.keys import partition_of
+from machines.patterns import Throttle
 from tests.conftest import program
 from tests.engine import clusters
-from tests.engine.builders import NOW, counter, door, errand, publish
+from tests.engine.builders import NOW, counter, door, errand, machine, publish
 from tests.engine.proxies import Relay
 
 PARTITIONS = 12
@@ -70,6 +72,22 @@ def test_the_whole_life_of_an_instance(engine):
         engine.get("counter", "x")
     with pytest.raises(UnknownMachine):
         engine.get("gate", "x")
+
+
+def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, prefix):
+    emits = machine("bell", {"Ready": {"entry": {"emit": {"type": "begun", "data": {"a": 1}}}}})
+    publish(engine, emits, *IDS)
+    emitted = engine.emitted()
+    ends = emitted.ends()
+    found = [entry for place in ends for entry in emitted.after(place, "0-0")]
+    assert sorted(entry.instance for entry in found) == IDS
+    assert {(entry.kind, entry.name, entry.version) for entry in found} == {("emit", "begun", 1)}
+    assert found[0].data == {"a": 1}
+    assert sum(end.added for end in ends.values()) == len(IDS)
+    assert abs(emitted.now() - time.time() * 1000) < 60_000
+    throttle = Throttle(engine.client, prefix)
+    assert [throttle.take("api", f"{{{n}}}", limit=1, per=60).allowed for n in range(20)] == [True] * 20
+    assert not throttle.take("api", "{3}", limit=1, per=60).allowed
 
 
 def test_many_events_go_to_many_nodes_and_come_back_in_order(engine):

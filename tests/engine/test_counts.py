@@ -72,6 +72,8 @@ def test_all_of_it_is_plain_data(engine):
         "timers": 0,
         "overdue": 0,
         "mail": 0,
+        "late": 0,
+        "refused": {},
         "breaches": {},
         "queues": {},
     }

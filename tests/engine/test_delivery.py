@@ -23,15 +23,6 @@ from tests.engine.mailing import (
 from tests.engine.proxies import Relay
 from tests.engine.racing import in_processes, in_threads
 
-
-@pytest.fixture
-def pair(engine):
-    """A teller ``t`` and the noters ``x`` and ``y``."""
-    publish(engine, noter(), "x", "y")
-    publish(engine, teller(), "t")
-    return engine
-
-
 # Once, whatever happens
 
 

@@ -22,14 +22,6 @@ from tests.engine.mailing import (
 )
 
 
-@pytest.fixture
-def pair(engine):
-    """A teller ``t`` and the noters ``x`` and ``y``."""
-    publish(engine, noter(), "x", "y")
-    publish(engine, teller(), "t")
-    return engine
-
-
 def test_a_message_that_cannot_be_written_waits_and_is_applied_when_it_can(pair):
     corrupt(pair, "x")
     pair.fire("teller", "t", "tell", {"id": "x", "n": 1})

@@ -20,6 +20,7 @@ LITERALS = {
     ("clock",): ":bell",
     ("timers",): ":timers",
     ("late",): ":late",
+    ("refused",): ":refused",
     ("outbox",): ":out",
     ("floors",): ":floors",
     ("seen", "sb:{order:3}"): ":seen:sb:{order:3}",
@@ -41,6 +42,8 @@ LITERALS = {
     ("unique", "todo", "serial:7"): ":u:todo:serial:7",
     ("withdrawn", "0-17"): ":w:0-17",
     ("lookup", "serial"): ":by:serial",
+    ("filling",): ":filling",
+    ("wrong",): ":wrong",
     ("pages", "totals:1f"): ":mr:pages:totals:1f",
     ("index", "totals:1f"): ":mr:index:totals:1f",
     ("parts", "totals:1f"): ":mr:parts:totals:1f",
@@ -64,6 +67,8 @@ def test_each_key_outside_the_partitions_is_what_it_is():
     assert (Keys().machines, Keys().layout, Keys().workers) == ("sb:machines", "sb:layout", "sb:workers")
     assert Keys().worker("host:1") == "sb:worker:host:1"
     assert (Keys().order("host:1"), Keys().news) == ("sb:worker:host:1:order", "sb:news")
+    assert Keys().pace("login", "a}b") == "sb:pace:{login:a}b}"
+    assert Keys().window("login.name", "al:ice") == "sb:window:{login.name:al:ice}"
     assert Keys("t:").partition("door", 5).root == "t:{door:5}"
     assert (Keys().jobs_pattern(), Keys("a*:").jobs_pattern("door")) == ("sb:{*:*}:[jq]*", "a\\*:{door:*}:[jq]*")
 
@@ -125,7 +130,7 @@ def test_a_run_leaves_only_keys_that_are_listed_here(engine):
     known = [re.escape("{door:0}" + suffix) for call, suffix in LITERALS.items() if len(call) == 1]
     known += [r"\{door:0\}:(def:1|i:[abcd]|in:(Shut|Open)|h:[abcd]|[kc]:1:[abcd]:once|job:0-[1-5])"]
     known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:bell|:rules)?", "machines"]
-    known += [r"\{door:0\}:(qs:work|u:work:[abcd]|w:0-3)"]
+    known += [r"\{door:0\}:(qs:work|u:work:[abcd]|w:0-3|by:instance\.error)"]
     left = keys_left(engine)
     assert {key for key in left if not any(re.fullmatch(pattern, key) for pattern in known)} == set()
     assert {"{door:0}:q:work" + end for end in ("", ":leased", ":delayed", ":dead", ":bell", ":rules")} <= left

@@ -20,15 +20,6 @@ from tests.engine.mailing import (
     waiting,
 )
 
-
-@pytest.fixture
-def pair(engine):
-    """A teller ``t`` and the noters ``x`` and ``y``."""
-    publish(engine, noter(), "x", "y")
-    publish(engine, teller(), "t")
-    return engine
-
-
 # The way of a message
 
 

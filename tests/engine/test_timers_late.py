@@ -27,13 +27,13 @@ def test_a_timer_whose_step_fails_is_put_off_seen_as_overdue_and_tried_again(eng
     assert engine.tick("fragile", now=NOW + 1_000) == 0
     stuck, live = engine.get("fragile", "x"), engine.live("fragile")
     assert (stuck.state, stuck.version, due(stuck)) == ("A", 1, [1_000])
-    assert (live.timers, live.overdue) == (1, 1)
+    assert (live.timers, live.overdue, live.late) == (1, 1, 1)
     assert engine.advance("fragile", now=NOW + 2_000) == (0, NOW + 61_000), "a minute later"
     assert engine.fire("fragile", "x", "mend", now=NOW + 3_000).data == {"n": 1}
     assert engine.tick("fragile", now=NOW + 60_999) == 0
     assert engine.tick("fragile", now=NOW + 61_000) == 1
     assert engine.get("fragile", "x").state == "B"
-    assert engine.live("fragile").overdue == 0
+    assert (engine.live("fragile").overdue, engine.live("fragile").late) == (0, 0)
 
 
 def test_why_it_was_put_off_stands_in_the_log(engine):

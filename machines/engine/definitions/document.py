@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import limits
+from .approval import read_approval
 from .durations import HINT, milliseconds
 from .embedding import machines_of
 from .fields import read_context, read_events
@@ -29,6 +30,7 @@ KEYS = (
     "initial",
     "context",
     "index",
+    "approval",
     "events",
     "states",
     *MACHINE_KEYS,
@@ -93,6 +95,7 @@ def _read_machine(place: Place) -> Machine:
         errors=_read_errors(place.get("errors")),
         limits=read_queues(place.get("queues")),
         index=read_index(place.get("index"), fields),
+        approval=read_approval(place.get("approval")),
     )
 
 

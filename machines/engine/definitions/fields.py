@@ -12,7 +12,7 @@ from .place import Place
 from .types import ANY, TYPES, fits, in_words, type_of, types_of_example
 
 _ANNOTATIONS = ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
-_KEYWORDS = ("type", "required", *_ANNOTATIONS)
+_KEYWORDS = ("type", "required", "sensitive", *_ANNOTATIONS)
 _OF_TEXT = ("minLength", "maxLength", "pattern", "format")
 _OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _OF_ARRAYS = ("items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems")
@@ -131,6 +131,7 @@ def _read_property(name: str, place: Place, required: bool = False) -> Field:
         initial=_read_default(place.get("default"), types),
         description=(description.text() or "") if description else "",
         required=required or place.value.get("required") is True,
+        sensitive=place.value.get("sensitive") is True,
     )
 
 
@@ -142,6 +143,8 @@ def _check_keywords(place: Place) -> None:
     required = place.get("required")
     if required is not None and not isinstance(required.value, list):  # a list belongs to an object's own schema
         required.flag()
+    if (sensitive := place.get("sensitive")) is not None:
+        sensitive.flag()
 
 
 def _read_types(place: Place | None) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ _ALL = [
     Code("SB122", "several targets cannot be active at once", "name one state for each region of a parallel state"),
     Code("SB123", "what is entered by default is not a state inside", "name a state that is"),
     Code("SB124", "a field is to be indexed whose values have no order", "declare it with a scalar type"),
+    Code("SB125", "approval is asked for what nobody can do", "name a repair, or fire: and an event it listens for"),
     Code("SB130", "the format is not known, or cannot be read yet", "use json or yaml"),
     Code("SB131", "the text is not well-formed", "correct it at the line and column named"),
     Code("SB132", "a key stands twice in one object", "remove one of them"),

@@ -1,4 +1,4 @@
-"""``index`` of a machine: the data fields instances are found by."""
+"""``index`` of a machine: the data fields, and facts about themselves, that instances are found by."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from .path import quote
 from .place import Place
 from .types import SCALARS, in_words
 
-OF_IDS = "instance.id"
+IDS = "instance.id"
+ACTOR = "instance.actor"
+VERSION = "instance.version"
+#: what can be indexed beside data: the id, who acted last, the version of the machine
+FACTS = (IDS, ACTOR, VERSION)
 
 
 def read_index(place: Place | None, fields: dict[str, Field]) -> tuple[str, ...]:
-    """Names of data fields, and ``instance.id``, in the order they are listed."""
+    """Names of data fields, and of FACTS, in the order they are listed."""
     if place is None or not place.is_array("an array of data fields"):
         return ()
     if len(place.value) > limits.MAX_INDEXES:
@@ -31,11 +35,12 @@ def read_index(place: Place | None, fields: dict[str, Field]) -> tuple[str, ...]
 
 
 def _can_be_indexed(name: str, place: Place, fields: dict[str, Field]) -> bool:
-    if name == OF_IDS:
+    if name in FACTS:
         return True
     field = fields.get(name)
     if field is None:
-        place.report.unknown("SB102", place.path, "data field", name, fields)
+        known = FACTS if name.startswith("instance.") else fields
+        place.report.unknown("SB102", place.path, "data field", name, known)
         return False
     wrong = [type_name for type_name in field.types if type_name not in (*SCALARS, "null")]
     if wrong or field.types == ("null",):

@@ -283,7 +283,8 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A data field or a field of a payload. ``types``: JSON Schema's names, or ``("any",)``."""
+    """A data field or a field of a payload. ``types``: JSON Schema's names, or ``("any",)``. ``sensitive``: shown only
+    to those who may see it."""
 
     name: str
     types: tuple[str, ...]
@@ -291,6 +292,7 @@ class Field:
     initial: Any = MISSING
     description: str = ""
     required: bool = False
+    sensitive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +311,7 @@ class Machine:
 
     ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for
     the machine itself, where there is one; ``limits`` are those of queues; ``index``: what instances are
-    found by.
+    found by; ``approval``: what takes a second person, each with where it is named.
     """
 
     id: str
@@ -324,6 +326,7 @@ class Machine:
     errors: str = ""
     limits: dict[str, Limit] = field(default_factory=dict)
     index: tuple[str, ...] = ()
+    approval: dict[str, Path] = field(default_factory=dict)
 
     def lineage(self, name: str) -> list[State]:
         """A state and its ancestors, from the inside out; empty for an unknown one."""

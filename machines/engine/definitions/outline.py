@@ -25,6 +25,7 @@ class FieldOutline:
     description: str = ""
     initial: Any = None
     required: bool = False
+    sensitive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ class Outline:
     those that are declared for queues.
 
     ``root`` is the name of the state that stands for the machine itself, where there is one: it is the first of
-    ``states``. ``initial`` is the first state that is entered; ``index``: the data fields instances are found by.
+    ``states``. ``initial`` is the first state that is entered; ``index``: the data fields instances are found by;
+    ``approval``: what takes a second person, a repair's name or ``fire:<event>``.
     """
 
     id: str
@@ -150,6 +152,7 @@ class Outline:
     output: str = ""
     limits: dict[str, LimitOutline] = field(default_factory=dict)
     index: tuple[str, ...] = ()
+    approval: tuple[str, ...] = ()
 
     @cached_property
     def _by_name(self) -> dict[str, StateOutline]:
@@ -243,6 +246,7 @@ def outline_of(machine: Machine) -> Outline:
         output=machine.output.text if machine.output else "",
         limits={queue: _limit(limit) for queue, limit in machine.limits.items()},
         index=machine.index,
+        approval=tuple(machine.approval),
     )
 
 
@@ -331,7 +335,7 @@ def _limit(limit: Limit) -> LimitOutline:
 
 def _field(field: Field) -> FieldOutline:
     initial = None if field.initial is MISSING else field.initial
-    return FieldOutline(field.name, field.types, field.description, initial, field.required)
+    return FieldOutline(field.name, field.types, field.description, initial, field.required, field.sensitive)
 
 
 def _event(event: Event) -> EventOutline:

@@ -28,6 +28,8 @@ def program_of(machine: Machine) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "data": [_field(field) for field in machine.fields.values()],
         "index": list(machine.index),
+        "approval": list(machine.approval),
+        "sensitive": _sensitive(machine),
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
         "queues": queues_of(machine),
         "limits": {queue: _limit(limit) for queue, limit in machine.limits.items()},
@@ -163,6 +165,17 @@ def _field(field: Field) -> dict[str, Any]:
     if field.initial is not MISSING:
         result["initial"] = json.dumps(field.initial, ensure_ascii=False, separators=(",", ":"))
     return result
+
+
+def _sensitive(machine: Machine) -> dict[str, Any]:
+    """The names, as keys: ``{"data": {field: 1}, "events": {event: {field: 1}}}``."""
+    events = {event.name: _marked(event.fields or {}) for event in machine.events.values()}
+    parts = {"data": _marked(machine.fields), "events": {event: marked for event, marked in events.items() if marked}}
+    return {key: part for key, part in parts.items() if part}
+
+
+def _marked(fields: dict[str, Field]) -> dict[str, int]:
+    return {field.name: 1 for field in fields.values() if field.sensitive}
 
 
 def _payload(event: Event) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import assignments, chains, graph, names, references, timers
+from . import approval, assignments, chains, graph, names, references, timers
 from .model import Machine
 from .report import Report
 
 
 def review(machine: Machine, report: Report) -> None:
-    for part in (references, assignments, graph, chains, timers, names):
+    for part in (references, assignments, graph, chains, timers, names, approval):
         part.review(machine, report)

@@ -70,6 +70,7 @@ function births.create(compiled, id, data, now, actor, reason, parent)
     local ctx = born(compiled, id, now, parent)
     local problem = settle(ctx, data, parent ~= nil)
     if problem then return problem end
+    ctx.own = parent
     local ok, fault = commit.step(ctx, '(create)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     return replies.instance(ctx)

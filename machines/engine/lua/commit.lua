@@ -131,6 +131,10 @@ local function gather(ctx)
             count = count + 2
         end
     end
+    if ctx.named then
+        args[count + 1], args[count + 2] = '_actor', raw._actor
+        count = count + 2
+    end
     local noted
     if ctx.noted then count, noted = note(ctx, args, count) end
     return changes(ctx, args, count, noted)
@@ -326,6 +330,12 @@ local function share(ctx, batch)
     batches.count(batch, ctx.program.flow_key, ctx.edges, progress.counted > 0)
 end
 
+-- Who acts is kept until somebody else does. Timers, jobs and other instances are nobody.
+local function sign(ctx, actor)
+    if ctx.own or ctx.ending or ctx.raw._actor == actor then return end
+    ctx.named, ctx.renamed, ctx.raw._actor = true, ctx.raw._actor, actor
+end
+
 -- Writes the step. `noted`: the payload as JSON for the history, or '0'; `clock`: ms of the server's own clock where it
 -- was read already.
 -- Answers true, or nil and why nothing was written.
@@ -336,6 +346,7 @@ function commit.step(ctx, event, actor, reason, noted, clock)
     progress.was_jobs, progress.was_entered, progress.counted_in = ctx.raw._jobs, ctx.raw._entered, false
     progress.going = not ctx.chart and ctx.moved and ctx.raw._jobs or ''
     if ctx.chart then progress.back, progress.withdrawn = {}, NONE end
+    if actor ~= '' then sign(ctx, actor) end
     local ok, caught = pcall(write, ctx, event, actor, reason, noted)
     if not ok then
         undo(ctx)

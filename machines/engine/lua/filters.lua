@@ -1,22 +1,30 @@
--- needs: json, keys, program, texts
+-- needs: json, keys, lookups, program, texts, troubles
 -- What a search compares while it walks an index, so that only those that match are read as a whole. Whoever asks compares
 -- again: what cannot be told here passes.
 local filters = {}
 
-local IDS = 'instance.id'
-local match, sub, type, unpack = string.match, string.sub, type, unpack
+local sub, type, unpack = string.sub, type, unpack
+local IDS, ACTOR, VERSION = 'instance.id', 'instance.actor', 'instance.version'
 
--- From JSON {definition, states = [...], where = [condition, ...]}, each of which may be missing; nil for ''. Else nil and why.
+-- From JSON {states = [...], where = [condition, ...]}, each of which may be missing; nil for ''. Else nil and why.
 function filters.read(text)
     if (text or '') == '' then return nil end
     local ok, found = pcall(json.decode, text)
     if not ok or type(found) ~= 'table' then return nil, 'a filter is a JSON object' end
-    local filter = { definition = found.definition and tostring(found.definition), where = found.where or {} }
-    filter.columns = { '_def', '_state' }
-    for i, condition in ipairs(filter.where) do filter.columns[i + 2] = condition.field end
-    if found.states then
+    return filters.of(found.where, found.states)
+end
+
+-- The same from tables, each of which may be nil.
+function filters.of(where, states)
+    local filter = { where = where or {}, columns = { '_def', '_state', '_entered' } }
+    for i, condition in ipairs(filter.where) do
+        local field = condition.field
+        filter.columns[i + 3] = field == ACTOR and '_actor' or lookups.facts[field] and '_def' or field
+        if not lookups.facts[field] and field ~= troubles.FIELD then filter.reads_data = true end
+    end
+    if states then
         filter.states = {}
-        for _, state in ipairs(found.states) do filter.states[state] = true end
+        for _, state in ipairs(states) do filter.states[state] = true end
     end
     return filter
 end
@@ -46,34 +54,44 @@ local function holds(value, condition)
         or condition.le and before(condition.le, value) or condition.lt and not before(value, condition.lt))
 end
 
--- Does the instance match?
-function filters.passes(filter, root, id)
-    local row = redis.pcall('HMGET', keys.instance(root, id), unpack(filter.columns))
-    if row.err or not row[1] then return false end
-    if filter.definition and match(row[1], '^%d+') ~= filter.definition then return false end
-    if filter.states and not stands(filter, row[2] or '') then return false end
-    local compiled = filter.where[1] and program.load(root, row[1])
-    if not compiled then return true end
-    for i, condition in ipairs(filter.where) do
-        local field, raw, value = compiled.fields[condition.field], row[i + 2], nil
-        if condition.field == IDS then
-            value = id
-        elseif field and raw then
-            value = field.decode(raw)
-        end
-        if not holds(value, condition) then return false end
+-- Of data that cannot be read nobody here can tell: it passes.
+local function passes_one(condition, compiled, root, id, def, raw, entry)
+    local field = condition.field
+    if field == troubles.FIELD then
+        local first = troubles.first(root, id, condition.prefix or '')
+        return first and (not entry or first == entry)
     end
-    return true
+    if field == IDS then return holds(id, condition) end
+    if field == ACTOR then return holds(raw or nil, condition) end
+    if field == VERSION then return holds(lookups.version(def), condition) end
+    if not compiled then return true end
+    local declared, value = compiled.fields[field], nil
+    if declared and raw then value = declared.decode(raw) end
+    return holds(value, condition)
+end
+
+-- What was read of an instance that matches: definition, configuration, ms it entered it; nil where it does not. `entry`: what
+-- led to it, where several may lead to one instance.
+function filters.passes(filter, root, id, entry)
+    local row = redis.pcall('HMGET', keys.instance(root, id), unpack(filter.columns))
+    if row.err or not row[1] then return nil end
+    if filter.states and not stands(filter, row[2] or '') then return nil end
+    local compiled = filter.reads_data and program.load(root, row[1])
+    for i, condition in ipairs(filter.where) do
+        if not passes_one(condition, compiled, root, id, row[1], row[i + 3], entry) then return nil end
+    end
+    return row
 end
 
 -- Walks `found`, which has an id at every `step`th place from the first: answers the places of at most `limit` that match,
--- and the place of the last that was looked at.
-function filters.walk(filter, root, found, step, limit, id_of)
+-- and the place of the last that was looked at. `several`: the things found may lead to one instance more than once.
+function filters.walk(filter, root, found, step, limit, id_of, several)
     local chosen, last = {}, 0
     for i = 1, #found, step do
         if #chosen == limit then break end
         last = i
-        if not filter or filters.passes(filter, root, id_of(found[i])) then chosen[#chosen + 1] = i end
+        local passed = not filter or filters.passes(filter, root, id_of(found[i]), several and found[i])
+        if passed then chosen[#chosen + 1] = i end
     end
     return chosen, last
 end

@@ -1,4 +1,4 @@
--- needs: agenda, json, keys, stats, texts
+-- needs: agenda, json, keys, stats, texts, troubles
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead of its queue, and its own hash
 -- says which; every move goes through here.
 local jobs = {}
@@ -164,6 +164,20 @@ function jobs.move(root, job, queue, from, to, score, ...)
     redis.pcall('ZREM', places[from](root, queue), job)
     redis.call('HSET', keys.job(root, job), 'place', to, ...)
     if from == 'leased' then relieve(root, queue) end
+    if from == 'dead' then jobs.absolve(root, job) end
+end
+
+-- A dead job is wrong with its instance,
+function jobs.blame(root, job)
+    local row = redis.pcall('HMGET', keys.job(root, job), 'instance', 'kind', 'error')
+    if row.err or not row[1] then return end
+    troubles.note(root, row[1], job, row[2] or '', row[3] or '')
+end
+
+-- until it is dead no more.
+function jobs.absolve(root, job)
+    local instance = redis.pcall('HGET', keys.job(root, job), 'instance')
+    if type(instance) == 'string' then troubles.clear(root, instance, job) end
 end
 
 -- Throws where a place cannot be written: asked before steps that could not be taken back.
@@ -174,6 +188,7 @@ end
 -- Never fails: a place that is no sorted set does not hold the job.
 function jobs.erase(root, job, row)
     redis.pcall('ZREM', places[row.place](root, row.queue), job)
+    if row.place == 'dead' then jobs.absolve(root, job) end
     redis.call('DEL', keys.job(root, job))
     if row.unique then free(root, row.queue, row.unique, job) end
     if row.place == 'leased' then relieve(root, row.queue) end
@@ -258,6 +273,7 @@ function jobs.bury(root, job, row, now, ...)
     jobs.move(root, job, row.queue, row.place, 'dead', now, 'finished', now, 'token', '', 'log', row.log or '[]', ...)
     if row.unique then free(root, row.queue, row.unique, job) end
     stats.count(root, row.queue, 'dead')
+    jobs.blame(root, job)
     local dead = keys.dead(root, row.queue)
     local over = redis.call('ZCARD', dead) - MAX_DEAD
     if over > 0 then

@@ -5,6 +5,7 @@ function keys.meta(root) return root .. ':meta' end
 function keys.states(root) return root .. ':states' end
 function keys.queues(root) return root .. ':queues' end
 function keys.flow(root) return root .. ':flow' end
+function keys.refused(root) return root .. ':refused' end
 function keys.log(root) return root .. ':log' end
 function keys.timers(root) return root .. ':timers' end
 function keys.late(root) return root .. ':late' end
@@ -31,6 +32,8 @@ function keys.stats(root, queue) return root .. ':qs:' .. queue end
 function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. key end
 function keys.withdrawn(root, job) return root .. ':w:' .. job end
 function keys.lookup(root, field) return root .. ':by:' .. field end
+function keys.filling(root) return root .. ':filling' end
+function keys.wrong(root) return root .. ':wrong' end
 function keys.pages(root, run) return root .. ':mr:pages:' .. run end
 function keys.index(root, run) return root .. ':mr:index:' .. run end
 function keys.parts(root, run) return root .. ':mr:parts:' .. run end

@@ -1,10 +1,11 @@
 -- needs: json, keys
--- Finding instances by their data: for each indexed field a sorted set of members `<mark>NUL<id>`, all of one score, in the
--- order of their bytes. A mark is a letter for the type and the value: of a text its beginning, of a number 16 hexadecimal
--- digits that sort as numbers do. Whatever any version of the machine has declared is kept for the instances of all versions.
+-- Finding instances by their data, and by facts about them: for each indexed field a sorted set of members `<mark>NUL<id>`, all
+-- of one score, in the order of their bytes. A mark is a letter for the type and the value: of a text its beginning, of a number
+-- 16 hexadecimal digits that sort as numbers do. Whatever any version of the machine has declared is kept for the instances of
+-- all versions.
 local lookups = {}
 
-local IDS = 'instance.id'
+local ACTOR = 'instance.actor'
 local MAX_MARK = 64 -- bytes of a text: whoever reads an index looks at the instance itself
 local call, pcall_redis, byte, find, sub = redis.call, redis.pcall, string.byte, string.find, string.sub
 local NONE = {}
@@ -39,10 +40,27 @@ local function mark(value)
     if kind == 'boolean' then return value and 'b1' or 'b0', true end
 end
 
-local function member(field, raw, id)
-    local found = raw and mark(field.decode(raw))
+local function entry_of(value, id)
+    local found = mark(value)
     return found and found .. '\0' .. id
 end
+lookups.entry = entry_of
+
+local function member(field, raw, id)
+    return raw and entry_of(field.decode(raw), id) or nil
+end
+
+-- The number in `<version>:<digest>`.
+function lookups.version(def)
+    return tonumber(string.match(def, '^%d+'))
+end
+
+-- What can be indexed beside data, read from an instance's id and hash.
+lookups.facts = {
+    ['instance.id'] = function(id) return id end,
+    [ACTOR] = function(_, raw) return raw._actor end,
+    ['instance.version'] = function(_, raw) return lookups.version(raw._def) end,
+}
 
 -- The machine's list: `<field>:1`, or `<field>:0` while instances from before the field was declared may be missing, with
 -- spaces between.
@@ -55,11 +73,14 @@ function lookups.attach(compiled)
     local listed = lookups.listed(compiled.root)
     compiled.listed = listed
     for name, complete in string.gmatch(listed, '(%S+):([01])') do
-        local field = compiled.fields[name]
-        if field then field.lookup = keys.lookup(compiled.root, name) end
-        if field or name == IDS then compiled.indexed = compiled.indexed or {} end
-        if field then table.insert(compiled.indexed, field) end
-        if name == IDS then compiled.ids = keys.lookup(compiled.root, name) end
+        local field, fact = compiled.fields[name], lookups.facts[name]
+        if field or fact then compiled.indexed, compiled.facts = compiled.indexed or {}, compiled.facts or {} end
+        if field then
+            field.lookup = keys.lookup(compiled.root, name)
+            table.insert(compiled.indexed, field)
+        elseif fact then
+            table.insert(compiled.facts, { name = name, read = fact, lookup = keys.lookup(compiled.root, name) })
+        end
         if complete == '0' then compiled.lagging = true end
     end
 end
@@ -115,6 +136,18 @@ local function concerned(ctx)
     return found
 end
 
+-- Of these only the actor ever changes; `ctx.renamed` is who it was before.
+local function write_facts(ctx)
+    for _, fact in ipairs(ctx.program.facts) do
+        local renamed = fact.name == ACTOR and ctx.named
+        if ctx.born or ctx.program.lagging or renamed then
+            local entry = entry_of(fact.read(ctx.id, ctx.raw), ctx.id)
+            if entry then add(fact.lookup, entry) end
+        end
+        if renamed and ctx.renamed then drop(fact.lookup, entry_of(ctx.renamed, ctx.id)) end
+    end
+end
+
 -- The first thing a step writes, before its instance.
 function lookups.write(ctx)
     local program, id, raw = ctx.program, ctx.id, ctx.raw
@@ -126,7 +159,7 @@ function lookups.write(ctx)
         if after and (after ~= before or program.lagging) then add(field.lookup, after) end
         if before and before ~= after then drop(field.lookup, before) end
     end
-    if program.ids and (ctx.born or program.lagging) then add(program.ids, of_text(id) .. '\0' .. id) end
+    write_facts(ctx)
 end
 
 -- A later write of the same step failed.
@@ -150,7 +183,10 @@ function lookups.remove(ctx)
         local entry = member(field, was[i], id)
         if entry then pcall_redis('ZREM', field.lookup, entry) end
     end
-    if program.ids then pcall_redis('ZREM', program.ids, of_text(id) .. '\0' .. id) end
+    for _, fact in ipairs(program.facts) do
+        local entry = entry_of(fact.read(id, ctx.raw), id)
+        if entry then pcall_redis('ZREM', fact.lookup, entry) end
+    end
 end
 
 -- Adds an instance as it is stored; `ctx` has changed nothing.
@@ -159,7 +195,10 @@ function lookups.restore(ctx)
         local entry = member(field, ctx.raw[field.name], ctx.id)
         if entry then call('ZADD', field.lookup, 0, entry) end
     end
-    if ctx.program.ids then call('ZADD', ctx.program.ids, 0, of_text(ctx.id) .. '\0' .. ctx.id) end
+    for _, fact in ipairs(ctx.program.facts or NONE) do
+        local entry = entry_of(fact.read(ctx.id, ctx.raw), ctx.id)
+        if entry then call('ZADD', fact.lookup, 0, entry) end
+    end
 end
 
 local function after(text)
@@ -195,6 +234,13 @@ end
 -- The id a member stands for.
 function lookups.id(entry)
     return sub(entry, find(entry, '%z') + 1)
+end
+
+-- The part of a range that lies behind `position`, '' for all of it.
+function lookups.narrowed(from, to, position, descending)
+    if position == '' then return from, to end
+    if descending then return from, '(' .. position end
+    return '(' .. position, to
 end
 
 function lookups.hex(text)

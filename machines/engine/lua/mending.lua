@@ -95,6 +95,7 @@ local function seat(root, job, row, now, tally)
     list(root, job, row, now, tally)
     settle(root, job, row, tally)
     list_queue(root, row.queue, tally)
+    if row.place == 'dead' then jobs.blame(root, job) end
 end
 
 -- What is wrong with one job keeps no other waiting.

@@ -1,4 +1,4 @@
--- needs: chart, commit, jobs, keys, ledger, lookups, sends, timers
+-- needs: chart, commit, jobs, keys, ledger, lookups, sends, timers, troubles
 -- Taking an instance out of the partition: its hash, history, places, timers, jobs, and whatever it invoked.
 local removal = {}
 
@@ -37,6 +37,7 @@ function removal.remove(ctx, actor, reason, told)
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version, 'actor', actor, 'reason', reason)
     farewell(ctx, told)
     unindex(ctx)
+    troubles.drop(root, ctx.id)
     call('DEL', keys.instance(root, ctx.id), keys.history(root, ctx.id), keys.held(root, ctx.id))
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
     commit.pulse(root)

@@ -21,6 +21,7 @@ function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
         before.payload = payload
         return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
     end
+    ctx.own = facts
     local ok, why = commit.step(ctx, event, actor, reason, noted or payloads.note(payload), clock)
     if not ok then return { replies.FAULT, why } end
     return replies.instance(ctx)

@@ -1,4 +1,4 @@
--- needs: agenda, keys, values
+-- needs: agenda, keys, troubles, values
 -- The deadlines of one instance: those of `after`, and events sent with a delay. They stand in its hash as
 -- `_timers`, a JSON list of [id, due ms, event, state or 0, sendid, payload JSON or '', target or '', facts, since]; the
 -- partition's zset of due times only points there, so that a deadline that is not in the list can never fire.
@@ -44,7 +44,22 @@ end
 -- Neither among those nor among the ones that could not be carried out when they were due.
 function timers.unschedule(root, instance, id)
     local member = timers.member(id, instance)
-    if redis.call('ZREM', keys.timers(root), member) == 0 then redis.call('ZREM', keys.late(root), member) end
+    if redis.call('ZREM', keys.timers(root), member) == 1 then return end
+    if redis.call('ZREM', keys.late(root), member) == 1 then timers.absolve(root, member) end
+end
+
+local function owner(member)
+    return string.match(member, ':(.*)$')
+end
+
+-- A timer that could not be carried out is wrong with its instance,
+function timers.blame(root, member, why)
+    troubles.note(root, owner(member), member, 'timer', why)
+end
+
+-- until it is carried out or over.
+function timers.absolve(root, member)
+    troubles.clear(root, owner(member), member)
 end
 
 -- The list inside a step; `ctx.timers_before` tells when each was due as it began.

@@ -19,6 +19,7 @@ _MACHINE = {
     "machines": "embedded machines",
     "queues": "limits of queues",
     "index": "indexed fields",
+    "approval": "what takes a second person",
 }
 _STATE = {"description": "descriptions", "tags": "tags", "sla": "service levels"}
 _INVOKE = {

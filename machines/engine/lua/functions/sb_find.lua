@@ -1,9 +1,9 @@
--- needs: arguments, filters, keys, replies, texts
+-- needs: arguments, filters, keys, keyset, replies
 -- sb_find: a page of the instances in one state, by the time they entered it; stays put while others move.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '')
---          · 6 '1' for newest first · 7 filter (JSON {definition, where}, or '') · 8 how many to look at (at least as many as the
+--          · 6 '1' for newest first · 7 filter (JSON {where}, or '') · 8 how many to look at (at least as many as the
 --          limit, at most 2000)
 -- Returns: {OK, score and id of the last that was looked at, id, score, {field, value, ...}, id, score, {...}, ...}; the first
 --          two are '' where there are no more; a score is the ms the instance entered the state
@@ -12,38 +12,6 @@
 -- Cost:    O(log(instances in the state) + those looked at)
 local MAX_LOOK = 2000
 local MAX_LIMIT = 1001 -- one more than a page may have: it tells whether there is another
-
--- How many members of the index stand before (score, id); those of one score are in the order of their bytes.
-local function rank(index, score, id)
-    local low = redis.call('ZCOUNT', index, '-inf', '(' .. score)
-    local high = redis.call('ZCOUNT', index, '-inf', score)
-    while low < high do
-        local middle = math.floor((low + high) / 2)
-        if texts.before(redis.call('ZRANGE', index, middle, middle)[1], id) then low = middle + 1 else high = middle end
-    end
-    return low
-end
-
--- Oldest first: the members after the cursor, up to the score `last`.
-local function older(index, cursor, last, limit)
-    local first = 0
-    if cursor.score ~= '' then
-        first = rank(index, cursor.score, cursor.id)
-        local at = redis.call('ZRANGE', index, first, first, 'WITHSCORES')
-        if at[1] == cursor.id and at[2] == cursor.score then first = first + 1 end
-    end
-    local stop = math.min(first + limit, redis.call('ZCOUNT', index, '-inf', last))
-    if stop <= first then return {} end
-    return redis.call('ZRANGE', index, first, stop - 1, 'WITHSCORES')
-end
-
--- Newest first: the members before the cursor, or from the score `last` down.
-local function newer(index, cursor, last, limit)
-    local count = cursor.score ~= '' and rank(index, cursor.score, cursor.id) or redis.call('ZCOUNT', index, '-inf', last)
-    if count == 0 then return {} end
-    local from = redis.call('ZCARD', index) - count
-    return redis.call('ZREVRANGE', index, from, from + limit - 1, 'WITHSCORES')
-end
 
 local function score(text)
     return (text or '') == '' or tonumber(text) and tonumber(text) == tonumber(text)
@@ -55,7 +23,7 @@ return function(KEYS, ARGV)
     if not score(ARGV[3]) or not score(ARGV[5]) then return { replies.BAD_ARGUMENT, 'a score is a number of ms' } end
     local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
     local last = ARGV[5] and ARGV[5] ~= '' and ARGV[5] or '+inf'
-    local page = ARGV[6] == '1' and newer or older
+    local page = ARGV[6] == '1' and keyset.newer or keyset.older
     local filter, unclear = filters.read(ARGV[7])
     if unclear then return { replies.BAD_ARGUMENT, unclear } end
     local look = arguments.count(ARGV[8], limit, MAX_LOOK) or limit

@@ -7,7 +7,8 @@
 --          · {SUSPENDED, since ms}
 --          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
--- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call
+-- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; one count where it
+--          is refused
 local OWN = { ['done.'] = true, ['error.'] = true, ['after.'] = true }
 
 return function(KEYS, ARGV)
@@ -38,7 +39,10 @@ return function(KEYS, ARGV)
     if payload then why, field = payloads.misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
     local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)
-    if key ~= '' and reply[1] == replies.OK then
+    if reply[1] == replies.REFUSED then
+        -- Whoever fires may invent names without end: those that nothing listens for are counted together.
+        redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)
+    elseif key ~= '' and reply[1] == replies.OK then
         outcomes.keep(keys.outcome(root, id, key), reply)
     end
     return reply

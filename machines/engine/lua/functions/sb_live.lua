@@ -3,12 +3,13 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '')
--- Returns: {OK, JSON {version, counts, oldest, breaches, flow, queues, total, timers, overdue, mail, now}} · {NOMACHINE}
---          · {BADARG, why}
+-- Returns: {OK, JSON {version, counts, oldest, breaches, flow, refused, queues, total, timers, overdue, late, mail, now}}
+--          · {NOMACHINE} · {BADARG, why}
 --          counts: leaf -> instances, for each leaf of the current version and each other one that holds any;
 --          oldest: state -> ms entered; breaches: state with a service level ->
 --          instances that have been in it for longer; flow: <version>:<transition> -> times taken;
---          queues: queue -> {ready, leased, delayed, dead}; total: instances; timers, overdue, mail: how many wait
+--          refused: event -> times; queues: queue -> {ready, leased, delayed, dead}; total: instances;
+--          timers, overdue, mail: how many wait; late: those of the overdue whose step failed
 -- Notifies: nothing
 -- Cost:    O(states + transitions + queues), whatever the number of instances
 local PLACES = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead }
@@ -23,8 +24,8 @@ local function depths(root)
     return found
 end
 
-local function flow(root)
-    local flat, found = redis.call('HGETALL', keys.flow(root)), {}
+local function tallies(key)
+    local flat, found = redis.call('HGETALL', key), {}
     for i = 1, #flat, 2 do found[flat[i]] = tonumber(flat[i + 1]) end
     return found
 end
@@ -64,11 +65,13 @@ return function(KEYS, ARGV)
         counts = counts,
         oldest = oldest,
         breaches = breaches(root, compiled and compiled.states or {}, now),
-        flow = flow(root),
+        flow = tallies(keys.flow(root)),
+        refused = tallies(keys.refused(root)),
         queues = depths(root),
         total = tonumber(redis.call('HGET', keys.meta(root), 'instances') or 0),
         timers = redis.call('ZCARD', keys.timers(root)) + late,
         overdue = redis.call('ZCOUNT', keys.timers(root), '-inf', now) + late,
+        late = late,
         mail = redis.call('XLEN', keys.outbox(root)),
         now = now,
     }) }

@@ -1,9 +1,9 @@
--- needs: arguments, filters, json, keys, lookups, replies
+-- needs: arguments, filters, json, keys, lookups, replies, troubles
 -- sb_lookup: a page of the instances an indexed field leads to, in the order of its values; stays put while others change.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 condition (JSON {field, eq} or {field, prefix} or {field, any of ge, gt, le, lt}) · 2 limit · 3 after position
---          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {definition, states, where}, or '') · 6 how many
+--          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {states, where}, or '') · 6 how many
 --          to look at (at least as many as the limit, at most 2000)
 -- Returns: {OK, position of the last that was looked at, '', id, position, {field, value, ...}, id, position, {...}, ...}; the
 --          first is '' where there are no more. A position is hexadecimal and sorts as the values do, those of other
@@ -12,13 +12,6 @@
 -- Notifies: nothing
 -- Cost:    O(log(instances with the field) + those looked at)
 local MAX_LIMIT, MAX_LOOK = 1001, 2000
-
--- From here on lie the members after `position`.
-local function narrowed(from, to, position, descending)
-    if position == '' then return from, to end
-    if descending then return from, '(' .. position end
-    return '(' .. position, to
-end
 
 return function(KEYS, ARGV)
     local root, limit = KEYS[1], arguments.count(ARGV[2], 1, MAX_LIMIT)
@@ -34,7 +27,7 @@ return function(KEYS, ARGV)
     local from, to = lookups.range(conditions[1])
     if not from then return { replies.BAD_ARGUMENT, 'no index holds that value' } end
     local key, descending = keys.lookup(root, conditions[1].field), ARGV[4] == '1'
-    from, to = narrowed(from, to, position, descending)
+    from, to = lookups.narrowed(from, to, position, descending)
     local found
     if descending then
         found = redis.call('ZREVRANGEBYLEX', key, to, from, 'LIMIT', 0, look)
@@ -42,7 +35,7 @@ return function(KEYS, ARGV)
         found = redis.call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, look)
     end
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local chosen, last = filters.walk(filter, root, found, 1, limit, lookups.id)
+    local chosen, last = filters.walk(filter, root, found, 1, limit, lookups.id, conditions[1].field == troubles.FIELD)
     local over = last == #found and #found < look
     local reply = { replies.OK, over and '' or lookups.hex(found[last]), '' }
     for _, place in ipairs(chosen) do

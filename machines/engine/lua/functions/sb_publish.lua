@@ -58,6 +58,18 @@ local function index(root, source)
     program.refresh(root)
 end
 
+-- What any version has marked as sensitive is so in the instances of all versions.
+local function conceal(root, marked)
+    if not marked then return end
+    local held = cjson.decode(redis.call('HGET', keys.meta(root), 'sensitive') or '{"data":{},"events":{}}')
+    for field in pairs(marked.data or {}) do held.data[field] = 1 end
+    for event, fields in pairs(marked.events or {}) do
+        held.events[event] = held.events[event] or {}
+        for field in pairs(fields) do held.events[event][field] = 1 end
+    end
+    redis.call('HSET', keys.meta(root), 'sensitive', cjson.encode(held))
+end
+
 -- The limits of queues are the current version's, also of queues that only earlier ones feed.
 local function declare(root, source, partitions)
     local declared = source.limits or {}
@@ -93,6 +105,7 @@ return function(KEYS, ARGV)
     store(root, def, version, row)
     register(root, source)
     index(root, source)
+    conceal(root, source.sensitive)
     declare(root, source, tonumber(row.partitions))
     commit.pulse(root)
     return { replies.OK, tostring(version), '1' }

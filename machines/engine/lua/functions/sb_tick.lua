@@ -34,7 +34,7 @@ local function carry_out(ctx, timer)
         taken, why, noted = send(ctx, timer)
     end
     if taken == nil then return nil, why end
-    ctx.timers_changed = true
+    ctx.timers_changed, ctx.own = true, true
     local ok, fault
     if taken or ctx.numbered then
         ok, fault = commit.step(ctx, timer[3], ACTOR, '', noted or '0')
@@ -64,6 +64,13 @@ local function postpone(root, member, now, why)
     redis.call('ZREM', keys.timers(root), member)
     redis.pcall('XADD', keys.log(root), 'MAXLEN', '~', 10000, '*', 'kind', 'timer', 'name', 'postponed', 'data',
         json.encode(why), 'instance', string.match(member, ':(.*)$') or '')
+    timers.blame(root, member, why)
+end
+
+-- It is no longer among those in `key`.
+local function strike(root, key, member)
+    redis.call('ZREM', key, member)
+    if key == keys.late(root) then timers.absolve(root, member) end
 end
 
 -- Works off one list of due times; `tally` counts what was fired and what was put off.
@@ -75,9 +82,9 @@ local function work_off(root, key, now, tally)
         if ok and outcome == 'fired' then
             tally.fired = tally.fired + 1
         elseif ok and outcome == 'gone' then
-            redis.call('ZREM', key, member)
+            strike(root, key, member)
         elseif ok and outcome == 'early' then
-            redis.call('ZREM', key, member)
+            strike(root, key, member)
             redis.call('ZADD', keys.timers(root), extra, member)
         else
             postpone(root, member, now, ok and extra or type(outcome) == 'table' and outcome.err or values.message(outcome))

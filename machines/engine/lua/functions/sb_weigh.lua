@@ -1,4 +1,4 @@
--- needs: json, keys, lookups, replies
+-- needs: json, keys, lookups, replies, troubles
 -- sb_weigh: how many instances each condition of a search leaves, as far as an index says; that which leaves fewest leads.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -9,7 +9,8 @@
 -- Notifies: nothing
 -- Cost:    O((conditions + states) * log(instances))
 local function weight(root, listed, condition)
-    if not string.find(' ' .. listed, ' ' .. condition.field .. ':', 1, true) then return -1 end
+    local known = condition.field == troubles.FIELD or string.find(' ' .. listed, ' ' .. condition.field .. ':', 1, true)
+    if not known then return -1 end
     local from, to = lookups.range(condition)
     return from and redis.call('ZLEXCOUNT', keys.lookup(root, condition.field), from, to) or -1
 end

@@ -13,7 +13,7 @@ from machines.engine.definitions.findings import Finding
 from ..ecmascript.fields import Fields
 from ..ecmascript.kinds import ANY, Kinds
 from ..ecmascript.scope import Scope
-from ..elements import OURS, Element, parse
+from ..elements import MACHINE_KEYS, OURS, Element, parse
 from ..report import Report
 from . import data, states
 from .chart import Chart, more
@@ -129,7 +129,7 @@ def _definition(chart: Chart) -> dict[str, Any]:
         definition["context"] = chart.fields.context()
     definition |= doing
     definition["states"] = inside
-    definition |= more(chart, chart.root, "description", "meta", "events", "history", "retain", "output")
+    definition |= more(chart, chart.root, *MACHINE_KEYS)
     if chart.library.machines:
         definition["machines"] = chart.library.machines
     return definition

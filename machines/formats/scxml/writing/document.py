@@ -10,13 +10,11 @@ from machines.engine.definitions.findings import Finding
 from machines.engine.definitions.model import MISSING, Field
 from machines.engine.errors import DefinitionError
 
-from ..elements import OURS, SCXML
+from ..elements import MACHINE_KEYS, OURS, SCXML
 from .context import Writing, compact, more
 from .javascript import literal
 from .markup import Tag, render
 from .states import write_initial, write_state
-
-_OURS = ("description", "meta", "events", "history", "retain", "output", "queues", "index")
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
@@ -67,7 +65,7 @@ def _initial(writing: Writing, root: Tag) -> list[Tag]:
 
 
 def _kept(writing: Writing) -> dict[str, Any]:
-    found = {key: writing.document[key] for key in _OURS if key in writing.document}
+    found = {key: writing.document[key] for key in MACHINE_KEYS if key in writing.document}
     for key in found:
         writing.ours((key,), f'"{key}" of a machine')
     return found
