@@ -1,16 +1,19 @@
 """Events that a definition keeps for certain people: its transitions say ``"allow": ["group", ...]``.
 
-The groups are Django's. Pages and admin ask here before they send a person's event; programs, workers and timers are no
-people, and nobody asks for them.
+The groups are Django's. Services ask here before they send a person's event, and workers before they send that of a
+bulk a person started; programs, workers and timers are no people, and nobody asks for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Set
 from typing import Any
 
-from machines.engine import Engine, Explanation, SignalboxError
+from machines.engine import Explanation, SignalboxError
 from machines.engine.definitions import Outline
+
+Groups = Set[str] | None
+"""Names of somebody's groups; None for who may take any transition."""
 
 
 class NotAllowed(SignalboxError):
@@ -34,27 +37,23 @@ def guarded(outline: Outline) -> bool:
     return any(transition.allow for state in outline.states for transition in state.transitions)
 
 
-def ask(
-    engine: Engine, user: Any, outline: Outline, machine: str, id: str, event: str, payload: Mapping[str, Any]
-) -> None:
-    """Raise NotAllowed where the event would now take a transition that ``user`` may not take.
+def groups_of(user: Any) -> Groups:
+    """One query. Superusers may take any transition."""
+    return None if user.is_superuser else frozenset(user.groups.values_list("name", flat=True))
 
-    The caller then sends it with ``expect``, so that what was looked at is what is moved. What the engine would refuse
-    anyway passes: it says so itself, and better. Raises what ``explain`` raises.
+
+def check(groups: Groups, explanation: Explanation) -> None:
+    """Raise NotAllowed where the event would take a transition that is for others.
+
+    The caller then sends it with the version that was explained, so that what was looked at is what is moved. What the
+    engine would refuse anyway passes: it says so itself, and better.
     """
-    if user.is_superuser or not guarded(outline):
-        return
-    wanted = missing(user, engine.explain(machine, id, event, dict(payload)))
+    wanted = missing(groups, explanation)
     if wanted:
-        raise NotAllowed(machine, id, event, groups=wanted)
+        raise NotAllowed(explanation.machine, explanation.id, explanation.event, groups=wanted)
 
 
-def missing(user: Any, explanation: Explanation) -> list[str]:
-    """The groups of the first transition it would take that has none of the user's; none when all are open to them."""
-    taken = [
-        candidate.allow for candidate in explanation.candidates if candidate.verdict == "taken" and candidate.allow
-    ]
-    if not taken:
-        return []
-    own = set(user.groups.values_list("name", flat=True))
-    return next((groups for groups in taken if own.isdisjoint(groups)), [])
+def missing(groups: Groups, explanation: Explanation) -> list[str]:
+    """The groups of the first transition it would take that has none of these; none when all are open to them."""
+    taken = [one.allow for one in explanation.candidates if one.verdict == "taken" and one.allow]
+    return [] if groups is None else next((names for names in taken if groups.isdisjoint(names)), [])

@@ -9,3 +9,10 @@ class MachinesConfig(AppConfig):
     name = "machines"
     verbose_name = "Signalbox"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from django.db.models.signals import post_migrate
+
+        from machines.roles import after_migrate
+
+        post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.roles")

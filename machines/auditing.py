@@ -5,11 +5,13 @@ no transaction, so one of them can fail alone. A write that fails never hides wh
 in full, as an error, and the operator is told. A process that is killed in between leaves no entry; an instance's own
 history, written with its step, names actor and reason even then.
 
-Pages, admin and API write through here and nothing else does. Two ways::
+Services write through here (``Actor.records``), and pages that have no service. Three ways::
 
-    with audited(request, "suspend", machine=machine, instance=id, reason=reason) as deed:
+    with recorded(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as deed:
         after = engine.suspend(...)
         deed.note(state=after.state, version=after.version)
+
+    with audited(request, "suspend", ...) as deed:  # whoever sent the request
 
     record(user, "publish", machine=name, target="v3", outcome="refused", source="api 10.0.0.7")
 """
@@ -18,8 +20,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from django.contrib import messages
@@ -27,6 +30,7 @@ from django.contrib.messages.api import MessageFailure
 from django.db import Error, transaction
 from django.http import HttpRequest
 
+from machines import masking
 from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
 from machines.models import AuditEntry
 
@@ -37,10 +41,16 @@ ACTIONS = (
     "queue.pause", "queue.resume", "queue.limit", "queue.purge", "queue.redrive",
     "job.redrive", "job.withdraw", "job.move",
     "worker.quiet", "worker.work", "worker.stop",
-    "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop",
+    "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop", "bulk.rate",
+    "approval.ask", "approval.approve", "approval.decline", "approval.withdraw", "approval.expire",
+    "token.make", "token.revoke",
+    "login", "login.failed", "login.throttled", "logout",
+    "webhook.make", "webhook.change", "webhook.rotate", "webhook.delete", "webhook.test", "webhook.redeliver",
 )  # fmt: skip
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
+PLAIN = ("error", "code", "before", "after", "version")
+_HALVES = re.compile("[\ud800-\udfff]")
 NOT_WRITTEN = "This could not be written to the audit: tell whoever runs this site. It stands in the site's log."
 
 
@@ -56,9 +66,11 @@ class Deed:
         self.refusals = (SignalboxError, *refusals)
         self.outcome = DONE
         self.detail: dict[str, Any] = {}
+        self.is_void = False
 
     def note(self, **facts: Any) -> None:
-        """Facts that go into ``detail``: states before and after, a version, how many. Anything JSON can say."""
+        """Facts that go into ``detail``: states before and after, a version, how many. Anything JSON can say; what is
+        sensitive in it is masked before it is written."""
         self.detail |= facts
 
     def moved(self, before: str, after: Instance) -> None:
@@ -71,42 +83,51 @@ class Deed:
         """What is known only now, as the id of an instance that was just made."""
         self.about |= about
 
+    def void(self) -> None:
+        """It is not to be written: it was not tried, and another entry says what was done in its place."""
+        self.is_void = True
+
     def failed(self, error: BaseException) -> None:
         """Its outcome: refused where the engine said no, failed where nobody knows or something broke."""
         said_no = isinstance(error, self.refusals) and not isinstance(error, EngineUnavailable | EngineFault)
         self.outcome = REFUSED if said_no else FAILED
-        self.note(error=str(error)[:SAID] or type(error).__name__, code=getattr(error, "code", type(error).__name__))
+        said = _said(self.about.get("machine", ""), error)
+        self.note(error=said[:SAID] or type(error).__name__, code=getattr(error, "code", type(error).__name__))
 
     def write(self) -> bool:
         return record(self.actor, self.action, outcome=self.outcome, detail=self.detail, **self.about)
 
 
 @contextmanager
-def audited(
-    request: HttpRequest,
+def recorded(
+    actor: Any,
     action: str,
     *,
-    machine: str = "",
-    instance: str = "",
-    queue: str = "",
-    target: str = "",
-    reason: str = "",
+    unwritten: Callable[[], None] | None = None,
     refusals: tuple[type[Exception], ...] = (),
+    **about: str,
 ) -> Iterator[Deed]:
-    """Records what the block does, by whoever sent ``request``; an error it raises makes the outcome and goes on.
+    """Records what the block does, by ``actor``; an error it raises makes the outcome and goes on.
 
-    ``refusals``: errors beside the engine's that say no.
+    ``about``: ``machine``, ``instance``, ``queue``, ``target``, ``reason``, ``source``. ``refusals``: errors beside the
+    engine's that say no. ``unwritten`` is called where the entry could not be written.
     """
-    about = {"machine": machine, "instance": instance, "queue": queue, "target": target, "reason": reason}
-    deed = Deed(request.user, action, refusals=refusals, **about, source=source_of(request))
+    deed = Deed(actor, action, refusals=refusals, **about)
     try:
         yield deed
     except Exception as error:
         deed.failed(error)
         raise
     finally:
-        if not deed.write():
-            _tell(request)
+        if not deed.is_void and not deed.write() and unwritten is not None:
+            unwritten()
+
+
+def audited(request: HttpRequest, action: str, **about: Any) -> AbstractContextManager[Deed]:
+    """As ``recorded``, by whoever sent ``request``."""
+    return recorded(
+        request.user, action, source=source_of(request), unwritten=lambda: tell(request), **about
+    )  # fmt: skip
 
 
 def record(
@@ -130,7 +151,7 @@ def record(
         raise ValueError(f"no action {action!r} with outcome {outcome!r}")
     given = {"machine": machine, "instance": instance, "queue": queue, "target": target, "reason": reason}
     entry = AuditEntry(
-        action=action, outcome=outcome, detail=_plain(detail),
+        action=action, outcome=outcome, detail=_masked(machine, _plain(detail)),
         **{name: _fitting(name, text) for name, text in (given | _person(actor) | {"source": source}).items()},
     )  # fmt: skip
     try:
@@ -145,7 +166,7 @@ def record(
 def source_of(request: HttpRequest) -> str:
     """``page 10.0.0.7``: which door, and the client's address as the server was told it (see the operations page)."""
     match = request.resolver_match
-    if match is not None and "admin" in match.namespaces:
+    if match is not None and ("admin" in match.namespaces or match.url_name == "admin-login"):
         door = "admin"
     else:
         door = "api" if request.path.startswith("/api/") else "page"
@@ -159,16 +180,37 @@ def _person(actor: Any) -> dict[str, str]:
 
 
 def _fitting(name: str, text: str) -> str:
-    """As PostgreSQL takes it: no NUL, no half of a surrogate pair, no more than the column holds."""
-    whole = text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
-    return whole[: getattr(AuditEntry._meta.get_field(name), "max_length", None)]
+    """``storable``, and no more than the column holds."""
+    return storable(text)[: getattr(AuditEntry._meta.get_field(name), "max_length", None)]
+
+
+def storable(text: str) -> str:
+    """As PostgreSQL takes it: no NUL, no half of a surrogate pair."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def _said(machine: str, error: BaseException) -> str:
+    """What an error says, without what it would repeat of sensitive fields."""
+    veil = masking.at_hand(machine)
+    return type(error).__name__ if veil is None else veil.error(error)
+
+
+def _masked(machine: str, detail: Any) -> Any:
+    """``detail`` without values of sensitive fields; its plainest facts where nobody can tell which those are."""
+    veil = masking.at_hand(machine)
+    if veil is not None:
+        return veil.value(detail)
+    facts = detail if isinstance(detail, dict) else {}
+    return {name: fact if name in PLAIN else masking.MASK for name, fact in facts.items()}
 
 
 def _plain(detail: Any) -> Any:
-    """``detail`` as JSON data; a text alone becomes ``{"said": text}``."""
+    """``detail`` as JSON data; a text alone becomes ``{"said": text}``. Half of a surrogate pair, which no page and no
+    file can hold, is written out."""
     if isinstance(detail, str):
-        return {"said": detail} if detail else {}
-    return json.loads(json.dumps(detail, default=str))
+        detail = {"said": detail} if detail else {}
+    written = json.dumps(detail, default=str, ensure_ascii=False)
+    return json.loads(_HALVES.sub(lambda half: f"\\\\u{ord(half.group()):x}", written))
 
 
 def _shown(entry: AuditEntry) -> dict[str, Any]:
@@ -176,7 +218,7 @@ def _shown(entry: AuditEntry) -> dict[str, Any]:
     return facts | {"at": entry.at.isoformat()}
 
 
-def _tell(request: HttpRequest) -> None:
+def tell(request: HttpRequest) -> None:
     """On the next page; whoever has no pages finds it in the log."""
     try:
         messages.error(request, NOT_WRITTEN)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 
 from django.conf import settings
 
 from machines.engine import Engine
+from machines.patterns import Throttle
 
 _making = threading.Lock()
 _made: tuple[tuple[str, str], Engine] | None = None
@@ -26,3 +28,13 @@ def get_engine() -> Engine:
         if _made is None or _made[0] != wanted:
             _made = (wanted, Engine.from_url(wanted[0], prefix=wanted[1]))
         return _made[1]
+
+
+def get_throttle() -> Throttle:
+    """Limits that all processes of this installation share, on the connections of its engine."""
+    return _throttle(get_engine())
+
+
+@lru_cache(maxsize=4)
+def _throttle(engine: Engine) -> Throttle:
+    return Throttle(engine.client, engine.keys.prefix)

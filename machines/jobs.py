@@ -24,6 +24,7 @@ from typing import Any
 
 from django.db import transaction
 
+from machines import masking
 from machines.connections import get_engine
 from machines.engine import enqueueing, firing
 from machines.engine.errors import SignalboxError
@@ -36,7 +37,8 @@ def enqueue(machine: str, src: str, payload: Any = None, *, using: str | None = 
 
     Never when it rolls back, to a savepoint included. ``payload`` is the job's input, as it is now; ``options`` are
     those of ``Engine.enqueue``. Raises BadInput here and now for what no job can be; what only the engine can say
-    (UnknownMachine, EngineUnavailable) is logged with the whole job after the commit, and raised.
+    (UnknownMachine, EngineUnavailable) is logged with the whole job, but for what is sensitive in it, after the commit,
+    and raised.
     """
     item = {"machine": machine, "src": src, "input": copy.deepcopy(payload), **options}
     call = enqueueing.item_of(item)
@@ -67,7 +69,17 @@ def _on_commit(what: str, item: dict[str, Any], send: Callable[[], object], usin
         try:
             send()
         except SignalboxError as error:
-            log.error("after the commit, the %s %r could not be sent: %s", what, item, error)
+            log.error("after the commit, the %s %r could not be sent: %s", what, _shown(item), error)
             raise
 
     transaction.on_commit(sent, using=using)
+
+
+def _shown(item: dict[str, Any]) -> dict[str, Any]:
+    """As a log may have it."""
+    veil = masking.at_hand(item["machine"])
+    if veil is None:
+        return item | {name: masking.MASK for name in ("input", "payload") if item.get(name) is not None}
+    if "event" in item:
+        return item | {"payload": veil.payload(item["event"], item["payload"])}
+    return item | {"input": veil.work(item["input"])}

@@ -7,8 +7,9 @@ from django.contrib import admin
 
 from .audit import AuditEntryAdmin
 from .machine import MachineAdmin
+from .token import TokenAdmin
 from .version import MachineVersionAdmin
 
 admin.site.site_header = admin.site.site_title = "Signalbox"
 
-__all__ = ["AuditEntryAdmin", "MachineAdmin", "MachineVersionAdmin"]
+__all__ = ["AuditEntryAdmin", "MachineAdmin", "MachineVersionAdmin", "TokenAdmin"]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
+from machines import access
 from machines.models import AuditEntry
 
-from .rights import ReadOnly, may
+from .rights import ReadOnly
 from .screens import STYLES
 
 SHOWN = 48  # characters of a text in the list
@@ -21,6 +22,7 @@ SHOWN = 48  # characters of a text in the list
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
+    machine_field = "machine"
     list_display = ["when", "actor", "action", "outcome", "on", "target", "why", "source"]
     list_filter = ["outcome", "action", ("at", admin.DateFieldListFilter)]
     search_fields = ["actor__exact", "machine__exact", "instance__exact", "target__exact"]
@@ -39,15 +41,15 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
         css = {"all": STYLES}
 
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return may(request, "view") and request.user.has_perm("machines.view_auditentry")
+        return access.anywhere(request.user, "audit")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
     @admin.display(description="when", ordering="at")
     def when(self, entry: AuditEntry) -> str:
-        """To the second and in UTC, as the pages have it."""
-        return f"{entry.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        """To the second, in the time zone of whoever looks."""
+        return f"{timezone.localtime(entry.at):%Y-%m-%d %H:%M:%S %Z}"
 
     @admin.display(description="on")
     def on(self, entry: AuditEntry) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404
 
-from machines import allowing
-from machines.auditing import audited
+from machines.allowing import NotAllowed
 from machines.connections import get_engine
 from machines.engine import (
     BadInput,
@@ -19,25 +17,26 @@ from machines.engine import (
     SignalboxError,
     Suspended,
 )
+from machines.masking import veil
 from machines.models import Machine
+from machines.services import Actor, ApprovalNeeded, approvals, instances
 
 from . import journal
 from .levers import lever_for
 from .panel import panel, version_of
 from .payload import EventForm
-from .rights import demand
+from .rights import machine_of
 from .screens import instance_url
 
 
 def show(request: HttpRequest, machine: int) -> HttpResponse:
     """``?id=`` names the instance. A POST fires."""
-    demand(request, "view")
-    found = get_object_or_404(Machine, pk=machine)
-    instance = _instance(found, request.GET.get("id", ""))
+    found = machine_of(request, machine)
+    id = request.GET.get("id", "")
     if request.method != "POST":
-        return panel(request, found, instance)
-    demand(request, "fire")
-    return _fire(request, found, instance)
+        return panel(request, found, _instance(found, id))
+    Actor.of(request).demand("fire", found.name, action="fire", instance=id, target=request.POST.get("event", ""))
+    return _fire(request, found, _instance(found, id))
 
 
 def _instance(machine: Machine, id: str) -> Instance:
@@ -53,21 +52,13 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
     form = lever_for(version, seen, event, request.POST)
     if not form.is_valid():
         return panel(request, machine, seen, form, status=400)
+    actor = Actor.of(request)
     try:
-        about = {"machine": machine.name, "instance": seen.id, "target": event, "reason": form.reason}
-        with audited(request, "fire", **about) as deed:
-            if version is not None:
-                allowing.ask(get_engine(), request.user, version.outline, machine.name, seen.id, event, form.payload())
-            after = get_engine().fire(
-                machine.name,
-                seen.id,
-                event,
-                form.payload(),
-                expect=form.expect,
-                actor=request.user.get_username(),
-                reason=form.reason,
-            )
-            deed.moved(seen.state, after)
+        after = instances.fire(
+            actor, machine.name, seen.id, event, form.payload(), expect=form.expect, reason=form.reason
+        )
+    except ApprovalNeeded as needed:
+        return _filed(request, machine, seen, form, needed)
     except SignalboxError as error:
         journal.failed(request, machine, event, seen.id, error)
         return _failed(request, machine, seen, form, error)
@@ -76,16 +67,31 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
     return HttpResponseRedirect(instance_url(machine, seen.id))
 
 
+def _filed(
+    request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, needed: ApprovalNeeded
+) -> HttpResponse:
+    """It waits for a second person, who decides it outside the admin."""
+    try:
+        filed = approvals.ask(Actor.of(request), needed)
+    except BadInput as error:
+        return _failed(request, machine, seen, form, error)
+    messages.warning(
+        request, f"Not done yet: {filed.action} on {filed.subject} waits for a second person (request {filed.pk})."
+    )
+    return HttpResponseRedirect(instance_url(machine, seen.id))
+
+
 def _failed(
     request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, error: SignalboxError
 ) -> HttpResponse:
     """The page as things stand now, with the reason on top and what was entered still in its form."""
     if isinstance(error, BadPayload):
-        form.blame(error.field, f"{error.message} ({error.code})")
+        told = veil(request.user, machine.name).error(error)
+        form.blame(error.field, f"{told} ({error.code})")
         return panel(request, machine, seen, form, status=400)
     if isinstance(error, LookupFailed):
         raise Http404(error.message) from error
-    if not isinstance(error, Refused | Conflict | Suspended | allowing.NotAllowed | BadInput):
+    if not isinstance(error, Refused | Conflict | Suspended | NotAllowed | BadInput):
         raise error
-    status = 400 if isinstance(error, BadInput) else 403 if isinstance(error, allowing.NotAllowed) else 409
+    status = 400 if isinstance(error, BadInput) else 403 if isinstance(error, NotAllowed) else 409
     return panel(request, machine, _instance(machine, seen.id), form, error, status=status)

@@ -6,21 +6,19 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404
 
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError
 from machines.models import Machine, MachineVersion
 
-from .rights import demand
+from .rights import machine_of
 from .screens import instance_url, instances_url, moment, screen
 
 PAGE = 50  # instances
 
 
 def show(request: HttpRequest, machine: int) -> HttpResponse:
-    demand(request, "view")
-    found = get_object_or_404(Machine, pk=machine)
+    found = machine_of(request, machine)
     wanted = request.GET.get("id", "").strip()
     if wanted:
         return _jump(request, found, wanted)

@@ -6,6 +6,8 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.http import HttpRequest
 
+from machines import masking
+from machines.auditing import storable
 from machines.engine import Conflict, Instance, Refused, SignalboxError
 from machines.models import Machine, MachineVersion
 
@@ -18,9 +20,9 @@ def record(request: HttpRequest, machine: Machine, what: str, about: str = "") -
         user_id=request.user.pk,
         content_type=ContentType.objects.get_for_model(Machine),
         object_id=str(machine.pk),
-        object_repr=f"{machine.name} / {about}"[:REPR] if about else machine.name,
+        object_repr=storable(f"{machine.name} / {about}")[:REPR] if about else machine.name,
         action_flag=CHANGE,
-        change_message=what,
+        change_message=storable(what),
     )
 
 
@@ -31,7 +33,8 @@ def fired(request: HttpRequest, machine: Machine, event: str, before: str, after
 
 def failed(request: HttpRequest, machine: Machine, event: str, id: str, error: SignalboxError) -> None:
     word = "Refused" if isinstance(error, Refused) else "Conflict" if isinstance(error, Conflict) else "Failed"
-    record(request, machine, f"{word}: {event} at {id}: {error.message} ({error.code})", id)
+    said = masking.closed(machine.name).error(error)
+    record(request, machine, f"{word}: {event} at {id}: {said} ({error.code})", id)
 
 
 def published(request: HttpRequest, version: MachineVersion) -> None:

@@ -13,8 +13,9 @@ from machines.models import Machine
 from machines.publishing import adopt_all
 
 from . import instance, instances, publishing
+from .grants import GroupGrants, UserGrants, may_grant
 from .rights import ReadOnly, may
-from .screens import STYLES, drawing
+from .screens import SCRIPTS, STYLES, drawing
 
 
 @admin.register(Machine)
@@ -25,13 +26,22 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
     fields = ["name", "description", "current", "created_at", "adopted"]
     readonly_fields = fields
     change_form_template = "admin/machines/machine/change_form.html"
+    inlines = [UserGrants, GroupGrants]
 
     class Media:
         css = {"all": STYLES}
+        js = SCRIPTS
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Adding is publishing."""
         return may(request, "publish")
+
+    def has_change_permission(self, request: HttpRequest, obj: Machine | None = None) -> bool:
+        """What can be changed here is who has rights on it; the machine itself only by publishing."""
+        return self.has_view_permission(request) and may_grant(request)
+
+    def save_model(self, request: HttpRequest, obj: Machine, form: object, change: bool) -> None:
+        """Not written: it holds no input, and a version may have been published meanwhile."""
 
     def get_urls(self) -> list[URLPattern]:
         guarded = self.admin_site.admin_view
@@ -43,7 +53,7 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """With the machines that scripts have published meanwhile."""
-        if may(request, "view"):
+        if self.has_view_permission(request):
             _take_in(request)
         return super().changelist_view(request, extra_context)
 
@@ -53,7 +63,8 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        return super().change_view(request, object_id, form_url, (extra_context or {}) | _beside(request, object_id))
+        shown = {"show_save_and_add_another": False} | _beside(request, object_id)
+        return super().change_view(request, object_id, form_url, (extra_context or {}) | shown)
 
 
 def _take_in(request: HttpRequest) -> None:
@@ -66,12 +77,12 @@ def _take_in(request: HttpRequest) -> None:
 def _beside(request: HttpRequest, object_id: str) -> dict[str, Any]:
     """What stands beside the fields. Nothing when there is no such machine: the admin says so itself."""
     machine = Machine.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
-    if machine is None or not may(request, "view"):
+    if machine is None or not may(request, "view", machine.name):
         return {}
     version = machine.versions.filter(number=machine.current).first()
     return {
         "machine": machine,
         "drawing": drawing(version) if version else "",
         "versions": machine.versions.select_related("published_by").defer("drawing", "definition")[:20],
-        "may_publish": may(request, "publish"),
+        "may_publish": may(request, "publish", machine.name),
     }

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance, Refused, SignalboxError
+from machines.masking import veil
 from machines.models import Machine, MachineVersion
 
 from .levers import levers
@@ -41,7 +42,10 @@ def panel(
 ) -> HttpResponse:
     """``tried`` is the form that was sent and did not succeed, ``error`` what the engine said about it."""
     version = version_of(machine, instance)
-    may_fire = may(request, "fire")
+    may_fire = may(request, "fire", machine.name)
+    veiled = veil(request.user, machine.name)
+    instance = veiled.instance(instance)
+    steps = veiled.steps(get_engine().history(machine.name, instance.id, limit=STEPS))
     return screen(
         request,
         "instance.html",
@@ -56,14 +60,15 @@ def panel(
         may_fire=may_fire,
         suspended=moment(instance.suspended) if instance.suspended else None,
         waits=_waits(version, instance),
-        kin=_kin(instance),
+        kin=_kin(request, instance),
         levers=levers(version, instance, tried) if may_fire else [],
         tried=tried,
         error=error,
+        error_text=veiled.error(error) if error else "",
         is_conflict=isinstance(error, Conflict),
         is_refused=isinstance(error, Refused),
-        candidates=error.candidates if isinstance(error, Refused) else [],
-        steps=[(step, moment(step.at)) for step in get_engine().history(machine.name, instance.id, limit=STEPS)],
+        candidates=veiled.explanation(error.explanation).candidates if isinstance(error, Refused) else [],
+        steps=[(step, moment(step.at)) for step in steps],
     )
 
 
@@ -77,7 +82,8 @@ class Kin:
     url: str
 
 
-def _kin(instance: Instance) -> list[Kin]:
+def _kin(request: HttpRequest, instance: Instance) -> list[Kin]:
+    """Those of machines that may be seen."""
     found = [("run by", instance.parent)] if instance.parent else []
     found += [(f"runs {invoke}", child) for invoke, child in instance.children.items()]
     names = [kin["machine"] for _, kin in found]
@@ -85,7 +91,7 @@ def _kin(instance: Instance) -> list[Kin]:
     return [
         Kin(word, kin["machine"], kin["id"], instance_url(machines[kin["machine"]], kin["id"]))
         for word, kin in found
-        if kin["machine"] in machines
+        if kin["machine"] in machines and may(request, "view", kin["machine"])
     ]
 
 

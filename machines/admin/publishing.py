@@ -12,16 +12,14 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
-from machines.auditing import audited
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.definitions import outline
 from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
-from machines.publishing import publish
+from machines.services import Actor, Forbidden, definitions
 from machines.submission import GUESS, Submission, read
 
 from . import journal
-from .rights import demand
 from .screens import machine_url, screen
 
 LIMIT = 1 << 20  # bytes; the reader refuses more, and one more byte is enough for it to see that
@@ -57,8 +55,9 @@ class DefinitionForm(forms.Form):
 
 def show(request: HttpRequest) -> HttpResponse:
     """The form; with ``?machine=<name>``, filled with that machine's current definition."""
-    demand(request, "publish")
-    if request.method == "POST":
+    posted = request.method == "POST"
+    Actor.of(request).demand("publish", request.GET.get("machine", ""), action="publish" if posted else "")
+    if posted:
         return _handed_in(request)
     start = {"text": _current(request.GET.get("machine", "")), "format": GUESS}
     return _screen(request, DefinitionForm(initial=start))
@@ -76,7 +75,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     known = set(MachineVersion.objects.values_list("pk", flat=True))
     try:
         version = _published(request, submission.definition, form.cleaned_data["notes"])
-    except EngineUnavailable:
+    except (EngineUnavailable, Forbidden):
         raise
     except SignalboxError as error:
         form.add_error(None, f"{error.message} ({error.code})")
@@ -90,11 +89,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
 
 
 def _published(request: HttpRequest, definition: dict[str, Any], notes: str) -> MachineVersion:
-    with audited(request, "publish", machine=definition["id"], reason=notes) as deed:
-        version = publish(definition, user=request.user, notes=notes)
-        deed.name(target=f"v{version.number}")
-        deed.note(digest=version.digest)
-    return version
+    return definitions.publish(Actor.of(request), definition, reason=notes)
 
 
 def _again(form: DefinitionForm, submission: Submission) -> DefinitionForm:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -17,6 +18,7 @@ from machines import diagrams
 from machines.models import Machine, MachineVersion
 
 STYLES = ["machines/diagram.css", "machines/admin.css"]
+SCRIPTS = [Script("machines/frame.js", type="module")]
 
 
 def screen(

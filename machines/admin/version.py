@@ -13,14 +13,15 @@ from django.utils.safestring import SafeString
 from machines.models import MachineVersion
 
 from .rights import ReadOnly
-from .screens import STYLES, drawing
+from .screens import SCRIPTS, STYLES, drawing
 
 
 @admin.register(MachineVersion)
 class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
+    machine_field = "machine__name"
     list_display = ["machine", "number", "is_current", "digest", "published_at", "published_by", "notes"]
     list_display_links = ["machine", "number"]
-    list_filter = ["machine"]
+    list_filter = [("machine", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["machine", "published_by"]
     show_full_result_count = False
     fieldsets = [
@@ -32,6 +33,7 @@ class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
 
     class Media:
         css = {"all": STYLES}
+        js = SCRIPTS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MachineVersion]:
         """The list does without the documents and drawings."""
@@ -45,7 +47,10 @@ class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
 
     @admin.display(description="diagram")
     def diagram(self, version: MachineVersion) -> SafeString:
-        return format_html('<div class="sb-frame">{}</div>', drawing(version))
+        return format_html(
+            '<div class="sb-frame" tabindex="0" role="region" aria-label="Diagram, scrollable">{}</div>',
+            drawing(version),
+        )
 
     @admin.display(description="definition")
     def document(self, version: MachineVersion) -> SafeString:

@@ -3,7 +3,8 @@
 An event, and a repair that takes one, carries an idempotency key of the instance's own. The others are made on the
 version that was just read, after a look into the history for a step of this very bulk, so that of two workers on the
 same instance one gets through and the other finds its step. Of what is deleted no history tells: there it counts that
-somebody had begun.
+somebody had begun. Where a definition keeps transitions for certain groups, each event is looked at first and then sent
+to the version that was looked at.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from machines import allowing
 from machines.bulk.order import WORK, Order
-from machines.bulk.previewing import changed, noted
+from machines.bulk.previewing import changed, kept_for, noted
 from machines.bulk.store import Item, Note, Store
 from machines.engine import Engine, Fire, errors, limits
 
-KEYED = ("force", "reset", *WORK)
+KEYED = ("force", "edit", "reset", *WORK)
 OUTCOMES = ("done", "refused", "changed", "gone", "failed")
 TOGETHER = 25  # instances moved before anybody looks whether to go on
 TRIES = 5  # of a repair whose instance moves all the time
+UNSTEADY = f"it moved {TRIES} times while it was to be moved"
 LOOKED = 20  # steps of the history in which an own one is looked for
 
 
@@ -53,16 +56,57 @@ def _mark(bulk: str) -> str:
 
 
 def _fired(engine: Engine, bulk: str, order: Order, items: Sequence[Item]) -> Mapping[str, Note]:
+    if order.groups is None:
+        return _sent(engine, bulk, order, [(item, item.version if order.unchanged else None) for item in items])
+    notes: dict[str, Note] = {}
+    left = list(items)
+    for _ in range(TRIES):
+        open_to, kept = _looked_at(engine, bulk, order, left)
+        told = _sent(engine, bulk, order, open_to)
+        moved = {} if order.unchanged else {id: note for id, note in told.items() if note.word == "changed"}
+        notes |= kept | told
+        left = [item for item in left if item.id in moved]
+        if not left:
+            return notes
+    return notes | {item.id: Note("changed", UNSTEADY) for item in left}
+
+
+def _looked_at(
+    engine: Engine, bulk: str, order: Order, items: Sequence[Item]
+) -> tuple[list[tuple[Item, int | None]], dict[str, Note]]:
+    """Those whose transition is open to the order's groups, each with the version that is so; and why others are not.
+
+    What this bulk has moved before is sent once more: its key gives the first outcome again.
+    """
+    asked = engine.explain_many(order.machine, [item.id for item in items], order.event, order.payload)
+    sent: list[tuple[Item, int | None]] = []
+    kept: dict[str, Note] = {}
+    for item, answer in zip(items, asked, strict=True):
+        if isinstance(answer, errors.EngineUnavailable):
+            raise answer
+        if isinstance(answer, errors.SignalboxError):
+            sent.append((item, None))  # it says so itself
+            continue
+        groups = allowing.missing(order.groups, answer)
+        if groups and not (answer.version != item.version and _is_ours(engine, bulk, order.machine, item.id)):
+            kept[item.id] = kept_for(groups)
+        else:
+            sent.append((item, item.version if order.unchanged else answer.version))
+    return sent, kept
+
+
+def _sent(engine: Engine, bulk: str, order: Order, items: Sequence[tuple[Item, int | None]]) -> dict[str, Note]:
+    """``items``: each with the version it has to be at, or None."""
     reason = reason_of(bulk, order)
     calls = [
         Fire(
-            order.machine, item.id, order.event, order.payload, expect=item.version if order.unchanged else None,
+            order.machine, item.id, order.event, order.payload, expect=version,
             key=key_of(bulk, item.id), actor=order.actor, reason=reason,
         )
-        for item in items
+        for item, version in items
     ]  # fmt: skip
     notes = {}
-    for item, answer in zip(items, engine.fire_many(calls), strict=True):
+    for (item, _), answer in zip(items, engine.fire_many(calls), strict=True):
         if isinstance(answer, errors.EngineUnavailable):
             raise answer  # with its key, the others give the same answer again
         if isinstance(answer, errors.Conflict):
@@ -105,7 +149,7 @@ def _repaired(engine: Engine, bulk: str, order: Order, item: Item, first: bool) 
             return Note("done" if order.action == "delete" and not first else "gone")
         except errors.SignalboxError as error:
             return noted(error)
-    return Note("changed", f"it moved {TRIES} times while it was to be moved")
+    return Note("changed", UNSTEADY)
 
 
 def _is_ours(engine: Engine, bulk: str, machine: str, id: str) -> bool:

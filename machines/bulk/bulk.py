@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from machines.allowing import Groups
 from machines.bulk import publishing
 from machines.bulk.errors import NotNow
-from machines.bulk.order import Order
+from machines.bulk.order import MAX_RATE, Order
 from machines.bulk.publishing import BULK
 from machines.bulk.store import PAGE, Item, Note, Store
-from machines.engine import Engine, Instance
+from machines.engine import Engine, Instance, arguments
 from machines.engine.errors import InstanceExists, Refused
+
+LIVE = ("collecting", "previewing", "previewed", "running", "paused", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class Bulk:
         order.check(engine)
         publishing.publish(engine)
         bulk = cls(engine, id or secrets.token_hex(8))
-        Store(engine, bulk.id).put_order(order)
+        bulk._store().put_order(order)
+        order = bulk.order()
         with suppress(InstanceExists):
             engine.create(BULK, bulk.id, order.facts(), actor=order.actor, reason=order.reason)
         return bulk
@@ -54,6 +58,24 @@ class Bulk:
 
     def order(self) -> Order:
         return self._store().order()
+
+    def rate(self) -> int:
+        """Instances a second at most, 0 for as fast as it goes."""
+        return self._store().rate()
+
+    def set_rate(self, rate: int) -> None:
+        """From the next instances on, also while it runs. Raises BadInput, NotNow once there are no next ones."""
+        arguments.between("rate", rate, 0, MAX_RATE)
+        if (state := self.get().state) not in LIVE:
+            raise NotNow(self.id, "slow down or speed up", state)
+        self._store().put_rate(rate)
+
+    def approve(self, second: str) -> None:
+        """``second``: whoever looked at it beside the person who ordered it."""
+        self._store().approve(second)
+
+    def is_approved(self) -> bool:
+        return self._store().approved()
 
     def run(self, actor: str) -> Instance:
         """Let it go. Said twice, it runs once."""
@@ -82,9 +104,11 @@ class Bulk:
             self._release("failed", actor)
         return self._tell("retry", actor)
 
-    def again(self, actor: str, reason: str, *, id: str | None = None) -> Bulk:
-        """A new bulk of the same kind with those that were refused, changed or failed, as they are now."""
-        return self.start(self._engine, replace(self.order(), of=self.id, filter={}, actor=actor, reason=reason), id=id)
+    def again(self, actor: str, reason: str, *, id: str | None = None, groups: Groups = None) -> Bulk:
+        """A new bulk of the same kind with those that were refused, changed or failed, as they are now. ``groups``:
+        those of ``actor``, see ``Order``."""
+        again = replace(self.order(), of=self.id, filter={}, actor=actor, reason=reason, groups=groups)
+        return self.start(self._engine, again, id=id)
 
     def remove(self, actor: str) -> Instance:
         """Have a worker remove it with its selection and results. It goes by itself thirty days after its end."""

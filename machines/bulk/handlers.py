@@ -61,8 +61,8 @@ def act(job: Job) -> dict[str, Any]:
     store = Store(engine, job.instance)
     if not store.released():
         raise NotReleased("nobody who may operate has let it run: its own page does that")
-    order, start = store.order(), data["tried"]
-    items = store.items(data["selection"], start, min(start + _turn(order.rate), data["found"]))
+    order, start, rate = store.order(), data["tried"], store.rate()
+    items = store.items(data["selection"], start, min(start + _turn(rate), data["found"]))
     for begin in range(0, len(items), acting.TOGETHER):
         some = items[begin : begin + acting.TOGETHER]
         left = [item for item, note in zip(some, store.outcomes(_ids(some)), strict=True) if note is None]
@@ -72,7 +72,7 @@ def act(job: Job) -> dict[str, Any]:
         job.progress(start + begin + len(some), data["found"], "instances")
     counts = Counter(data["outcomes"] or dict.fromkeys(acting.OUTCOMES, 0))
     counts.update(note.word for note in store.outcomes(_ids(items)) if note)
-    rest = ceil(len(items) * 1000 / order.rate) if order.rate else 0
+    rest = ceil(len(items) * 1000 / rate) if rate else 0
     return {"tried": start + len(items), "outcomes": dict(counts), "rest": rest}
 
 

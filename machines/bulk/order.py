@@ -7,12 +7,13 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from machines.allowing import Groups
 from machines.bulk.publishing import BULK
 from machines.engine import Engine, arguments, limits
 from machines.engine.errors import BadInput
 
 WORK = ("retry", "skip", "cancel")
-ACTIONS = ("fire", "force", "reset", *WORK, "suspend", "resume", "delete")
+ACTIONS = ("fire", "force", "edit", "reset", *WORK, "suspend", "resume", "delete")
 MAX_REASON = 900  # characters: what each history says has the bulk's id behind it
 MAX_RATE = 10_000  # instances a second
 OWN = frozenset(["self", "machine", "limit", "cursor", "newest", "now"])
@@ -24,9 +25,10 @@ FILTERS = frozenset(inspect.signature(Engine.find).parameters) - OWN
 class Order:
     """``filter``: terms of ``Engine.find``; ``of``: the bulk whose failed instances are meant, in place of a filter.
 
-    ``event`` and ``payload`` are for "fire", ``states`` for "force", ``invoke`` for the repairs of a job.
-    ``unchanged``: only instances nothing has happened to since they were frozen. ``rate``: instances a second at most,
-    0 for as fast as it goes.
+    ``event`` and ``payload`` are for "fire", ``states`` for "force", ``changes`` for "edit" (None unsets), ``invoke``
+    for the repairs of a job, with the ``result`` that "skip" goes on with. ``unchanged``: only instances nothing has
+    happened to since they were frozen. ``rate``: instances a second at most, 0 for as fast as it goes. ``groups``:
+    those of the person who ordered it, whose events take only transitions that are open to them; None takes any.
     """
 
     machine: str
@@ -37,16 +39,19 @@ class Order:
     event: str = ""
     payload: dict[str, Any] = field(default_factory=dict)
     states: tuple[str, ...] = ()
+    changes: dict[str, Any] = field(default_factory=dict)
     invoke: str = ""
+    result: Any = None
     unchanged: bool = False
     rate: int = 0
     of: str = ""
+    groups: Groups = None
 
     @property
     def target(self) -> str:
-        """The event, the states, or the invoke."""
-        if self.action == "fire":
-            return self.event
+        """The event, the states, the fields, or the invoke."""
+        if self.action in ("fire", "edit"):
+            return self.event or ", ".join(self.changes)
         return self.invoke if self.action in WORK else ", ".join(self.states)
 
     @property
@@ -54,7 +59,10 @@ class Order:
         """What the engine's repair of this name takes."""
         if self.action == "force":
             return {"state": list(self.states)}
-        return {"invoke": self.invoke} if self.action in WORK else {}
+        if self.action == "edit":
+            return {"changes": self.changes}
+        result = {"result": self.result} if self.action == "skip" else {}
+        return {"invoke": self.invoke} | result if self.action in WORK else {}
 
     def check(self, engine: Engine) -> None:
         """Raises BadInput, BadPayload, UnknownMachine."""
@@ -77,6 +85,9 @@ class Order:
             arguments.fields("payload", self.payload, limits.MAX_PAYLOAD)
         elif self.action == "force":
             arguments.states(list(self.states))
+        elif self.action == "edit":
+            if not arguments.fields("data", self.changes, limits.MAX_DATA):
+                raise BadInput("no data field is named: say which to change")
         elif self.action in WORK and (why := limits.check_invoke_id(self.invoke)) is not None:
             raise BadInput(f"the invoke {why}", code="SB401")
 
@@ -86,9 +97,13 @@ class Order:
         return {name: getattr(self, name) for name in names}
 
     def encode(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
+        return json.dumps(
+            asdict(self) | {"groups": None if self.groups is None else sorted(self.groups)}, separators=(",", ":")
+        )
 
     @classmethod
     def decode(cls, text: str) -> Order:
         found = json.loads(text)
-        return cls(**found | {"states": tuple(found["states"])})
+        groups = found.get("groups")
+        found |= {"states": tuple(found["states"]), "groups": None if groups is None else frozenset(groups)}
+        return cls(**found)

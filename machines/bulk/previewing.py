@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from machines import allowing
 from machines.bulk.order import Order
 from machines.bulk.store import Item, Note
 from machines.engine import Engine, Explanation
@@ -32,6 +33,11 @@ def changed(item: Item, version: int) -> Note:
     return Note("changed", f"it was at version {item.version}, and is at {version}")
 
 
+def kept_for(groups: Sequence[str]) -> Note:
+    """Its transition is for certain people, and whoever ordered the bulk is none of them."""
+    return Note("refused", f"it is for members of {' or '.join(groups)} ({allowing.NotAllowed.code})")
+
+
 def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:
     ids = [item.id for item in items]
     if order.action == "fire":
@@ -48,6 +54,8 @@ def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) ->
         return noted(answer)
     if order.unchanged and answer.version != item.version:
         return changed(item, answer.version)
+    if groups := allowing.missing(order.groups, answer):
+        return kept_for(groups)
     return Note("taken") if answer.taken else Note("refused", str(answer)[:SAID])
 
 

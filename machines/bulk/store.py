@@ -66,7 +66,8 @@ class Store:
     # The order
 
     def put_order(self, order: Order) -> None:
-        self._write(self._order, ("HSET", self._order, "order", order.encode()))
+        """The first one stays: what people looked at, and somebody approved, is what is done."""
+        self._write(self._order, ("HSETNX", self._order, "order", order.encode()))
 
     def order(self) -> Order:
         """Raises OrderLost."""
@@ -74,6 +75,15 @@ class Store:
         if text is None:
             raise OrderLost(f"bulk {self._bulk} has no order: it was not made by starting one, or its time is over")
         return Order.decode(text)
+
+    def put_rate(self, rate: int) -> None:
+        """From the next instances on, so many a second at most; 0 for as fast as it goes."""
+        self._write(self._order, ("HSET", self._order, "rate", rate))
+
+    def rate(self) -> int:
+        """What was put last, or what was ordered."""
+        put = self._storage.command("HGET", self._order, "rate")
+        return self.order().rate if put is None else int(put)
 
     def release(self, actor: str) -> None:
         """Let it run."""
@@ -85,6 +95,13 @@ class Store:
 
     def released(self) -> bool:
         return bool(self._storage.command("HEXISTS", self._order, "released"))
+
+    def approve(self, second: str) -> None:
+        """A second person has looked at it: from now on nobody is asked again."""
+        self._write(self._order, ("HSET", self._order, "approved", second))
+
+    def approved(self) -> bool:
+        return bool(self._storage.command("HEXISTS", self._order, "approved"))
 
     # The selection
 

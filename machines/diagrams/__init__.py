@@ -1,8 +1,9 @@
 """A machine's diagram: DOT for other tools, SVG for our pages, and the names of its parts.
 
 ``dot(outline)`` is Graphviz source. ``draw(outline)`` has Graphviz place the parts, level by level, in this process
-and draws them itself, so that the SVG holds nothing but what is promised here; ``draw(outline, top=True)`` draws the
-top level alone, where ``can_fold(outline)``. ``index(outline)`` tells which id each state, transition and queue has,
+and draws them itself, so that the SVG holds nothing but what is promised here; ``draw(outline, folds=names)``
+draws those states, of ``foldable(outline)``, with their inside folded away; ``top_level(outline)`` are the folds that
+leave the top level alone. ``index(outline)`` tells which id each state, transition and queue has,
 and how the states are nested; ``active(outline, leaves)`` every state that is active with them. ``lit(svg, ids)``
 marks parts on the server, ``standalone(svg)`` brings its own stylesheet and can be opened by itself.
 
@@ -50,6 +51,12 @@ text or an attribute's value, never markup. Ids carry no prefix: one diagram of 
           <text class="count" text-anchor="end"></text>          <- PAINT: how many jobs are ready
         </g>
       </g>
+      <g class="controls">                                       <- seen only where the page makes links of them
+        <g id="fold-5" class="fold" data-fold="Fulfilling">…</g>
+        <g id="late-2" class="mark late" data-of="Waiting" data-states='["Waiting"]'>   (or failing-2, failing)
+          <text class="told"></text>                             <- PAINT: a sign, how many; ``shown`` on the mark
+        </g>
+      </g>
     </svg>
 
 More classes: states ``initial``, ``final``, ``compound``, ``parallel``, ``region`` (active together with those beside
@@ -78,11 +85,11 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 from __future__ import annotations
 
 from .drawing import DRAWING, Diagram, draw
-from .folding import can_fold
+from .folding import effective, foldable, top_level
 from .index import active, index
 from .layout import LayoutFailed
 from .marks import lit, standalone
-from .names import edge_id, queue_id, state_id
+from .names import edge_id, fold_id, queue_id, state_id
 from .source import dot
 
 __all__ = [
@@ -90,13 +97,16 @@ __all__ = [
     "Diagram",
     "LayoutFailed",
     "active",
-    "can_fold",
     "dot",
     "draw",
     "edge_id",
+    "effective",
+    "fold_id",
+    "foldable",
     "index",
     "lit",
     "queue_id",
     "standalone",
     "state_id",
+    "top_level",
 ]

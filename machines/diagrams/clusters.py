@@ -37,7 +37,8 @@ def draw_cluster(parent: Element, state: StateOutline, box: Box, tree: Tree) -> 
     element(group, "path", class_="heading", d=_heading(box, height), fill="none")
     element(group, "path", class_="rule", d=f"M{box.left:.1f},{box.top + height:.1f}H{box.right:.1f}", **OUTLINED)
     top = box.top + sizes.HEADING_PAD
-    head(group, state, box, top, details, top + len(names) * sizes.NAME_LINE + 2)
+    below = top + len(names) * sizes.NAME_LINE + 2
+    head(group, state, box, top, details, below, grip=tree.can_fold(state))
 
 
 def _heading(box: Box, height: float) -> str:

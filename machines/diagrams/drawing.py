@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import sizes
 from .clusters import draw_cluster
+from .controls import draw_controls
 from .edges import draw_feed, draw_plain, draw_transition
 from .elements import Element, element, serialized, title
 from .folding import fold
-from .layout import lay_out
+from .layout import FUEL, lay_out
 from .names import queue_id, start_id, state_id
 from .nodes import draw_history, draw_queue, draw_start, draw_state
 from .source import dot
@@ -21,9 +23,10 @@ from .wiring import Wire, wires
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline
 
-DRAWING = 3
+DRAWING = 4
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
+FOLDED_FUEL = FUEL // 4  # a drawing that somebody asked for while they wait
 SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 
@@ -35,23 +38,24 @@ class Diagram:
     dot: str
 
 
-def draw(outline: Outline, *, top: bool = False) -> Diagram:
-    """Lays the machine out and draws it; with ``top`` only its top level, each state there with its inside folded away.
+def draw(outline: Outline, *, folds: Collection[str] = ()) -> Diagram:
+    """Lays the machine out and draws it, each state named in ``folds`` with its inside folded away.
 
-    Takes milliseconds; a definition Graphviz cannot place, some seconds.
+    Takes milliseconds; a definition Graphviz cannot place, some seconds, and a folded one a second.
     """
-    if not top:
-        return Diagram(_Drawing(Tree(outline), {}).svg(), dot(outline))
-    small = fold(outline)
-    return Diagram(_Drawing(Tree(small.outline, outline), small.members).svg(), dot(small.outline))
+    if not folds:
+        return Diagram(_Drawing(Tree(outline), {}, FUEL).svg(), dot(outline))
+    small = fold(outline, folds)
+    drawing = _Drawing(Tree(small.outline, outline), small.members, FOLDED_FUEL)
+    return Diagram(drawing.svg(), dot(small.outline))
 
 
 class _Drawing:
-    def __init__(self, tree: Tree, members: dict[str, tuple[str, ...]]) -> None:
+    def __init__(self, tree: Tree, members: dict[str, tuple[str, ...]], fuel: int) -> None:
         self._outline = tree.outline
         self._members = members
         self._tree = tree
-        self._layout = lay_out(tree)
+        self._layout = lay_out(tree, fuel)
 
     def svg(self) -> str:
         root = self._root()
@@ -59,6 +63,7 @@ class _Drawing:
         self._edges(element(root, "g", class_="edges", transform=place))
         self._clusters(element(root, "g", class_="clusters", transform=place))
         self._nodes(element(root, "g", class_="nodes", transform=place))
+        self._controls(element(root, "g", class_="controls", transform=place))
         return serialized(root)
 
     def _root(self) -> Element:
@@ -119,3 +124,8 @@ class _Drawing:
         for queue in self._outline.queues:
             if queue_id(queue) in boxes:
                 draw_queue(group, queue, boxes[queue_id(queue)])
+
+    def _controls(self, group: Element) -> None:
+        for state in self._outline.states:
+            if state.type != "history":
+                draw_controls(group, state, self._layout.boxes[state_id(state.index)], self._tree)

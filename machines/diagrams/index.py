@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from .controls import marks_of
 from .folding import fold
 from .names import edge_id, queue_id, state_id
 from .tree import Tree
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from machines.engine.definitions import Outline
 
 
-def index(outline: Outline, *, top: bool = False) -> dict[str, Any]:
+def index(outline: Outline, *, folds: Collection[str] = ()) -> dict[str, Any]:
     """``states``, ``transitions`` and ``queues``: name -> id of its part. ``sums``: state -> the leaves whose counts
     add up to its own. ``parents``: state -> the state around it, or None. ``regions``: parallel state -> its regions.
+    ``marks``: id of a mark -> the state it stands on, and those it tells of.
 
-    Of the drawing of the top level a state's part is that of the state it is folded into, and transitions that are
-    drawn as one line have the same part; those inside of a folded state have none.
+    Of a drawing with folds a state's part is that of the state it is folded into, and transitions that are drawn as one
+    line have the same part; those inside of a folded state have none.
     """
     tree = Tree(outline)
     states = [state for state in outline.states if state.name in tree.summed]
@@ -31,10 +33,12 @@ def index(outline: Outline, *, top: bool = False) -> dict[str, Any]:
             if state.type == "parallel"
         },
     }
-    return (_folded(outline) if top else _whole(outline, [state.name for state in states])) | structure
+    if folds:
+        return _folded(outline, folds) | structure
+    return _whole(outline, [state.name for state in states]) | _marks(tree) | structure
 
 
-def _whole(outline: Outline, names: list[str]) -> dict[str, dict[str, str]]:
+def _whole(outline: Outline, names: list[str]) -> dict[str, dict[str, Any]]:
     return {
         "states": {state.name: state_id(state.index) for state in outline.states if state.name in names},
         "transitions": {t.id: edge_id(t.id) for state in outline.states for t in state.transitions},
@@ -42,16 +46,21 @@ def _whole(outline: Outline, names: list[str]) -> dict[str, dict[str, str]]:
     }
 
 
-def _folded(outline: Outline) -> dict[str, dict[str, str]]:
-    small = fold(outline)
+def _folded(outline: Outline, folds: Collection[str]) -> dict[str, dict[str, Any]]:
+    small = fold(outline, folds)
     ids = {state.name: state_id(state.index) for state in small.outline.states}
     drawn = [transition.id for state in small.outline.states for transition in state.transitions]
     summed = Tree(outline).summed
     return {
         "states": {name: ids[shown] for name, shown in small.shown.items() if name in summed},
         "transitions": {member: edge_id(id) for id in drawn for member in small.members.get(id, (id,))},
-        "queues": {},
-    }
+        "queues": {queue: queue_id(queue) for queue in small.outline.queues},
+    } | _marks(Tree(small.outline, outline))
+
+
+def _marks(tree: Tree) -> dict[str, dict[str, tuple[str, list[str]]]]:
+    states = [state for state in tree.outline.states if state.type != "history"]
+    return {"marks": {mark.id: (state.name, list(mark.states)) for state in states for mark in marks_of(tree, state)}}
 
 
 def active(outline: Outline, configuration: Iterable[str]) -> list[str]:

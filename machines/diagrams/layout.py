@@ -13,7 +13,7 @@ from .grid import grid, straight
 from .host import LayoutFailed, graphviz_host
 from .joining import joined
 from .labels import state_name
-from .loops import stacked
+from .loops import raised, stacked
 from .names import queue_id, start_id, state_id
 from .reading import read
 from .routes import Piece, Routes, port_id
@@ -34,13 +34,16 @@ FUEL = sum(fuel for _, fuel in TRIES)  # for all levels together
 TOO_MANY = 1500  # transitions; beyond this no try has ever succeeded
 
 
-def lay_out(tree: Tree) -> Layout:
-    """Places for every part. Milliseconds for most definitions, and at most two or three seconds."""
-    return _Levels(tree).layout()
+def lay_out(tree: Tree, fuel: int = FUEL) -> Layout:
+    """Places for every part. Milliseconds for most definitions, and at most two or three seconds.
+
+    ``fuel``: instructions that Graphviz may run for it in all; a grid is what comes of too few.
+    """
+    return _Levels(tree, fuel).layout()
 
 
 class _Levels:
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, fuel: int) -> None:
         self._tree = tree
         self._routes = Routes(tree)
         self._main = {name for line in main_line(tree) for name in line}
@@ -49,7 +52,7 @@ class _Levels:
         self._upwards: dict[str, bool] = {}
         self._blocks: dict[Level, Block] = {}
         transitions = sum(len(state.transitions) for state in tree.outline.states)
-        self._fuel = FUEL if transitions <= TOO_MANY else 0
+        self._fuel = fuel if transitions <= TOO_MANY else 0
 
     def layout(self) -> Layout:
         for level in (None, *(state.name for state in self._tree.outline.states if self._tree.is_cluster(state))):
@@ -115,6 +118,9 @@ class _Levels:
         block = self._drawn(sketch)
         for state in inside:
             stacked(block, state_id(state.index), sketch.pieces)
+        for cell in cells.values():
+            if cell.beside:
+                raised(block, cell.beside, sketch.pieces)
         return self._framed(level, block, [port_id(piece.wire) for piece in sketch.pieces])
 
     def _cell(self, node: str) -> Cell:
@@ -125,8 +131,9 @@ class _Levels:
             return Cell(2 * sizes.HISTORY, 2 * sizes.HISTORY)
         group = "main" if state.name in self._main else ""
         if not self._tree.is_cluster(state):
-            width, height = sizes.state_size(state_name(state), self._tree.details(state))
-            stack = sizes.STACK if self._tree.is_folded(state) else 0
+            folded = self._tree.is_folded(state)
+            width, height = sizes.state_size(state_name(state), self._tree.details(state), grip=folded)
+            stack = sizes.STACK if folded else 0
             return Cell(width + stack, height + stack, group=group)
         block = self._blocks[state.name]
         return Cell(block.width, block.height, block.gates, group=group)

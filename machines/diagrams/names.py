@@ -20,6 +20,14 @@ def edge_id(transition: str, target: int = 0) -> str:
     return f"edge-{transition}-{target + 1}" if target else f"edge-{transition}"
 
 
+def fold_id(index: int) -> str:
+    return f"fold-{index}"
+
+
+def mark_id(kind: str, index: int) -> str:
+    return f"{kind}-{index}"
+
+
 def queue_id(queue: str) -> str:
     return f"queue-{queue}"
 

@@ -49,7 +49,7 @@ def draw_state(parent: Element, state: StateOutline, box: Box, tree: Tree) -> No
     if state.type == "final":
         _plate(group, box, "rim", sizes.RIM)
     below = inside + len(state_name(state)) * sizes.NAME_LINE + 4
-    head(group, state, box, inside, tree.details(state), below)
+    head(group, state, box, inside, tree.details(state), below, grip=tree.can_fold(state))
 
 
 def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) -> Element:
@@ -68,12 +68,14 @@ def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) ->
     return group
 
 
-def head(group: Element, state: StateOutline, box: Box, top: float, details: list[Line], below: float) -> None:
-    """Lamp, name and count in the first line, details from ``below`` on."""
+def head(
+    group: Element, state: StateOutline, box: Box, top: float, details: list[Line], below: float, *, grip: bool
+) -> None:
+    """Lamp, name and count in the first line, with room for a grip behind them; details from ``below`` on."""
     first = top + sizes.NAME_LINE / 2
     _lamp(group, state, box.left + sizes.PAD + sizes.LAMP, first)
     _name(group, state_name(state), box.left + sizes.PAD + sizes.LAMP_ROOM, first + BASELINE)
-    _count(group, box.right - sizes.PAD, first + BASELINE)
+    _count(group, box.right - sizes.PAD - (sizes.GRIP_ROOM if grip else 0), first + BASELINE)
     _details(group, details, box.left + sizes.PAD, below)
 
 

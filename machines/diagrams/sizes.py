@@ -23,6 +23,8 @@ PAD = 12.0
 LAMP = 4.5  # radius
 LAMP_ROOM = 19.0
 COUNT_ROOM = 54.0  # seven tabular digits at 13, and air
+GRIP = 14.0  # what a state is folded by
+GRIP_ROOM = 18.0
 STATE_LEAST = 132.0
 FLOW_ROOM = 44.0
 MARK_ROOM = 15.0  # the sign in front of a line, and air
@@ -35,13 +37,15 @@ SMALL_START = 5.0  # of the one inside a state
 HISTORY = 11.0  # radius
 MARGIN = 10.0
 HEADING_PAD = 7.0  # above and below what a cluster's heading holds
+GRIP_MIDDLE = HEADING_PAD + NAME_LINE / 2  # below the top of a cluster
+NODE_DROP = PAD - 1 - HEADING_PAD  # so much lower in a node
 CLUSTER_PAD = 14.0  # between a cluster's border and what stands in it
 STACK = 4.0  # how far the plates of a folded state stand apart
 
 
-def state_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, float]:
-    """Width and height of a state's box: lamp, name and count on top, details below."""
-    top = LAMP_ROOM + _widest(name) * NAME_COLUMN + COUNT_ROOM
+def state_size(name: Sequence[str], details: Sequence[Line], *, grip: bool = False) -> tuple[float, float]:
+    """Width and height of a state's box: lamp, name, count, and the grip of a folded one on top, details below."""
+    top = LAMP_ROOM + _widest(name) * NAME_COLUMN + COUNT_ROOM + (GRIP_ROOM if grip else 0)
     width = max(STATE_LEAST, top + PAD, _detail_width(details) + 2 * PAD)
     height = 2 * PAD + max(1, len(name)) * NAME_LINE - 2
     return round(width), round(height + (len(details) * SMALL_LINE + 4 if details else 0))
@@ -49,7 +53,7 @@ def state_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, flo
 
 def heading_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, float]:
     """Of the heading of a state that is drawn around others."""
-    top = LAMP_ROOM + _widest(name) * NAME_COLUMN + COUNT_ROOM
+    top = LAMP_ROOM + _widest(name) * NAME_COLUMN + COUNT_ROOM + GRIP_ROOM
     width = max(top, _detail_width(details)) + 2 * PAD
     height = 2 * HEADING_PAD + len(name) * NAME_LINE + (len(details) * SMALL_LINE + 3 if details else 0)
     return round(width), round(height)

@@ -16,7 +16,7 @@ class Tree:
     """The states of ``outline`` by name, and what stands above and below each."""
 
     def __init__(self, outline: Outline, whole: Outline | None = None) -> None:
-        """``whole``: what ``outline`` is the folded top level of."""
+        """``whole``: what ``outline`` is made of, with some of its states folded."""
         self.outline = outline
         self._whole = Tree(whole) if whole is not None else None
         self._states = {state.name: state for state in outline.states}
@@ -51,6 +51,16 @@ class Tree:
         """Whether there are states in it that are not drawn."""
         return state.type in ("compound", "parallel") and not self.is_cluster(state)
 
+    def can_fold(self, state: StateOutline) -> bool:
+        """Whether it has states in it, drawn or folded, and is not the machine itself."""
+        return state.name != self.outline.root and (self.is_cluster(state) or self.is_folded(state))
+
+    def represented(self, state: StateOutline) -> list[StateOutline]:
+        """The state, and those that are folded away in it."""
+        if not self.is_folded(state) or self._whole is None:
+            return [state]
+        return [self._whole._states[state.name], *self._whole.below(state)]
+
     def details(self, state: StateOutline) -> list[Line]:
         """What is written below its name; where its inside is folded away, how much that is."""
         if not self.is_folded(state) or self._whole is None:
@@ -70,10 +80,6 @@ class Tree:
         while state is not None:
             yield state.name
             state = self.parent(state)
-
-    def is_within(self, name: str, other: str) -> bool:
-        """Whether the first state stands in the second, at any depth; no state stands in itself."""
-        return name != other and other in self.ancestors(name)
 
     def below(self, state: StateOutline) -> Iterator[StateOutline]:
         """Every state in it, at any depth, in document order."""

@@ -7,15 +7,13 @@ part the number of its chunk. All keys expire by themselves should nobody remove
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
-
-from redis import exceptions
+from collections.abc import Iterator
+from typing import Any
 
 from machines.engine import Engine
-from machines.engine.client import FAILURES
-from machines.engine.errors import EngineFault, EngineUnavailable, UnknownMachine
+from machines.engine.errors import UnknownMachine
 from machines.engine.keys import partition_of
+from machines.engine.storage import Storage
 from machines.mapreduce import plan
 from machines.mapreduce.pages import Page
 from machines.mapreduce.publishing import RUN
@@ -26,8 +24,6 @@ ADDERS = "adders"  # fields of the index beside pages and adders
 FROZEN = "frozen"
 BATCH = 500  # pages removed in one command
 
-Answer = TypeVar("Answer")
-
 
 class ItemsLost(Exception):
     """A page or a part is not there: it has expired, or was removed."""
@@ -35,10 +31,9 @@ class ItemsLost(Exception):
 
 class Store:
     def __init__(self, engine: Engine, run: str) -> None:
-        self._engine = engine
-        self._client: Any = engine.client
+        self._storage = Storage(engine.client)
         self._run = run
-        count = _asked(lambda: self._client.hget(engine.keys.machines, RUN))
+        count = self._storage.command("HGET", engine.keys.machines, RUN)
         if count is None:
             raise UnknownMachine(RUN)
         partition = engine.keys.partition(RUN, partition_of(run, int(count)))
@@ -94,7 +89,7 @@ class Store:
             yield self._page(cut.page)[cut.start : cut.stop]
 
     def _page(self, name: str) -> list[Any]:
-        text = _asked(lambda: self._client.hget(self._pages, name))
+        text = self._storage.command("HGET", self._pages, name)
         if text is None:
             raise ItemsLost(f"page {name} of run {self._run} is gone")
         found: list[Any] = json.loads(text)
@@ -110,7 +105,7 @@ class Store:
         return [self._part(chunk) for chunk in range(chunks)]
 
     def _part(self, chunk: int) -> Any:
-        text = _asked(lambda: self._client.hget(self._parts, chunk))
+        text = self._storage.command("HGET", self._parts, chunk)
         if text is None:
             raise ItemsLost(f"what chunk {chunk} of run {self._run} gave is gone")
         return json.loads(text)
@@ -122,7 +117,7 @@ class Store:
 
     def result(self) -> Any:
         """Raises ItemsLost."""
-        text = _asked(lambda: self._client.get(self._result))
+        text = self._storage.command("GET", self._result)
         if text is None:
             raise ItemsLost(f"the result of run {self._run} is gone")
         return json.loads(text)
@@ -133,24 +128,8 @@ class Store:
     # Within
 
     def _read_index(self) -> dict[str, str]:
-        return dict(_asked(lambda: self._client.hgetall(self._index)))
+        return dict(self._storage.command("HGETALL", self._index))
 
     def _write(self, *commands: tuple[Any, ...]) -> list[Any]:
         """Some commands in one round trip and in their order; what each answered."""
-
-        def send() -> list[Any]:
-            with self._client.pipeline(transaction=False) as pipeline:
-                for command in commands:
-                    pipeline.execute_command(*command)
-                return list(pipeline.execute())
-
-        return _asked(send)
-
-
-def _asked(call: Callable[[], Answer]) -> Answer:
-    try:
-        return call()
-    except FAILURES as error:
-        if isinstance(error, exceptions.ResponseError) and "WRONGTYPE" in str(error):
-            raise EngineFault(f"Redis answered: {error}") from error
-        raise EngineUnavailable(f"Redis cannot be used now: {error or type(error).__name__}") from error
+        return self._storage.commands([(command[1], command) for command in commands])

@@ -44,6 +44,7 @@ class Machine(models.Model):
             ("fire_machine", "Can fire events"),
             ("operate_machine", "Can operate (force, delete, queues)"),
             ("publish_machine", "Can publish definitions"),
+            ("reveal_machine", "Can see fields marked sensitive"),
         ]
 
     def __str__(self) -> str:

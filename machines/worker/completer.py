@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from machines.engine import Engine, errors
+from machines.masking import MASK, Veil
 from machines.worker.backoff import Backoff
 from machines.worker.board import Board
 from machines.worker.hand import Hand
@@ -206,8 +207,16 @@ class Completer:
         text, trace = _text(error)[:MAX_ERROR], _trace(error)
         self._flush(job)
         place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=bases(error))
-        log.warning("%s: attempt %s of %s failed, now %s: %s: %s", job, job.attempt, job.attempts, place, kind, text)
+        said = self._said(job, text)
+        log.warning("%s: attempt %s of %s failed, now %s: %s: %s", job, job.attempt, job.attempts, place, kind, said)
         return place
+
+    def _said(self, job: Job, text: str) -> str:
+        """For the log, where the error of a job of a machine with sensitive fields has no place."""
+        try:
+            return Veil(self._engine.sensitive(job.taken.machine)).said(text)
+        except errors.SignalboxError:
+            return MASK
 
     def _flush(self, job: Job) -> None:
         try:

@@ -17,7 +17,6 @@ from machines.worker.registry import Handler
 
 log = logging.getLogger(__name__)
 
-MOST_STUCK = 20  # that may be left behind, at least as many as work
 MOMENT = 1.0  # seconds that a coroutine may take to end after it was cancelled
 
 Work = tuple[Handler, Job]
@@ -65,7 +64,6 @@ class Coroutines:
         self._loop = Loop()
         self._line: deque[Work] = deque()
         self._hand = hand
-        self._most_stuck = max(MOST_STUCK, hand.size)
         self._at: dict[Job, asyncio.Task[None]] = {}
         self._left: set[Job] = set()
         self._tidying: asyncio.Task[None] | None = None
@@ -104,7 +102,7 @@ class Coroutines:
         if job not in self._at:
             return
         self._hand.stuck.add(job)
-        if len(self._left) >= self._most_stuck:
+        if len(self._left) >= self._hand.most_stuck:
             log.error("%s: %d coroutines go on past their deadlines; this one keeps its place", job, len(self._left))
             return
         self._left.add(job)

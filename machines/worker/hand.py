@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 
 from machines.worker.job import Job
 
+MOST_STUCK = 20  # handlers that may be left behind, at least as many as work
+
 
 class Hand:
     """Shared by the threads of one worker: the crew lays down, the heartbeat reads, the launcher waits.
@@ -18,6 +20,7 @@ class Hand:
 
     def __init__(self, size: int, clock: Callable[[], float] = time.time) -> None:
         self.size = size
+        self.most_stuck = max(MOST_STUCK, size)
         self._clock = clock
         self._jobs: set[Job] = set()
         self._open: set[Job] = set()

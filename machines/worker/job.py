@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from machines.engine import Job as TakenJob
 from machines.engine import errors
 
-_guard = (
-    threading.Lock()
-)  # of all jobs: each holds it for a few instructions, and a lock of its own for each costs more
+# One for all jobs: each holds it for a few instructions, and a lock of its own for each costs more.
+_guard = threading.Lock()
 
 
 class Timeout(Exception):

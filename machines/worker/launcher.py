@@ -23,7 +23,7 @@ from machines.worker.job import Job
 from machines.worker.line import Line
 from machines.worker.mender import Mender
 from machines.worker.options import Options
-from machines.worker.periodic import Periodic
+from machines.worker.periodic import Duty, Periodic
 from machines.worker.processor import STOPPED
 from machines.worker.registry import Registry
 from machines.worker.routes import Routes
@@ -44,9 +44,18 @@ Status = Literal["working", "quiet", "stopping"]
 class Launcher:
     """Puts the cast together. Threads: one takes jobs, ``concurrency`` run plain functions, one runs coroutines, one
     tells how jobs ended, one beats, one sweeps, one mends, one ticks; the caller's thread waits for signals and orders.
+    ``duties``: what else it does now and then, each in a thread of that name.
     """
 
-    def __init__(self, engine: Engine, registry: Registry, options: Options, *, version: str = "") -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        options: Options,
+        *,
+        version: str = "",
+        duties: Mapping[str, Duty] | None = None,
+    ) -> None:
         self._engine = engine
         self._options = options
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
@@ -70,6 +79,7 @@ class Launcher:
         self.ticker = Ticker(engine, lambda: self.routes.machines, pause=options.tick)
         self._alarm = Alarm(engine, lambda: self.routes.machines)
         self._ticking = Periodic("ticker", Watch(self.ticker, self._alarm), backoff=options.backoff)
+        self._others = [Periodic(name, duty, backoff=options.backoff) for name, duty in (duties or {}).items()]
         self._line = Line(engine, self._fetcher, self.routes, self.hand, self._crew, options, on_jobs=self._hurry)
 
     # Orders. Safe to give from a signal handler.
@@ -98,7 +108,7 @@ class Launcher:
     def run(self) -> None:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
-        watching = (self._beating, self._sweeping, self._mending, self._ticking)
+        watching = (self._beating, self._sweeping, self._mending, self._ticking, *self._others)
         for part in (self._completer, self._crew, *watching, taking):
             part.start()
         asked = self._listen() == "stop"
@@ -166,7 +176,7 @@ class Launcher:
             job.lose(STOPPED)
         answered = self._return(left)
         self._alarm.interrupt()
-        self._still(self._beating, self._sweeping, self._mending, self._ticking)
+        self._still(self._beating, self._sweeping, self._mending, self._ticking, *self._others)
         self._crew.stop()
         self._board.stop()
         self._alarm.close()

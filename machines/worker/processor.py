@@ -15,9 +15,6 @@ log = logging.getLogger(__name__)
 
 STOPPED = "the worker stopped and handed it back"
 
-#: what ends a thread or an event loop unless it is caught; out of a handler it is a failed attempt and no more
-EXITS = (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
-
 
 class Processor:
     """Shared by all threads and the loop.
@@ -97,7 +94,7 @@ class Processor:
 
     def _failed(self, job: Job, error: BaseException) -> None:
         if not job.end():
-            log.info("%s: ended too late: %r", job, error)
+            log.info("%s: ended too late: %s", job, type(error).__name__)
             self._hand.rest(job)
             return
         if isinstance(error, errors.LeaseLost) and error.job == job.id:

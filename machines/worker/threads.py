@@ -14,8 +14,6 @@ from machines.worker.registry import Handler
 
 log = logging.getLogger(__name__)
 
-MOST_STUCK = 20  # threads that may be left behind, at least as many as work
-
 Work = tuple[Handler, Job]
 
 
@@ -30,7 +28,6 @@ class Threads:
     def __init__(self, processor: Processor, hand: Hand) -> None:
         self._processor = processor
         self._hand = hand
-        self._most_stuck = max(MOST_STUCK, hand.size)
         self._line: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._at: dict[Job, threading.Thread] = {}
         self._left: set[threading.Thread] = set()
@@ -78,7 +75,7 @@ class Threads:
             if thread is None or thread in self._left:
                 return
             self._hand.stuck.add(job)
-            if len(self._left) >= self._most_stuck:
+            if len(self._left) >= self._hand.most_stuck:
                 log.error(
                     "%s: %d threads are stuck past their deadlines; this one keeps its place", job, len(self._left)
                 )

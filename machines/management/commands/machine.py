@@ -17,7 +17,8 @@ from machines.connections import get_engine
 from machines.engine.definitions import outline, schema
 from machines.engine.errors import SignalboxError
 from machines.models import Machine, MachineVersion
-from machines.publishing import publish, restore
+from machines.publishing import restore
+from machines.services import Actor, definitions
 from machines.submission import FORMAT_NAMES, GUESS, Submission, read
 
 
@@ -122,7 +123,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{output}: {format}, {len(text.encode())} bytes")
 
     def _make_current(self, definition: dict[str, Any] | None, notes: str) -> None:
-        version = publish(definition, notes=notes)
+        version = definitions.publish(Actor.console(), definition, reason=notes)
         self.stdout.write(f"{version.machine.name} v{version.number} is current ({version.digest})")
 
     def _schema(self, **_: Any) -> None:

@@ -12,9 +12,13 @@ from django.core.management.base import BaseCommand, CommandError
 import machines
 from machines.connections import get_engine
 from machines.engine import arguments, errors, limits
+from machines.statistics import Sampler
+from machines.webhooks import Pump, Sender
 from machines.worker.discovery import discover
+from machines.worker.indexer import Indexer
 from machines.worker.launcher import Launcher
 from machines.worker.options import MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
+from machines.worker.periodic import Duty
 from machines.worker.registry import HandlerError
 from machines.worker.supervisor import Supervisor
 
@@ -55,7 +59,7 @@ class Command(BaseCommand):
             if code := Supervisor(command, given["processes"], grace=options.grace).run(self.stdout):
                 sys.exit(code)
             return
-        launcher = Launcher(get_engine(), registry, options, version=machines.__version__)
+        launcher = Launcher(get_engine(), registry, options, version=machines.__version__, duties=_duties(options))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: launcher.stop())
         for number in (signal.SIGUSR1, signal.SIGTSTP):
@@ -85,6 +89,19 @@ class Command(BaseCommand):
             )
         except ValueError as error:
             raise CommandError(str(error)) from error
+
+
+def _duties(options: Options) -> dict[str, Duty]:
+    """What it does beside jobs and timers. A worker that ends with its work leaves it to those that stay."""
+    if options.once or options.drain:
+        return {}
+    engine = get_engine()
+    return {
+        "indexer": Indexer(engine),
+        "sampler": Sampler(engine),
+        "webhook pump": Pump(engine),
+        "webhook sender": Sender(),
+    }
 
 
 def _misnamed(name: str) -> str | None:

@@ -1,0 +1,4 @@
+from .preferences import Preferences
+from .view import SavedView
+
+__all__ = ["Preferences", "SavedView"]

@@ -1,0 +1,90 @@
+"""A search or a list that somebody keeps under a name."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q, QuerySet
+from django.urls import Resolver404, resolve
+
+from machines import masking
+from machines.access import anywhere, scope_of
+
+MOST = 100  # views of one person
+PAGES = ("overview", "machine", "queues", "queue", "workers", "audit")
+"""Names of the addresses that can be kept; every one is a page that only shows."""
+PLACES = ("cursor", "back", "before")
+"""Terms that say where in a list somebody stood."""
+
+
+class SavedView(models.Model):
+    """``page`` is the path of an address of this site, ``query`` what stands behind it. ``shared``: everybody who may
+    see the page may see the view, too; ``machine`` is empty for a page of no machine."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=60)
+    machine = models.CharField(max_length=64, blank=True, default="")
+    page = models.CharField(max_length=300)
+    query = models.CharField(max_length=2000, blank=True, default="")
+    shared = models.BooleanField(default=False)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name", "id")
+        constraints = (models.UniqueConstraint(fields=("owner", "name"), name="one_view_of_a_name"),)
+        indexes = (models.Index(fields=("page",), name="view_page"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Raises ValidationError for a page that is none, a name that is taken, and one view too many."""
+        self.full_clean()
+        if self._state.adding and SavedView.objects.filter(owner=self.owner).count() >= MOST:
+            raise ValidationError({"name": f"{MOST} views are kept for each person: delete one"})
+        super().save(*args, **kwargs)
+
+    @property
+    def url(self) -> str:
+        return f"{self.page}?{self.query}" if self.query else self.page
+
+    def clean(self) -> None:
+        """The page is one of ours; the query is written anew, without where in a list it stood."""
+        try:
+            found = resolve(self.page)
+        except Resolver404 as error:
+            raise ValidationError({"page": "there is no such page"}) from error
+        if found.url_name not in PAGES:
+            raise ValidationError({"page": "that page cannot be kept"})
+        self.machine = str(found.kwargs.get("machine", ""))
+        terms = [(name, text) for name, text in parse_qsl(self.query) if name not in PLACES]
+        self.query = urlencode(terms)
+        self.name = self.name.replace("\0", "").strip()  # PostgreSQL takes none
+        self._check_shared([text for name, text in terms if name == "by"])
+
+    def _check_shared(self, fields: list[str]) -> None:
+        """What others see must not tell what a sensitive field holds."""
+        try:
+            masking.demand_findable(not (self.shared and self.machine), self.machine, fields)
+        except masking.Concealed as error:
+            told = "a view that finds by a sensitive field is for yourself: it cannot be shared"
+            raise ValidationError({"shared": told}) from error
+
+    def clean_fields(self, exclude: Any = None) -> None:
+        self.clean()
+        super().clean_fields(exclude)
+
+    @classmethod
+    def visible_to(cls, user: Any) -> QuerySet[SavedView]:
+        """Their own, and shared ones, of pages they may open."""
+        if not user.is_authenticated or not anywhere(user, "view"):
+            return cls.objects.none()
+        found = cls.objects.filter(Q(owner_id=user.pk) | Q(shared=True)).select_related("owner")
+        scope = scope_of(user)
+        if not scope.all:
+            found = found.filter(machine__in=["", *scope.names])
+        return found if anywhere(user, "audit") else found.exclude(page="/audit/")

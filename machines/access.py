@@ -1,0 +1,149 @@
+"""Who may do what, and on which machines.
+
+A right is held globally, by a Django permission, or on single machines, by the same permission given on the row of a
+``Machine`` (django-guardian, to a user or to a group). A right without ``view`` is worth nothing: whoever may not see a
+machine may not move its instances either. A machine without a row goes by the global permissions alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+
+from machines.engine import Instance
+
+RIGHTS = {
+    "view": "machines.view_machine",
+    "fire": "machines.fire_machine",
+    "operate": "machines.operate_machine",
+    "reveal": "machines.reveal_machine",
+    "publish": "machines.publish_machine",
+    "audit": "machines.view_auditentry",
+}
+"""right -> the Django permission that grants it."""
+
+MEANINGS = {
+    "view": "see machines, instances, queues and workers",
+    "fire": "create instances and fire events",
+    "operate": "force, suspend, resume and delete instances, and direct queues and workers",
+    "reveal": "see fields that are marked sensitive",
+    "publish": "publish definitions",
+    "audit": "see in the audit who did what",
+}
+"""right -> what it lets a person do, in the words of a 403 page."""
+
+ROLES = {
+    "viewer": ("view",),
+    "operator": ("view", "fire"),
+    "supervisor": ("view", "fire", "operate", "reveal", "audit"),
+    "publisher": ("view", "publish"),
+}
+"""role -> its rights; each role becomes a Django group of that name."""
+
+
+class Forbidden(PermissionDenied):
+    """``right``: the name of the right that is missing; ``machine``: on which, empty where it is missing globally."""
+
+    def __init__(self, right: str, machine: str = "") -> None:
+        super().__init__(f"you may not {MEANINGS[right]}")
+        self.right = right
+        self.machine = machine
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The machines a right holds on: every one there is or will be (``all``), or those named."""
+
+    all: bool
+    names: frozenset[str] = frozenset()
+
+    def __contains__(self, machine: object) -> bool:
+        return self.all or machine in self.names
+
+    def __bool__(self) -> bool:
+        return self.all or bool(self.names)
+
+    def __and__(self, other: Scope) -> Scope:
+        if self.all or other.all:
+            return other if self.all else self
+        return Scope(False, self.names & other.names)
+
+    def __or__(self, other: Scope) -> Scope:
+        return Scope(True) if self.all or other.all else Scope(False, self.names | other.names)
+
+
+EVERYTHING = Scope(True)
+NOTHING = Scope(False)
+
+
+def allows(user: Any, right: str, machine: str = "") -> bool:
+    """Whether the user holds the right on a machine, by its name, or globally; and ``view`` with it.
+
+    Inactive users hold none. Costs one query of the machines' grants for each user object, whatever is asked after.
+    """
+    return machine in scope_of(user, right) if machine else scope_of(user, right).all
+
+
+def anywhere(user: Any, right: str) -> bool:
+    """Whether the user holds the right on any machine."""
+    return bool(scope_of(user, right))
+
+
+def scope_of(user: Any, right: str = "view") -> Scope:
+    """The machines on which the user holds the right, and ``view`` with it."""
+    seen = _held(user, "view")
+    return seen if right == "view" else seen & _held(user, right)
+
+
+def rights_of(user: Any, machine: str = "") -> frozenset[str]:
+    """Every right the user holds on the machine, or globally: what templates ask before they show a lever."""
+    return frozenset(right for right in RIGHTS if allows(user, right, machine))
+
+
+def among(instance: Instance, scope: Scope) -> Instance:
+    """The instance without who runs it, and what it runs, of machines out of scope."""
+    if scope.all or not (instance.parent or instance.children):
+        return instance
+    parent = instance.parent if instance.parent and instance.parent["machine"] in scope else None
+    children = {invoke: child for invoke, child in instance.children.items() if child["machine"] in scope}
+    return replace(instance, parent=parent, children=children)
+
+
+def demand(user: Any, right: str, machine: str = "") -> None:
+    """Raises Forbidden where ``allows`` says no."""
+    if not allows(user, right, machine):
+        raise Forbidden(right, machine)
+
+
+def _held(user: Any, right: str) -> Scope:
+    """Where one permission is given, whatever others are."""
+    if user.has_perm(RIGHTS[right]):
+        return EVERYTHING
+    return Scope(False, _grants(user).get(right, frozenset()))
+
+
+def _grants(user: Any) -> Mapping[str, frozenset[str]]:
+    """right -> the machines it is given on, one by one; kept on the user object, as Django keeps permissions there."""
+    found = getattr(user, "_machine_grants", None)
+    if found is None:
+        found = user._machine_grants = _read_grants(user)
+    return found
+
+
+def _read_grants(user: Any) -> Mapping[str, frozenset[str]]:
+    from machines.models import MachineGroupGrant, MachineUserGrant
+
+    if user.pk is None or not user.is_active:
+        return {}
+    own, through = MachineUserGrant.objects.filter(user_id=user.pk), MachineGroupGrant.objects.filter(group__user=user)
+    facts = ("permission__codename", "content_object__name")
+    rights = {permission.partition(".")[2]: right for right, permission in RIGHTS.items()}
+    held = defaultdict(set)
+    for codename, machine in own.values_list(*facts).union(through.values_list(*facts)):
+        if codename in rights:
+            held[rights[codename]].add(machine)
+    return {right: frozenset(names) for right, names in held.items()}

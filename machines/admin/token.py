@@ -1,0 +1,65 @@
+"""API tokens in the admin: whose they are, what they may do, when they were used last; and revoking them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from machines import tokens
+from machines.models import Token
+from machines.services import Actor
+
+from .rights import ReadOnly
+
+
+@admin.register(Token)
+class TokenAdmin(ReadOnly, admin.ModelAdmin):
+    """Seen with ``view_token``, revoked with ``revoke_token``. The digest of a secret is nobody's business."""
+
+    list_display = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "state"]
+    list_filter = ["revoked", "expires"]
+    list_select_related = ["owner"]
+    search_fields = ["handle__exact", "name", "owner__username__exact"]
+    show_full_result_count = False
+    fields = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "revoked"]
+    readonly_fields = fields
+    actions = ["revoke"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Token]:
+        """All of them: a token is of no one machine."""
+        return admin.ModelAdmin.get_queryset(self, request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("machines.view_token")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("machines.revoke_token")
+
+    @admin.display(description="rights")
+    def may(self, token: Token) -> str:
+        return ", ".join(token.rights)
+
+    @admin.display(description="machines")
+    def on(self, token: Token) -> str:
+        return ", ".join(token.machines) or "every machine"
+
+    @admin.display(description="state")
+    def state(self, token: Token) -> str:
+        return token.state()
+
+    @admin.action(description="Revoke the selected tokens", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, chosen: QuerySet[Token]) -> None:
+        actor = Actor.of(request)
+        count = 0
+        for token in chosen.select_related("owner"):
+            with actor.records("token.revoke", target=token.handle) as deed:
+                held = tokens.revoke(token)
+                deed.note(name=token.name, owner=token.owner.get_username(), held=held)
+            count += held
+        messages.success(request, f"{count} {'token is' if count == 1 else 'tokens are'} revoked.")

@@ -1,0 +1,88 @@
+"""Requests for a second person: what one person asked for, and what another one made of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from machines.engine.limits import MAX_INSTANCE_ID
+
+from .document import DocumentField
+
+LASTS = timedelta(days=1)  # after which nobody may approve it any more
+
+
+def end_of_request() -> datetime:
+    return timezone.now() + LASTS
+
+
+class Approval(models.Model):
+    """Written by ``machines.services.approvals`` alone.
+
+    People are kept as text, as the audit keeps them. ``asked`` holds what the action takes until the request is
+    decided: it may hold what only few may see, and is emptied then.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", "waiting"
+        RUNNING = "running", "being done"
+        DONE = "done", "done"
+        FAILED = "failed", "failed"
+        DECLINED = "declined", "declined"
+        WITHDRAWN = "withdrawn", "withdrawn"
+        EXPIRED = "expired", "expired"
+
+    machine = models.CharField(max_length=64)
+    instance = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="")
+    bulk = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="", help_text="in place of an instance")
+    action = models.CharField(max_length=120, help_text="as definitions name it: delete, fire:refund")
+    asked = DocumentField(default=dict, blank=True, help_text="what it takes; emptied once it is decided")
+    target = models.TextField(blank=True, default="", help_text="the event, the states, or the job")
+    expect = models.PositiveBigIntegerField(null=True, blank=True, help_text="the version it was asked for")
+    reason = models.TextField()
+    asker = models.CharField(max_length=150)
+    asker_id = models.CharField(max_length=40)
+    asked_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(default=end_of_request)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
+    decider = models.CharField(max_length=150, blank=True, default="")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    note = models.TextField(blank=True, default="", help_text="what the second person said")
+    outcome = models.TextField(blank=True, default="", help_text="what came of it")
+    code = models.CharField(max_length=40, blank=True, default="", help_text="of the error it failed with")
+
+    class Meta:
+        ordering = ["-asked_at", "-id"]
+        default_permissions = ()
+        indexes = [
+            models.Index(fields=["state", "-asked_at", "-id"], name="approval_by_state"),
+            models.Index(fields=["machine", "instance", "state"], name="approval_by_instance"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.asker} asks for {self.action} on {self.subject} ({self.state})"
+
+    @property
+    def name(self) -> str:
+        """The lever: ``fire``, or the name of a repair."""
+        return self.action.partition(":")[0]
+
+    @property
+    def right(self) -> str:
+        """What it takes to ask for it, and to decide it."""
+        return "fire" if self.name == "fire" and not self.bulk else "operate"
+
+    @property
+    def subject(self) -> str:
+        return f"{self.machine}/{self.instance}" if self.instance else f"bulk {self.bulk} of {self.machine}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == self.State.OPEN and timezone.now() < self.expires_at
+
+    def facts(self) -> dict[str, Any]:
+        """For the audit: all but what was asked for in detail."""
+        return {"approval": self.pk, "action": self.action, "asker": self.asker, "expect": self.expect}

@@ -1,0 +1,35 @@
+"""What people and their programs do, by whichever door: pages, admin, API and command line all call here.
+
+::
+
+    actor = Actor.of(request)
+    after = instances.fire(actor, "order", "o-1", "ship", {"by": "air"}, expect=3, key="...", reason="...")
+
+Each function that changes something checks the right, the group rule and the approval rule, calls the engine, and
+leaves an entry in the audit whatever came of it. Each that reads answers masked what its actor may not see in clear.
+
+- ``actor``: who acts, by which door, and within which limits; ``errors``: what is said no to here
+- ``instances``, ``queues``, ``jobs``, ``workers``, ``definitions``, ``bulks``: one function for each lever
+- ``approvals``: what waits for a second person, and deciding it
+- ``rules``: whether a definition lets this person do it alone
+"""
+
+from . import approvals, bulks, definitions, instances, jobs, queues, workers
+from .actor import Actor
+from .errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest
+
+__all__ = [
+    "Actor",
+    "ApprovalNeeded",
+    "Forbidden",
+    "NotMoved",
+    "NotOpen",
+    "OwnRequest",
+    "approvals",
+    "bulks",
+    "definitions",
+    "instances",
+    "jobs",
+    "queues",
+    "workers",
+]

@@ -1,0 +1,103 @@
+"""Who acts: a person or a token of theirs, by which door, and within which limits."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from django.http import HttpRequest
+
+from machines import access
+from machines.auditing import REFUSED, Deed, record, recorded, source_of, tell
+
+from .errors import Forbidden
+
+
+class Scopes(Protocol):
+    """What a token reaches at most."""
+
+    def covers(self, right: str, machine: str = "") -> bool: ...
+
+    def scope(self, right: str) -> access.Scope: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """``user``: a Django user, or the name of somebody who is none and is trusted (the command line).
+
+    ``source``: the door and the address, as the audit says it. ``scopes``: of a token; None reaches all that its owner
+    does. ``unwritten`` is called where an entry of the audit could not be written.
+    """
+
+    user: Any
+    source: str = ""
+    scopes: Scopes | None = None
+    unwritten: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, request: HttpRequest, scopes: Scopes | None = None) -> Actor:
+        """Whoever sent a request."""
+        return cls(request.user, source_of(request), scopes, lambda: tell(request))
+
+    @classmethod
+    def console(cls) -> Actor:
+        """Whoever has a shell here."""
+        try:
+            name = getpass.getuser()
+        except (OSError, KeyError):  # an account without a name, as containers have
+            name = "unknown"
+        return cls(name, "command line")
+
+    @property
+    def name(self) -> str:
+        return self.user if isinstance(self.user, str) else str(self.user.get_username())
+
+    @property
+    def id(self) -> str:
+        """Of the account; "" for somebody who has none."""
+        return "" if isinstance(self.user, str) or self.user.pk is None else str(self.user.pk)
+
+    @property
+    def is_person(self) -> bool:
+        """Whether rules for people hold."""
+        return not isinstance(self.user, str)
+
+    def may(self, right: str, machine: str = "") -> bool:
+        """Whether the person holds the right (on a machine, or globally), and the token with it."""
+        if not self.is_person:
+            return True
+        covered = self.scopes is None or self.scopes.covers(right, machine)
+        return covered and access.allows(self.user, right, machine)
+
+    def scope(self, right: str = "view") -> access.Scope:
+        """The machines on which they hold it, and ``view`` with it."""
+        if not self.is_person:
+            return access.EVERYTHING
+        held = access.scope_of(self.user, right)
+        return held if self.scopes is None else held & self.scopes.scope(right) & self.scopes.scope("view")
+
+    def anywhere(self, right: str) -> bool:
+        """Whether they hold it on any machine."""
+        return bool(self.scope(right))
+
+    def demand(self, right: str, machine: str = "", *, action: str = "", **about: str) -> None:
+        """Raises Forbidden. With an ``action`` of the audit that is recorded as a refusal, ``about`` as ``records``
+        takes it; inside a block of ``records`` it is by itself."""
+        if self.may(right, machine):
+            return
+        error = Forbidden(right, machine)
+        if action:
+            record(
+                self.user, action, machine=machine, source=self.source, outcome=REFUSED,
+                detail={"error": error.message, "code": error.code}, **about,
+            )  # fmt: skip
+        raise error
+
+    def records(
+        self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str
+    ) -> AbstractContextManager[Deed]:
+        """One entry of the audit for what the block does, whatever comes of it: see ``machines.auditing``."""
+        return recorded(self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about)

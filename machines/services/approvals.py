@@ -1,0 +1,267 @@
+"""What waits for a second person: filing it, deciding it, and doing it once it is approved.
+
+A request is done as it was asked for, on the version that was seen then, in the name of whoever asked; so their rights
+and groups count at that moment, too. However many approve at the same time, it is done once: the one whose update finds
+it open goes on. Nobody decides a request of their own, with whichever token, and superusers are no exception.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from machines import masking
+from machines.access import Scope
+from machines.auditing import record
+from machines.bulk import Bulk
+from machines.bulk.store import OrderLost
+from machines.connections import get_engine
+from machines.engine import BadInput, Explanation, Preview, SignalboxError
+from machines.engine.limits import MAX_REASON
+from machines.models import Approval
+
+from . import bulks
+from .actor import Actor
+from .errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
+from .instances import Call, perform
+from .reading import veil_of
+
+State = Approval.State
+DECIDED = tuple(state for state in State.values if state != State.OPEN)
+CUT_OFF = timedelta(minutes=5)  # after which nobody is doing it any more
+SAID = 2000  # characters of what came of it
+CLOCK = "signalbox"  # who lets requests expire
+
+
+def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
+    """File what an action needs: its own reason unless another is given. Asked twice, it is one request."""
+    why = _written(reason or needed.reason)
+    about = {"machine": needed.machine, "instance": needed.id, "target": _target(needed), "reason": why}
+    with actor.records("approval.ask", **about) as deed:
+        if not why.strip() or len(why) > MAX_REASON:
+            raise BadInput(f"a request needs a reason of 1 to {MAX_REASON} characters", code="SB404")
+        facts = {
+            "machine": needed.machine, "instance": needed.id, "bulk": needed.bulk, "action": needed.action,
+            "expect": needed.expect, "asker_id": actor.id,
+        }  # fmt: skip
+        for found in waiting().filter(**facts):
+            if found.asked == needed.asked:
+                deed.void()
+                return found
+        made = Approval.objects.create(
+            **facts, asked=needed.asked, target=_detail(needed), reason=why, asker=actor.name
+        )
+        deed.note(**made.facts())
+    return made
+
+
+def waiting(scope: Scope | None = None) -> QuerySet[Approval]:
+    """Those nobody has decided yet, newest first; on these machines, or on all."""
+    found = Approval.objects.filter(state=State.OPEN, expires_at__gt=timezone.now())
+    return found if scope is None or scope.all else found.filter(machine__in=scope.names)
+
+
+def listed(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "") -> QuerySet[Approval]:
+    """Those on machines the actor sees, newest first. ``state``: one of them, ``decided`` for any but open, or ""."""
+    expire()
+    scope = actor.scope("view")
+    found = Approval.objects.all() if scope.all else Approval.objects.filter(machine__in=scope.names)
+    states = {"": State.values, "decided": DECIDED}.get(state, [state])
+    wanted = Q(state__in=states)
+    for name, text in (("machine", machine), ("asker", asker)):
+        wanted &= Q(**{name: text}) if text else Q()
+    return found.filter(wanted)
+
+
+def get(actor: Actor, id: int, *, action: str = "") -> Approval:
+    """Raises Forbidden, also where there is no such request and the actor does not see every machine; DoesNotExist.
+
+    ``action``: of the audit, which then has the refusal."""
+    expire()
+    found = Approval.objects.filter(pk=id).first()
+    try:
+        actor.demand("view", found.machine if found else "", action=action, target=str(id))
+    except Forbidden:  # which machine it is on is not theirs to know
+        raise Forbidden("view") from None
+    if found is None:
+        raise Approval.DoesNotExist(f"There is no request {id}.")
+    return found
+
+
+def may_decide(actor: Actor, approval: Approval) -> bool:
+    return approval.is_open and approval.asker_id != actor.id and not _missing(actor, approval)
+
+
+def may_withdraw(actor: Actor, approval: Approval) -> bool:
+    return approval.is_open and _is_own(actor, approval)
+
+
+def asked_for(actor: Actor, approval: Approval) -> dict[str, Any]:
+    """What the action takes, masked for who may not see it in clear; empty once it is decided."""
+    return veil_of(actor, approval.machine).asked(approval.asked)
+
+
+def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
+    """What it would do now; None for a bulk, whose own page says it. Raises what doing it would."""
+    if approval.bulk or not approval.is_open:
+        return None
+    engine, asked, veil = get_engine(), approval.asked, veil_of(actor, approval.machine)
+    machine, id = approval.machine, approval.instance
+    if approval.name == "fire":
+        return veil.explanation(engine.explain(machine, id, asked["event"], asked["payload"]))
+    return veil.preview(engine.preview(machine, id, approval.name, **asked))
+
+
+def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
+    """Have it done. What came of it stands in the request: done, or failed with the reason.
+
+    Raises Forbidden, OwnRequest, NotOpen.
+    """
+    approval = get(actor, id, action="approval.approve")
+    with actor.records("approval.approve", **_about(approval), reason=note) as deed:
+        deed.note(**approval.facts())
+        _may(actor, approval)
+        _take(approval, State.RUNNING, actor, note)
+        _finish(approval, actor)
+        deed.note(came=approval.state, **({"error": approval.outcome} if approval.state == State.FAILED else {}))
+    return approval
+
+
+def decline(actor: Actor, id: int, *, note: str) -> Approval:
+    """It is not to be done; ``note`` says why. Raises Forbidden, OwnRequest, NotOpen, BadInput."""
+    approval = get(actor, id, action="approval.decline")
+    with actor.records("approval.decline", **_about(approval), reason=note) as deed:
+        deed.note(**approval.facts())
+        _may(actor, approval)
+        if not note.strip():
+            raise BadInput("whoever asked will want to know why: give a reason", code="SB404")
+        _take(approval, State.DECLINED, actor, note)
+    return approval
+
+
+def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
+    """Whoever asked wants it no more. Raises Forbidden for anybody else, NotOpen."""
+    approval = get(actor, id, action="approval.withdraw")
+    with actor.records("approval.withdraw", **_about(approval), reason=note) as deed:
+        deed.note(**approval.facts())
+        if not _is_own(actor, approval):
+            raise Forbidden(approval.right, approval.machine)
+        _take(approval, State.WITHDRAWN, actor, note)
+    return approval
+
+
+def expire(now: datetime | None = None) -> int:
+    """Close those whose time is over, and those somebody began to do and never ended; how many."""
+    now = now or timezone.now()
+    over = Approval.objects.filter(state=State.OPEN, expires_at__lte=now)
+    lost = Approval.objects.filter(state=State.RUNNING, decided_at__lte=now - CUT_OFF)
+    count = 0
+    for approval in over:
+        if _moved(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome="nobody decided it in time"):
+            record(CLOCK, "approval.expire", **_about(approval), detail=approval.facts())
+            count += 1
+    for approval in lost:
+        why = "it was cut off while it was done: its history says whether it was"
+        count += _moved(approval, State.RUNNING, state=State.FAILED, outcome=why)
+    return count
+
+
+def _is_own(actor: Actor, approval: Approval) -> bool:
+    """Of whoever asked, also without the right they had then; but of no token of theirs that does not reach so far."""
+    reaches = actor.scopes is None or actor.scopes.covers(approval.right, approval.machine)
+    return approval.asker_id == actor.id and reaches
+
+
+def _may(actor: Actor, approval: Approval) -> None:
+    if missing := _missing(actor, approval):
+        raise Forbidden(missing, approval.machine)
+    if approval.asker_id == actor.id:
+        raise OwnRequest(approval.pk)
+
+
+def _missing(actor: Actor, approval: Approval) -> str:
+    """The right that the actor lacks to decide it, or ""."""
+    wanted = [approval.right]
+    if approval.bulk and approval.name == "fire":
+        wanted.append("fire")
+    return next((right for right in wanted if not actor.may(right, approval.machine)), "")
+
+
+def _take(approval: Approval, state: str, actor: Actor, note: str) -> None:
+    """From open to ``state``, by one of all who try. Raises NotOpen for the others."""
+    now = timezone.now()
+    open_now = Approval.objects.filter(pk=approval.pk, state=State.OPEN, expires_at__gt=now)
+    facts: dict[str, Any] = {"state": state, "decider": actor.name, "decided_at": now, "note": _written(note)}
+    if state != State.RUNNING:
+        facts["asked"] = {}
+    if not open_now.update(**facts):
+        approval.refresh_from_db()
+        raise NotOpen(approval.pk, State.EXPIRED if approval.state == State.OPEN else approval.state)
+    for name, value in facts.items():
+        setattr(approval, name, value)
+
+
+def _finish(approval: Approval, actor: Actor) -> None:
+    """Do it; whatever happens, the request says what came of it and keeps nothing that was asked for."""
+    facts: dict[str, Any] = {"state": State.FAILED, "outcome": "something broke: see the site's log"}
+    try:
+        facts = {"state": State.DONE, "outcome": _do(approval, actor.name), "code": ""}
+    except (SignalboxError, OrderLost) as error:
+        facts = {
+            "state": State.FAILED,
+            "outcome": masking.closed(approval.machine).error(error)[:SAID],
+            "code": getattr(error, "code", ""),
+        }
+    finally:
+        _moved(approval, State.RUNNING, **facts)
+
+
+def _do(approval: Approval, second: str) -> str:
+    account = get_user_model().objects.filter(pk=approval.asker_id, is_active=True).first()
+    if account is None:
+        raise SignalboxError(f"{approval.asker} has no account here any more", code=Forbidden.code)
+    asker = Actor(account, f"approval {approval.pk}")
+    if approval.bulk:
+        after = bulks.release(asker, approval.bulk, second=second)
+        return f"the bulk is {after.state}"
+    asked = dict(approval.asked)
+    call = Call(
+        approval.name, approval.machine, approval.instance, asked, approval.reason, approval.expect,
+        f"approval-{approval.pk}-{approval.asked_at.timestamp()}",
+    )  # fmt: skip
+    after = perform(asker, call, second=second)
+    return "it is deleted" if approval.name == "delete" else f"it is in {after.state}, version {after.version}"
+
+
+def _moved(approval: Approval, before: str, **facts: Any) -> int:
+    """Whether it was still in the state ``before``. What was asked for goes."""
+    facts["asked"] = {}
+    count = Approval.objects.filter(pk=approval.pk, state=before).update(**facts)
+    for name, value in facts.items() if count else ():
+        setattr(approval, name, value)
+    return count
+
+
+def _written(text: str) -> str:
+    """As PostgreSQL takes it."""
+    return text.replace("\0", "\\0")
+
+
+def _about(approval: Approval) -> dict[str, str]:
+    of = approval.bulk or approval.target or approval.action
+    return {"machine": approval.machine, "instance": approval.instance, "target": of}
+
+
+def _target(needed: ApprovalNeeded) -> str:
+    return needed.bulk or _detail(needed) or needed.action
+
+
+def _detail(needed: ApprovalNeeded) -> str:
+    if needed.bulk:
+        order = Bulk(get_engine(), needed.bulk).order()
+        return order.target
+    return Call(needed.name, needed.machine, needed.id, needed.asked).target

@@ -1,0 +1,218 @@
+"""Bulks: one event or repair on everything a filter finds. Takes ``operate`` on the machine, and ``fire`` for events.
+
+The dry run moves nothing, so anybody who may start one may look; letting it run is what a second person approves where
+a version of the machine asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from machines import allowing
+from machines.auditing import Deed
+from machines.bulk import Bulk, NotNow, Order, Row
+from machines.bulk.store import Note, OrderLost
+from machines.connections import get_engine
+from machines.engine import Instance, LookupFailed
+from machines.masking import Veil
+from machines.outlines import every_outline
+
+from . import rules
+from .actor import Actor
+from .errors import ApprovalNeeded, Forbidden
+from .reading import demand_findable, veil_of
+
+RIGHTS = ("operate", "fire")
+WAITING = {"previewed": "run", "paused": "resume", "failed": "retry"}
+"""state -> the lever that has instances moved from there."""
+DRY = ("collecting", "previewing")  # stages in which nothing is moved
+
+
+def start(
+    actor: Actor,
+    machine: str,
+    action: str,
+    *,
+    reason: str,
+    filter: Mapping[str, Any] | None = None,
+    event: str = "",
+    payload: Mapping[str, Any] | None = None,
+    states: Sequence[str] = (),
+    changes: Mapping[str, Any] | None = None,
+    invoke: str = "",
+    result: Any = None,
+    unchanged: bool = False,
+    rate: int = 0,
+    id: str | None = None,
+) -> Bulk:
+    """Freeze what the filter finds and ask each what would come of it: see ``machines.bulk.Order`` for the terms.
+
+    The same ``id`` again is the same bulk. Raises Forbidden, BadInput, BadPayload, UnknownMachine.
+    """
+    order = Order(
+        machine, action, actor.name, reason, dict(filter or {}), event=event, payload=dict(payload or {}),
+        states=tuple(states), changes=dict(changes or {}), invoke=invoke, result=result, unchanged=unchanged, rate=rate,
+        groups=_groups(actor, machine),
+    )  # fmt: skip
+    with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as deed:
+        deed.note(does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None)
+        _demand(actor, order)
+        # The filter is kept, and shown with the bulk: it names no value that is hidden from anybody.
+        demand_findable(False, machine, order.filter)
+        bulk = Bulk.start(get_engine(), order, id=id)
+        deed.name(target=bulk.id)
+    return bulk
+
+
+def get(actor: Actor, id: str) -> tuple[Instance, Order]:
+    """The bulk as it is, and what was ordered. Raises Forbidden, UnknownInstance, OrderLost."""
+    bulk, order = _known(actor, id)
+    if not actor.may("view", order.machine):
+        raise Forbidden("view")
+    return bulk.get(), order
+
+
+def rows(actor: Actor, id: str, start: int = 0, count: int = 100) -> list[Row]:
+    """Some of what it found, each with its verdict and its outcome."""
+    _, order = get(actor, id)
+    return shown(actor, order.machine, Bulk(get_engine(), id).rows(start, count))
+
+
+def shown(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
+    """Without what the reasons would tell of fields that are hidden."""
+    veil = veil_of(actor, machine)
+    return list(rows) if veil.open else [replace(row, **_masked(row, veil)) for row in rows]
+
+
+def _masked(row: Row, veil: Veil) -> dict[str, Note]:
+    notes = {"verdict": row.verdict, "outcome": row.outcome}
+    return {name: Note(note.word, veil.message(note.why)) for name, note in notes.items() if note}
+
+
+def may(actor: Actor, order: Order) -> bool:
+    """Whether its levers are for this person: who moves instances with an event has to hold that right, too."""
+    return all(actor.may(right, order.machine) for right in _rights(order))
+
+
+def run(actor: Actor, id: str) -> Instance:
+    """Let it go. Raises Forbidden, ApprovalNeeded, NotNow, Suspended."""
+    return _let(actor, id, "run", "bulk.run")
+
+
+def release(actor: Actor, id: str, *, second: str) -> Instance:
+    """``second``: who approved it; then no rule asks for one any more. It goes on from wherever it waits."""
+    lever = WAITING.get(_known(actor, id)[0].get().state, "run")
+    return _let(actor, id, lever, "bulk.run", second=second)
+
+
+def needs_second(actor: Actor, order: Order) -> bool:
+    return actor.is_person and rules.demands(every_outline(order.machine), _action(order))
+
+
+def pause(actor: Actor, id: str) -> Instance:
+    return _told(actor, id, "pause", "bulk.pause")
+
+
+def resume(actor: Actor, id: str) -> Instance:
+    """Raises ApprovalNeeded where nobody approved it so far, as ``run`` and ``retry`` do."""
+    return _let(actor, id, "resume", "bulk.resume")
+
+
+def retry(actor: Actor, id: str) -> Instance:
+    """Go on where it broke."""
+    return _let(actor, id, "retry", "bulk.resume")
+
+
+def stop(actor: Actor, id: str) -> Instance:
+    return _told(actor, id, "stop", "bulk.stop")
+
+
+def rate(actor: Actor, id: str, rate: int) -> None:
+    """Instances a second at most, from the next ones on; 0 for as fast as it goes. Also while it runs."""
+    bulk, order = _known(actor, id)
+    with actor.records("bulk.rate", machine=order.machine, target=id) as deed:
+        _demand(actor, order)
+        deed.note(was=bulk.rate(), given=rate)
+        bulk.set_rate(rate)
+
+
+def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk:
+    """A new bulk of the same kind with those that were refused, changed or failed. ``new``: its id."""
+    bulk, order = _known(actor, id)
+    with actor.records("bulk.start", machine=order.machine, reason=reason) as deed:
+        deed.note(does=f"{order.action} {order.target}".strip(), again=id)
+        _demand(actor, order)
+        made = bulk.again(actor.name, reason, id=new, groups=_groups(actor, order.machine))
+        deed.name(target=made.id)
+    return made
+
+
+def _known(actor: Actor, id: str) -> tuple[Bulk, Order]:
+    """Whoever does not see every machine does not learn which bulks there are."""
+    bulk = Bulk(get_engine(), id)
+    try:
+        bulk.get()
+        return bulk, bulk.order()
+    except (LookupFailed, OrderLost):
+        actor.demand("view")
+        raise
+
+
+def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "") -> Instance:
+    """Pull a lever behind which instances are moved."""
+    bulk, order = _known(actor, id)
+    with actor.records(action, machine=order.machine, target=id) as deed:
+        _demand(actor, order)
+        if second:
+            deed.note(approved_by=second)
+            bulk.approve(second)
+        elif needs_second(actor, order) and not bulk.is_approved():
+            _ask(deed, bulk, order, name)
+        return _moved(deed, bulk, name, actor)
+
+
+def _ask(deed: Deed, bulk: Bulk, order: Order, name: str) -> None:
+    """Whatever state it was brought into, by whichever door, nothing moves before a second person has looked at it."""
+    now = bulk.get()
+    if now.state == "failed" and now.data["stage"] in DRY:
+        return
+    if now.state not in WAITING:
+        raise NotNow(bulk.id, name, now.state)
+    deed.void()
+    raise ApprovalNeeded(order.machine, "", _action(order), asked={}, reason=order.reason, bulk=bulk.id)
+
+
+def _told(actor: Actor, id: str, name: str, action: str) -> Instance:
+    bulk, order = _known(actor, id)
+    with actor.records(action, machine=order.machine, target=id) as deed:
+        _demand(actor, order)
+        return _moved(deed, bulk, name, actor)
+
+
+def _moved(deed: Deed, bulk: Bulk, name: str, actor: Actor) -> Instance:
+    before = bulk.get()
+    after: Instance = getattr(bulk, name)(actor.name)
+    deed.moved(before.state, after)
+    return after
+
+
+def _demand(actor: Actor, order: Order) -> None:
+    for right in _rights(order):
+        if not actor.may(right, order.machine):  # which machine it is on is told to who may see that one
+            raise Forbidden(right, order.machine if actor.may("view", order.machine) else "")
+
+
+def _rights(order: Order) -> tuple[str, ...]:
+    return RIGHTS if order.action == "fire" else RIGHTS[:1]
+
+
+def _action(order: Order) -> str:
+    return rules.FIRE + order.event if order.action == "fire" else order.action
+
+
+def _groups(actor: Actor, machine: str) -> allowing.Groups:
+    """None as well where no transition of the machine is kept for anybody: then nothing has to be looked at first."""
+    kept = actor.is_person and any(allowing.guarded(outline) for outline in every_outline(machine))
+    return allowing.groups_of(actor.user) if kept else None

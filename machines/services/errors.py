@@ -1,0 +1,101 @@
+"""What services say no to, beside all that the engine refuses.
+
+::
+
+    SignalboxError
+    ├── Forbidden         the right is missing, or the token's scope does not hold it
+    ├── ApprovalNeeded    the definition asks for a second person: ``approvals.ask`` files the request
+    ├── OwnRequest        whoever asked cannot be the second person
+    ├── NotOpen           the request is decided, withdrawn or expired
+    └── NotMoved          a job is not where it was seen, so it was left there
+
+``machines.allowing.NotAllowed`` (the group rule) is one more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.access import MEANINGS
+from machines.engine import SignalboxError
+
+
+class Forbidden(SignalboxError):
+    """``right``: the name of the one that is missing; ``machine``: on which, "" where it is missing everywhere."""
+
+    code = "SB434"
+
+    def __init__(self, right: str, machine: str = "") -> None:
+        self.right = right
+        self.machine = machine
+        super().__init__(f"you may not {MEANINGS[right]}{f' (machine {machine!r})' if machine else ''}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"right": self.right, "machine": self.machine}
+
+
+class ApprovalNeeded(SignalboxError):
+    """Nothing was done. ``action``: as the definition names it, ``delete`` or ``fire:refund``; ``name``: the lever,
+    ``delete`` or ``fire``; ``asked``: what it takes beside who and why; ``expect``: the version that was looked at.
+
+    ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then.
+    """
+
+    code = "SB435"
+
+    def __init__(
+        self, machine: str, id: str, action: str, *, asked: dict[str, Any], reason: str, expect: int | None = None,
+        bulk: str = "",
+    ) -> None:  # fmt: skip
+        self.machine = machine
+        self.id = id
+        self.action = action
+        self.asked = asked
+        self.reason = reason
+        self.expect = expect
+        self.bulk = bulk
+        of = f"bulk {bulk} of {machine}" if bulk else f"{machine}/{id}"
+        super().__init__(f"{action} on {of} asks for a second person, as its definition says")
+
+    @property
+    def name(self) -> str:
+        return self.action.partition(":")[0]
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "id": self.id, "action": self.action, "bulk": self.bulk}
+
+
+class OwnRequest(SignalboxError):
+    code = "SB436"
+
+    def __init__(self, approval: int) -> None:
+        self.approval = approval
+        super().__init__(f"request {approval} is your own: somebody else has to decide it")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"approval": self.approval}
+
+
+class NotOpen(SignalboxError):
+    """``state``: what became of it."""
+
+    code = "SB437"
+
+    def __init__(self, approval: int, state: str) -> None:
+        self.approval = approval
+        self.state = state
+        super().__init__(f"request {approval} is {state}: there is nothing left to decide")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"approval": self.approval, "state": self.state}
+
+
+class NotMoved(SignalboxError):
+    code = "SB705"
+
+    def __init__(self, job: str, why: str) -> None:
+        self.job = job
+        super().__init__(why)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"job": self.job}

@@ -1,0 +1,69 @@
+"""What is done to one job. All but reading need ``operate`` on its machine, and a reason."""
+
+from __future__ import annotations
+
+from machines.connections import get_engine
+from machines.engine import Engine, Job
+
+from . import rules
+from .actor import Actor
+from .errors import NotMoved
+from .reading import veil_of
+
+REPAIR = {"redrive": "retry", "move": "retry", "withdraw": "cancel"}
+"""lever -> the repair that does the same, named from the instance."""
+UNMOVED = {
+    "redrive": "It is not dead any more, or another job with its unique key is open.",
+    "move": "It is not delayed any more.",
+}
+
+
+def get(actor: Actor, machine: str, job: str) -> Job:
+    """Raises Forbidden, LookupFailed."""
+    actor.demand("view", machine)
+    return veil_of(actor, machine).job(get_engine().job(machine, job))
+
+
+def listed(
+    actor: Actor, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
+) -> list[Job]:
+    actor.demand("view", machine)
+    veil = veil_of(actor, machine)
+    found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)
+    return [veil.job(job) for job in found]
+
+
+def redrive(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
+    """A dead job is ready again with all its attempts. Raises NotMoved, LookupFailed."""
+    _act(actor, "redrive", machine, job, reason)
+
+
+def move(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
+    """A delayed job is ready at once. Raises NotMoved, LookupFailed."""
+    _act(actor, "move", machine, job, reason)
+
+
+def withdraw(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
+    """Takes a job away for good, wherever it is. Raises LookupFailed."""
+    _act(actor, "withdraw", machine, job, reason)
+
+
+def _act(actor: Actor, name: str, machine: str, job: Job | str, reason: str) -> None:
+    id = job if isinstance(job, str) else job.id
+    with actor.records(f"job.{name}", machine=machine, target=id, reason=reason) as deed:
+        actor.demand("operate", machine)
+        rules.demand_alone(actor, machine, REPAIR[name])
+        engine = get_engine()
+        found = engine.job(machine, id) if isinstance(job, str) else job
+        deed.name(instance=found.instance, queue=found.queue)
+        deed.note(place=found.place, src=found.src)
+        if not _moved(engine, name, found, actor.name, reason):
+            raise NotMoved(id, UNMOVED[name])
+
+
+def _moved(engine: Engine, name: str, job: Job, actor: str, reason: str) -> bool:
+    if name == "withdraw":
+        engine.withdraw(job.machine, job, actor=actor, reason=reason)
+        return True
+    move = engine.redrive if name == "redrive" else engine.move_now
+    return move(job.machine, job.queue, job, actor=actor, reason=reason) > 0

@@ -1,0 +1,75 @@
+"""What an actor sees: as the engine has it, masked where fields are sensitive and the actor may not reveal them.
+
+Each raises Forbidden without ``view`` on the machine, and what the engine raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from machines import masking
+from machines.access import among
+from machines.connections import get_engine
+from machines.engine import Explanation, Instance, Page, Step
+from machines.masking import Veil
+
+from .actor import Actor
+
+
+def veil_of(actor: Actor, machine: str) -> Veil:
+    """What is hidden from them of this machine."""
+    return masking.veil_if(reveals(actor, machine), machine)
+
+
+def reveals(actor: Actor, machine: str) -> bool:
+    return actor.may("reveal", machine)
+
+
+def seen_by(actor: Actor, instance: Instance) -> Instance:
+    """An instance of a machine they may see: masked, and without kin of machines out of their scope."""
+    return veil_of(actor, instance.machine).instance(among(instance, actor.scope()))
+
+
+def get(actor: Actor, machine: str, id: str) -> Instance:
+    actor.demand("view", machine)
+    return seen_by(actor, get_engine().get(machine, id))
+
+
+def history(actor: Actor, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
+    """The latest steps, newest first; ``before`` is a version, for the page after."""
+    actor.demand("view", machine)
+    return veil_of(actor, machine).steps(get_engine().history(machine, id, limit=limit, before=before))
+
+
+def explain(actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None) -> Explanation:
+    """What firing it would do, and why. It asks for no right to fire."""
+    actor.demand("view", machine)
+    return veil_of(actor, machine).explanation(get_engine().explain(machine, id, event, payload))
+
+
+def find(actor: Actor, machine: str, /, **terms: Any) -> Page:
+    """``terms``: those of ``Engine.find``. A field that is hidden is not found by either: that would tell its value."""
+    actor.demand("view", machine)
+    demand_findable(reveals(actor, machine), machine, terms)
+    page, veil = get_engine().find(machine, **terms), veil_of(actor, machine)
+    return replace(page, instances=[among(instance, actor.scope()) for instance in veil.instances(page.instances)])
+
+
+def demand_findable(reveal: bool, machine: str, terms: Mapping[str, Any]) -> None:
+    """Raises Concealed where terms of ``Engine.find`` would tell what is hidden: values of fields, or what a handler
+    said, of which ``error`` finds the beginning."""
+    masking.demand_findable(reveal, machine, named_by(terms))
+    if terms.get("error") not in (None, "", "any") and not masking.veil_if(reveal, machine).open:
+        raise masking.Concealed(machine, "error")
+
+
+def named_by(terms: Mapping[str, Any]) -> list[str]:
+    """The data fields that terms of ``Engine.find`` name."""
+    return [*(terms.get("where") or ()), *([terms["by"]] if terms.get("by") else ())]
+
+
+def counts(actor: Actor, machine: str) -> dict[str, int]:
+    actor.demand("view", machine)
+    return get_engine().counts(machine)

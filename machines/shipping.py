@@ -1,0 +1,36 @@
+"""Machines that come with the product: published when they are first needed, and again by a newer release.
+
+Each says in ``meta.release`` which one it is; the number counts up with each change that handlers depend on. A version
+an operator published of one that is as new stays.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from machines.engine import Engine
+from machines.engine.errors import UnknownMachine
+
+
+def definition(folder: Path, name: str) -> dict[str, Any]:
+    """As it is shipped: ``<folder>/<name>.json``."""
+    found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def publish(engine: Engine, shipped: dict[str, Any]) -> None:
+    """Publish it where it is missing, or was shipped by an older release."""
+    if _release(engine, shipped["id"]) < shipped["meta"]["release"]:
+        engine.publish(shipped)
+
+
+def _release(engine: Engine, name: str) -> int:
+    """0 where there is none; the first did not say its number."""
+    try:
+        meta = engine.definition(name).get("meta")
+    except UnknownMachine:
+        return 0
+    release = meta.get("release") if isinstance(meta, dict) else None
+    return release if isinstance(release, int) else 1

@@ -1,0 +1,137 @@
+// A drawing in its frame, larger and smaller. Without this script the frame scrolls, which is what moves the drawing here,
+// too: only the drawing's width changes, and the frame is scrolled so that the point under the hand stays there.
+
+import { drag } from "./pan.js";
+
+const LEAST = 0.08;
+const MOST = 4;
+const READABLE = 0.6; // of the natural size: smaller, nobody can read what is written on the lines
+const STEP = 1.25; // of the keys + and -
+
+/** Makes a frame zoom and pan; its tools are the `[data-zoom]` of its panel. */
+export function zoomable(frame) {
+  const view = new View(frame);
+  frame.addEventListener("wheel", (event) => view.onwheel(event), { passive: false });
+  frame.addEventListener("touchstart", (event) => view.ontouch(event), { passive: true });
+  frame.addEventListener("touchmove", (event) => view.onpinch(event), { passive: false });
+  frame.addEventListener("pointerdown", (event) => drag(frame, event));
+  frame.addEventListener("keydown", (event) => view.onkey(event));
+  frame.addEventListener("dragstart", (event) => event.preventDefault());
+  const tools = frame.closest(".panel")?.querySelector("[data-zoom]");
+  if (tools) {
+    tools.hidden = false;
+    tools.addEventListener("click", (event) => view.onclick(event.target.closest("button")));
+  }
+  view.settle();
+  return view;
+}
+
+class View {
+  #frame;
+  #scale = null; // null: as the stylesheet has it
+  chosen = false; // somebody set the scale
+  #fingers = 0; // the distance between two of them
+
+  constructor(frame) {
+    this.#frame = frame;
+  }
+
+  get #svg() {
+    return this.#frame.querySelector("svg");
+  }
+
+  get #natural() {
+    const [, , width, height] = this.#svg.getAttribute("viewBox").split(" ").map(Number);
+    return { width, height };
+  }
+
+  get scale() {
+    return this.#svg ? this.#svg.getBoundingClientRect().width / this.#natural.width : 1;
+  }
+
+  /** Everything in sight, and no larger than natural. */
+  get #fitting() {
+    const style = getComputedStyle(this.#frame);
+    const room = parseFloat(style.maxHeight) || this.#frame.clientHeight;
+    const [high, wide] = ["Top", "Left"].map((side) => 2 * parseFloat(style[`padding${side}`]));
+    const { width, height } = this.#natural;
+    return Math.min(1, (this.#frame.clientWidth - wide) / width, (room - high) / height);
+  }
+
+  /** `x`, `y`: the point of the window that stays where it is; the middle of the frame where none is given. */
+  zoom(scale, x, y) {
+    if (!this.#svg) return;
+    const whole = this.#frame.getBoundingClientRect();
+    const at = { x: x ?? whole.left + this.#frame.clientWidth / 2, y: y ?? whole.top + this.#frame.clientHeight / 2 };
+    const before = this.#svg.getBoundingClientRect();
+    this.#scale = Math.min(MOST, Math.max(LEAST, scale));
+    this.chosen = true;
+    this.apply();
+    const after = this.#svg.getBoundingClientRect();
+    const grown = after.width / before.width;
+    this.#frame.scrollLeft += after.left + (at.x - before.left) * grown - at.x;
+    this.#frame.scrollTop += after.top + (at.y - before.top) * grown - at.y;
+  }
+
+  /** The scale somebody chose, on a drawing that may have been put in place of another. */
+  apply() {
+    if (this.#scale !== null && this.#svg) {
+      this.#frame.classList.add("zoomed");
+      for (const [side, size] of Object.entries(this.#natural)) {
+        this.#svg.setAttribute(side, Math.round(size * this.#scale));
+      }
+    }
+    this.tell();
+  }
+
+  /** Nobody has set a scale, or not for this drawing: all of it, if it can be read then. */
+  settle() {
+    this.chosen = false;
+    this.#scale = null;
+    this.#frame.classList.remove("zoomed");
+    if (this.#svg && this.#frame.scrollWidth > this.#frame.clientWidth) this.#scale = Math.max(READABLE, this.#fitting);
+    this.apply();
+  }
+
+  tell() {
+    const figure = this.#frame.closest(".panel")?.querySelector("[data-zoom-scale]");
+    if (figure && this.#svg) figure.textContent = `${Math.round(this.scale * 100)} %`;
+  }
+
+  onclick(button) {
+    const { zoomBy, zoomTo } = button?.dataset ?? {};
+    if (zoomBy) this.zoom(this.scale * Number(zoomBy));
+    if (zoomTo) this.zoom(zoomTo === "fit" ? this.#fitting : Number(zoomTo));
+  }
+
+  onwheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return; // plain wheels scroll
+    event.preventDefault();
+    this.zoom(this.scale * Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.005)), event.clientX, event.clientY);
+  }
+
+  ontouch({ touches }) {
+    this.#fingers = touches.length === 2 ? between(touches) : 0;
+  }
+
+  onpinch(event) {
+    if (event.touches.length !== 2 || !this.#fingers) return; // one finger scrolls
+    event.preventDefault();
+    const [one, other] = event.touches;
+    const now = between(event.touches);
+    this.zoom((this.scale * now) / this.#fingers, (one.clientX + other.clientX) / 2, (one.clientY + other.clientY) / 2);
+    this.#fingers = now;
+  }
+
+  onkey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // those are the browser's
+    const scales = { "+": this.scale * STEP, "=": this.scale * STEP, "-": this.scale / STEP, 0: this.#fitting, 1: 1 };
+    if (!(event.key in scales)) return; // arrows scroll by themselves
+    event.preventDefault();
+    this.zoom(scales[event.key]);
+  }
+}
+
+function between([one, other]) {
+  return Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+}

@@ -1,0 +1,90 @@
+"""The engine's cumulative counters as one document for each machine, and what lies between two of them.
+
+Such a document is nested: ``{"edges": {...}, "refused": {...}, "queues": {queue: {"enqueued": n, ..., "waits":
+{...}}}}``. Its leaves are whole numbers, its keys texts, since it is kept as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from machines.engine import Live, QueueStats
+
+Counters = dict[str, Any]
+
+OF_QUEUES = ("enqueued", "taken", "completed", "failed", "lost", "died")
+HISTOGRAMS = ("waits", "runs")
+DERIVED = frozenset({"enqueued"})
+"""Worked out from where jobs are: it may step back by itself, which says nothing about the server."""
+
+
+class WentBack(Exception):
+    """A counter that only grows is smaller than it was: another server, an older file, or one that began anew."""
+
+
+def counters_of(live: Live, queues: Mapping[str, QueueStats]) -> Counters:
+    """All of one machine, without what is 0."""
+    return _kept(
+        {
+            "edges": dict(live.flow),
+            "refused": dict(live.refused),
+            "queues": {name: _of_queue(stats) for name, stats in queues.items()},
+        }
+    )
+
+
+def _of_queue(stats: QueueStats) -> Counters:
+    counted = {name: getattr(stats, name) for name in OF_QUEUES}
+    magnitudes = {name: {str(size): count for size, count in getattr(stats, name).items()} for name in HISTOGRAMS}
+    return counted | magnitudes
+
+
+def _kept(document: Counters) -> Counters:
+    found = {name: _kept(value) if isinstance(value, dict) else value for name, value in document.items()}
+    return {name: value for name, value in found.items() if value}
+
+
+def difference(new: Counters, old: Counters) -> Counters:
+    """What was added since, without what was not. Raises WentBack."""
+    found: Counters = {}
+    for name in new.keys() | old.keys():
+        after, before = new.get(name), old.get(name)
+        if isinstance(after or before, dict):
+            added: Any = difference(after or {}, before or {})
+        else:
+            added = (after or 0) - (before or 0)
+            if added < 0 and name not in DERIVED:
+                raise WentBack(name)
+        if added and (isinstance(added, dict) or added > 0):
+            found[name] = added
+    return found
+
+
+def together(a: Counters, b: Counters) -> Counters:
+    """Both added up."""
+    found = dict(a)
+    for name, value in b.items():
+        held = found.get(name)
+        if isinstance(value, dict):
+            found[name] = together(held or {}, value)
+        else:
+            found[name] = (held or 0) + value
+    return found
+
+
+def sums(numbers: Counters) -> dict[str, int]:
+    """The columns of a ``Measurement``."""
+    queues = numbers.get("queues", {}).values()
+
+    def of(*names: str) -> int:
+        return sum(queue.get(name, 0) for queue in queues for name in names)
+
+    return {
+        "transitions": sum(numbers.get("edges", {}).values()),
+        "refused": sum(numbers.get("refused", {}).values()),
+        "enqueued": of("enqueued"),
+        "completed": of("completed"),
+        "failed": of("failed", "lost"),
+        "died": of("died"),
+    }

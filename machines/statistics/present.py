@@ -1,0 +1,103 @@
+"""What happens now: a minute's rates, of the last minutes that were measured and of what the counters say since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.db.models import Sum
+
+from machines.engine import Live
+from machines.models import CounterReading, Measurement, SamplingTurn
+from machines.statistics.counters import Counters, WentBack, difference, together
+from machines.statistics.recording import GAP, Period
+
+MINUTES = 2  # that were measured and count as now
+LEAST = 20_000  # ms: of a shorter time nothing is said
+STORM = 60  # refused events a minute, from which on somebody should look
+UNUSUAL = 3  # times what was usual in the last day
+DAY = 86_400  # s
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A minute's rates of one machine. ``refused``: by event."""
+
+    transitions: float
+    refused: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Storm:
+    """So many events a minute are refused by a machine: ``events``, the most frequent first."""
+
+    machine: str
+    rate: float
+    events: list[str]
+
+
+def present(lives: Mapping[str, Live]) -> dict[str, Present]:
+    """Machine -> its rates; those that nobody measured lately are missing."""
+    readings = {each.machine: each for each in CounterReading.objects.filter(machine__in=list(lives))}
+    measured = _measured(lives)
+    found = {}
+    for name, live in lives.items():
+        if name not in readings or not 0 <= live.now - readings[name].at <= GAP:
+            continue
+        try:
+            since = difference({"edges": live.flow, "refused": live.refused}, _of_machine(readings[name].counters))
+        except WentBack:
+            continue
+        ms, counted = measured.get(name, (0, {}))
+        window, counted = ms + live.now - readings[name].at, together(counted, since)
+        if window >= LEAST:
+            found[name] = _rates(counted, window)
+    return found
+
+
+def last_measured() -> int:
+    """ms by the clock of Redis; 0 where nobody has measured yet."""
+    return SamplingTurn.objects.filter(pk=1).values_list("at", flat=True).first() or 0
+
+
+def storms(rates: Mapping[str, Present]) -> list[Storm]:
+    """The machines that refuse more than ``STORM`` events a minute, and far more than they usually do."""
+    loud = {name: sum(each.refused.values()) for name, each in rates.items()}
+    loud = {name: rate for name, rate in loud.items() if rate >= STORM}
+    usual = _usual(list(loud)) if loud else {}
+    return [
+        Storm(name, rate, sorted(rates[name].refused, key=lambda event: -rates[name].refused[event]))
+        for name, rate in sorted(loud.items())
+        if rate >= UNUSUAL * usual.get(name, 0)
+    ]
+
+
+def _measured(lives: Mapping[str, Live]) -> dict[str, tuple[int, Counters]]:
+    """Machine -> ms that were measured of the last minutes, and what was counted in them."""
+    now = max((live.now for live in lives.values()), default=0) // 1000
+    rows = Measurement.objects.filter(
+        machine__in=list(lives), period=Period.MINUTE, at__gte=now - now % 60 - MINUTES * 60
+    )
+    found: dict[str, tuple[int, Counters]] = {}
+    for name, ms, numbers in rows.values_list("machine", "covered", "numbers"):
+        before, counted = found.get(name, (0, {}))
+        found[name] = (before + ms, together(counted, _of_machine(numbers)))
+    return found
+
+
+def _of_machine(numbers: Counters) -> Counters:
+    """Without its queues."""
+    return {name: numbers[name] for name in ("edges", "refused") if name in numbers}
+
+
+def _rates(counted: Counters, window: int) -> Present:
+    refused = {event: count * 60_000 / window for event, count in counted.get("refused", {}).items()}
+    return Present(sum(counted.get("edges", {}).values()) * 60_000 / window, refused)
+
+
+def _usual(machines: list[str]) -> dict[str, float]:
+    """Machine -> events refused in a minute of the day before this hour; where nothing is known it is missing."""
+    last = Measurement.objects.filter(period=Period.HOUR).order_by("-at").values_list("at", flat=True).first() or 0
+    rows = Measurement.objects.filter(machine__in=machines, period=Period.HOUR, at__gte=last - DAY, at__lt=last)
+    sums = rows.order_by().values_list("machine").annotate(Sum("refused"), Sum("covered"))
+    return {name: count * 60_000 / ms for name, count, ms in sums if ms}

@@ -1,0 +1,72 @@
+"""The duty of a worker that measures: once a minute the counters of all machines are read, and the differences kept."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+
+from django.db import Error, close_old_connections
+
+from machines.engine import Engine
+from machines.models import SamplingTurn
+from machines.statistics import recording
+
+log = logging.getLogger(__name__)
+
+MINUTE = 60_000  # ms
+SPREAD = (0.5, 3.0)  # s after the full minute: of many workers the first measures, the others find it done
+EARLY = 180_000  # ms after the first sampling, and after a gap, in which it is done more often: to see something soon
+EARLY_EVERY = 10_000  # ms
+
+
+class Sampler:
+    """Every worker looks each minute whether somebody has measured already. A database that is away costs a line in the
+    log: what happens meanwhile is measured when it is back, as one gap."""
+
+    def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.time) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._early = True
+        self._away = False
+
+    def once(self) -> bool:
+        """One pass. There is never more to do at once: False."""
+        close_old_connections()
+        try:
+            self._look()
+        except Error as error:
+            if not self._away:
+                log.warning("statistics cannot be written: %s", error)
+            self._away = True
+        else:
+            self._away = False
+        finally:
+            close_old_connections()
+        return False
+
+    def pause(self) -> float:
+        """Seconds: to a little after the next full minute."""
+        if self._early and not self._away:
+            return EARLY_EVERY / 1000
+        to_minute = 60 - self._clock() % 60
+        return to_minute + random.uniform(*SPREAD)  # noqa: S311  spreading load, not a secret
+
+    def _look(self) -> None:
+        turn, now = recording.turn(), self._now()
+        self._early = now - turn.at > recording.GAP or now - turn.resumed < EARLY
+        if not self._is_due(turn, now):
+            return
+        survey = self._engine.survey()
+        at = max((live.now for live in survey.lives.values()), default=now)
+        if recording.record(survey, turn, now=at):
+            recording.prune(at)
+
+    def _is_due(self, turn: SamplingTurn, now: int) -> bool:
+        if self._early:
+            return abs(now - turn.at) >= EARLY_EVERY * 0.9
+        return now // MINUTE != turn.at // MINUTE
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)

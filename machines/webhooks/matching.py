@@ -1,0 +1,22 @@
+"""Which messages a webhook gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from machines.models import Webhook
+
+
+def wants(webhook: Webhook, machine: str, type: str, at: int) -> bool:
+    """Whether a message that was emitted ``at`` (ms by Redis' clock) is for it."""
+    if at < webhook.since or (webhook.machines and machine not in webhook.machines):
+        return False
+    return _pattern(tuple(webhook.types)).fullmatch(type) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(types: Sequence[str]) -> re.Pattern[str]:
+    """``*`` stands for any characters, none too; everything else for itself."""
+    return re.compile("|".join(".*".join(map(re.escape, type.split("*"))) for type in types) or r"(?!)", re.DOTALL)

@@ -1,0 +1,126 @@
+"""One attempt: a POST to the address that was judged, within limits of its own, and what was answered."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import certifi
+import httpx
+
+import machines
+from machines.models import Delivery
+
+from .addresses import checked, resolved
+from .errors import BadWebhook, Unreachable
+from .signing import headers
+
+CONNECT = 5.0  # seconds
+READ = 10.0  # seconds between two parts of an answer
+WHOLE = 15.0  # seconds an attempt takes at most, name and answer included
+LARGEST = 16 * 1024  # bytes of an answer that are read; what it says beyond that is nobody's business
+SHOWN = 300  # characters of it that the delivery log keeps
+AGENT = f"Signalbox/{machines.__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``status``: 0 where there was none, and ``error`` says why. ``retry_after``: seconds the receiver asked for."""
+
+    at: datetime
+    took: int  # ms
+    status: int = 0
+    error: str = ""
+    said: str = ""
+    retry_after: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    def facts(self) -> dict[str, Any]:
+        """As the delivery log keeps it."""
+        return {
+            "at": self.at.isoformat(timespec="milliseconds"), "ms": self.took, "status": self.status,
+            "error": self.error, "said": self.said,
+        }  # fmt: skip
+
+
+async def post(delivery: Delivery, now: datetime) -> Answer:
+    """Never raises: what went wrong is the answer."""
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(WHOLE):
+            status, said, wait = await _exchange(delivery, now)
+        error = "" if 200 <= status < 300 else _why(status)
+    except (BadWebhook, Unreachable) as refused:
+        status, said, wait, error = 0, "", 0.0, str(refused)
+    except TimeoutError:
+        status, said, wait, error = 0, "", 0.0, f"no answer within {WHOLE:g} seconds"
+    except (httpx.HTTPError, ssl.SSLError, OSError, ValueError) as failure:
+        status, said, wait, error = 0, "", 0.0, f"{type(failure).__name__}: {failure}"[:SHOWN]
+    return Answer(now, round((time.monotonic() - began) * 1000), status, error, said, wait)
+
+
+async def _exchange(delivery: Delivery, now: datetime) -> tuple[int, str, float]:
+    """Status, what it said, and the seconds it asked for."""
+    url = checked(delivery.webhook.url)
+    body = delivery.body.encode("ascii")
+    sent = {
+        "Host": url.netloc.decode("ascii"), "Content-Type": "application/json", "User-Agent": AGENT,
+        "Accept-Encoding": "identity", "Connection": "close",
+    } | headers(delivery.webhook.secrets(now), delivery.key, int(now.timestamp()), body)  # fmt: skip
+    limits = httpx.Timeout(READ, connect=CONNECT)
+    addresses = await resolved(url)
+    # No proxy of the environment, no cookies, no redirects: it goes to an address that was judged, or nowhere.
+    async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=limits, verify=trusted()) as client:
+        for number, address in enumerate(addresses, 1):
+            request = client.build_request("POST", url.copy_with(host=address), content=body, headers=sent)
+            request.extensions["sni_hostname"] = url.raw_host.decode("ascii")  # whose certificate it has to be
+            try:
+                answer = await client.send(request, stream=True)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+                continue  # nothing was sent yet: the name has another address
+            try:
+                return answer.status_code, await _said(answer), _retry_after(answer)
+            finally:
+                await answer.aclose()
+    raise Unreachable("the name has no address")
+
+
+@lru_cache(maxsize=1)
+def trusted() -> ssl.SSLContext:
+    """Whose certificates are believed: the public authorities, and those this system (or SSL_CERT_FILE) names."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.load_default_certs()
+    return context
+
+
+async def _said(answer: httpx.Response) -> str:
+    """The beginning of what it says, as plain text: raw bytes, so that nothing is unpacked."""
+    found = b""
+    async for part in answer.aiter_raw():
+        found += part
+        if len(found) >= LARGEST:
+            break
+    text = found[: SHOWN * 4].decode("utf-8", "replace")
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text).strip()[:SHOWN]
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    asked = answer.headers.get("Retry-After", "")
+    return float(asked) if re.fullmatch(r"[0-9]{1,6}", asked) else 0.0
+
+
+def _why(status: int) -> str:
+    if 300 <= status < 400:
+        return f"it answered {status}: a redirect, which is not followed"
+    return f"it answered {status}"

@@ -1,0 +1,131 @@
+"""Sends what is due, each delivery by one worker at a time, and decides what comes of an attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import Error, close_old_connections
+from django.db.models import F, Q
+from django.utils import timezone
+
+from machines.models import Delivery, Webhook
+
+from .posting import Answer, post
+
+log = logging.getLogger(__name__)
+
+# Seconds before each further attempt, about a day in all; then it is given up.
+SCHEDULE = (5, 30, 120, 600, 1800, 3600, 7200, 14_400, 21_600, 28_800)
+JITTER = 0.2  # of a pause, up or down: what failed together need not come back together
+LEASE = timedelta(seconds=60)  # an attempt takes a quarter of it at most; then its worker is dead
+BATCH = 16  # deliveries a pass sends side by side
+EACH = 4  # of them for one webhook; a single one for one that has just failed
+LONGEST_REST = 300  # seconds a webhook that fails is left alone, whatever is due
+KEPT = 30  # attempts a row remembers
+PATIENCE = timedelta(hours=26)  # a message older than that, and not through, is given up with its next failure
+GONE = 410
+
+
+class Sender:
+    """A duty of every worker."""
+
+    EVERY = 1.0  # seconds
+    IDLE = 5.0  # seconds between two looks where there is no webhook
+
+    def __init__(self, *, clock: Callable[[], datetime] = timezone.now) -> None:
+        self._clock = clock
+        self._idle = True
+
+    def once(self) -> bool:
+        close_old_connections()
+        try:
+            sent = send_due(clock=self._clock)
+            self._idle = not sent and not Webhook.objects.filter(active=True).exists()
+        except Error as error:  # the pump tells
+            log.debug("webhooks: %s", error)
+            self._idle = True
+            return False
+        finally:
+            close_old_connections()
+        return sent > 0
+
+    def pause(self) -> float:
+        return self.IDLE if self._idle else self.EVERY
+
+
+def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:
+    """One pass: how many attempts were made."""
+    claimed = claim(clock())
+    if not claimed:
+        return 0
+    answers = asyncio.run(_all(claimed, clock))
+    for delivery, answer in zip(claimed, answers, strict=True):
+        settle(delivery, answer, clock())
+    return len(claimed)
+
+
+async def _all(claimed: list[Delivery], clock: Callable[[], datetime]) -> list[Answer]:
+    return await asyncio.gather(*(post(delivery, clock()) for delivery in claimed))
+
+
+def claim(now: datetime) -> list[Delivery]:
+    """Takes deliveries that are due: of each webhook its oldest, so that none waits for the backlog of another. Two
+    workers never hold one: its row is changed only by the first."""
+    due = Delivery.objects.filter(state__in=(Delivery.State.WAITING, Delivery.State.SENDING), due__lte=now)
+    resting = Q(webhook__active=False) | Q(webhook__rest_until__gt=now)
+    waiting = list(due.exclude(resting).order_by().values_list("webhook", "webhook__failures").distinct())
+    random.shuffle(waiting)
+    held: list[Delivery] = []
+    for webhook, failures in waiting:
+        share = min(1 if failures else EACH, BATCH - len(held))
+        rows = due.filter(webhook=webhook).select_related("webhook").order_by("due", "pk")
+        held += [row for row in rows[:share] if _take(row, now)]
+    return held
+
+
+def _take(row: Delivery, now: datetime) -> bool:
+    claim = secrets.token_hex(16)
+    same = Delivery.objects.filter(pk=row.pk, state=row.state, claim=row.claim, due=row.due)
+    if not same.update(state=Delivery.State.SENDING, claim=claim, due=now + LEASE):
+        return False
+    row.claim = claim
+    return True
+
+
+def settle(delivery: Delivery, answer: Answer, now: datetime) -> None:
+    """Writes what came of an attempt, unless the delivery is another worker's by now."""
+    tries = delivery.tries + 1
+    attempts = [*delivery.attempts, answer.facts()][-KEPT:]
+    changes = {"tries": tries, "attempts": attempts, "claim": ""}
+    if answer.ok:
+        changes |= {"state": Delivery.State.SENT, "ended_at": now}
+    elif answer.status == GONE or tries > len(SCHEDULE) or now - delivery.made_at > PATIENCE:
+        changes |= {"state": Delivery.State.DEAD, "ended_at": now}
+    else:
+        changes |= {"state": Delivery.State.WAITING, "due": now + timedelta(seconds=pause(tries, answer.retry_after))}
+    if Delivery.objects.filter(pk=delivery.pk, claim=delivery.claim, state=Delivery.State.SENDING).update(**changes):
+        _remember(delivery.webhook, answer, now)
+
+
+def pause(tries: int, retry_after: float = 0.0) -> float:
+    """Seconds before the next attempt after so many: longer when the receiver asked for it, by an hour at most."""
+    planned = SCHEDULE[tries - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  spreading load, not a secret
+    return max(planned, min(retry_after, 3600.0))
+
+
+def _remember(webhook: Webhook, answer: Answer, now: datetime) -> None:
+    row = Webhook.objects.filter(pk=webhook.pk)
+    if answer.ok:
+        row.exclude(failures=0, rest_until=None).update(failures=0, rest_until=None)
+    elif answer.status == GONE:
+        why = f"it answered 410 Gone at {now:%Y-%m-%d %H:%M} UTC"
+        row.update(active=False, stopped=why)
+        log.warning("webhook %s was switched off: %s", webhook.name, why)
+    else:
+        rest = min(LONGEST_REST, 2 ** min(webhook.failures, 10))
+        row.update(failures=F("failures") + 1, rest_until=now + timedelta(seconds=rest))

@@ -1,0 +1,53 @@
+"""The body of a message: what a receiver reads, with nothing in it that is marked sensitive."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from machines.connections import get_engine
+from machines.engine import LookupFailed
+from machines.engine.emitted import Entry
+from machines.masking import MASK, Veil, closed
+
+
+class Writer:
+    """Of one pass: what a machine hides is asked once."""
+
+    def __init__(self) -> None:
+        self._sensitive: dict[str, bool] = {}
+
+    def body(self, machine: str, entry: Entry) -> str:
+        """JSON in ASCII, so that its characters are its bytes."""
+        about = {"machine": machine, "instance": entry.instance, "version": entry.version}
+        return written(entry.name, entry.at, about | {"payload": self._masked(machine, entry)})
+
+    def _masked(self, machine: str, entry: Entry) -> Any:
+        """What is called like a sensitive field, and what the instance holds in one, wherever it stands.
+
+        Of an instance that is gone nobody knows what its fields held: nothing of the payload is told.
+        """
+        if self._sensitive.get(machine) is False:
+            return entry.data
+        veil = closed(machine)
+        self._sensitive[machine] = not veil.open
+        if veil.open:
+            return entry.data
+        try:
+            self._teach(veil, machine, entry.instance)
+        except LookupFailed:
+            return MASK
+        return veil.value(entry.data)
+
+    @staticmethod
+    def _teach(veil: Veil, machine: str, instance: str) -> None:
+        engine = get_engine()
+        veil.learn(engine.get(machine, instance).data)
+        veil.steps(engine.history(machine, instance))
+
+
+def written(type: str, at: int, data: dict[str, Any]) -> str:
+    """``at``: ms since the epoch."""
+    moment = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+    return json.dumps({"type": type, "timestamp": moment.replace("+00:00", "Z"), "data": data}, separators=(",", ":"))
