@@ -14,7 +14,8 @@ from django_redis.exceptions import ConnectionInterrupted
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from dashboard.pages.errors import fault, repeatable
+from dashboard.api import problems
+from dashboard.pages.errors import fault, of_api, repeatable
 from machines.engine.errors import EngineUnavailable
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,9 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
         "title": "Redis does not answer",
         "message": f"The engine cannot be reached. {UNCHANGED if request.method in ('GET', 'HEAD') else UNKNOWN}",
     }
-    if request.path.startswith("/api/") or "text/html" not in request.headers.get("Accept", "text/html"):
+    if of_api(request):
+        return problems.unavailable(request, facts["code"])
+    if "text/html" not in request.headers.get("Accept", "text/html"):
         response: HttpResponse = JsonResponse({"error": facts}, status=503)
     else:
         response = HttpResponse(_page(facts, request, resend), status=503)

@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 from zoneinfo import available_timezones
 
+from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from dashboard import home, stores
 from dashboard.env import Environment
+from machines.engine import rates
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = Environment(os.environ)
@@ -25,6 +27,13 @@ ALLOWED_HOSTS = _env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = _env.words("CSRF_TRUSTED_ORIGINS")
 BEHIND_TLS = _env.flag("BEHIND_TLS")
 
+# Attempts to log in: so many for one name in so many seconds, and five times as many from one address.
+SIGNALBOX_LOGIN_ATTEMPTS = _env.integer("SIGNALBOX_LOGIN_ATTEMPTS", 10, low=1, high=10_000)
+SIGNALBOX_LOGIN_WINDOW = _env.integer("SIGNALBOX_LOGIN_WINDOW", 300, low=1, high=86_400)
+
+# Hosts that webhooks may lead to although they are none of the public internet.
+SIGNALBOX_WEBHOOK_HOSTS = _env.words("SIGNALBOX_WEBHOOK_HOSTS")
+
 # The engine.
 REDIS_URL = _env.url("REDIS_URL", home.redis_url(SIGNALBOX_HOME), stores.REDIS_SCHEMES)
 SIGNALBOX_PREFIX = _env.checked(
@@ -35,6 +44,14 @@ SIGNALBOX_PREFIX = _env.checked(
 )
 SIGNALBOX_EXAMPLES = _env.flag("SIGNALBOX_EXAMPLES", True)
 SIGNALBOX_DEMO_PACE = _env.integer("SIGNALBOX_DEMO_PACE", 0, low=0, high=60_000)  # ms an example's handler takes
+
+# How often one token or user may call the API, over all processes.
+SIGNALBOX_API_RATE = _env.checked(
+    "SIGNALBOX_API_RATE",
+    "1200/m",
+    lambda rate: rate == "off" or rates.parse(rate) is not None,
+    'a rate such as "1200/m", or off',
+)
 
 # Prometheus. A token alone opens it to whoever sends it; "login" takes one, too, where there is one.
 SIGNALBOX_METRICS = _env.choice("SIGNALBOX_METRICS", "login", ["off", "login", "token", "open"])
@@ -60,6 +77,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "channels",
+    "guardian",
     "machines",
     "dashboard",
     *(["examples"] if SIGNALBOX_EXAMPLES else []),
@@ -72,6 +90,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dashboard.zones.PersonsZone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.outage.Outage",
@@ -93,6 +112,13 @@ TEMPLATES = [
         },
     },
 ]
+
+# Rights are held globally or on single machines: machines/access.py. Nobody has any without an account.
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+ANONYMOUS_USER_NAME = None
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -118,30 +144,46 @@ STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else 
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
-# No inline script or style, nothing from elsewhere. XFrameOptions, nosniff and referrer policy are Django's.
+# Nothing inline, nothing from elsewhere. Scripts and styles carry the answer's nonce; 'self' stays for the modules they
+# import and for Django's admin. What else an answer says stands in dashboard/csp.py.
 CONTENT_SECURITY_POLICY = {
-    "default-src": "'none'",
-    "script-src": "'self'",
-    "style-src": "'self'",
-    "img-src": "'self' data:",
-    "font-src": "'self'",
-    "connect-src": "'self'",
-    "form-action": "'self'",
-    "base-uri": "'none'",
-    "frame-ancestors": "'none'",
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF, NONCE],
+        "script-src-attr": [NONE],
+        "style-src": [SELF, NONCE],
+        "style-src-attr": [NONE],
+        "object-src": [NONE],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "require-trusted-types-for": ["'script'"],
+        "trusted-types": ["signalbox"],
+        "upgrade-insecure-requests": BEHIND_TLS,
+    }
 }
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
-SESSION_COOKIE_HTTPONLY = True
+SECURE_REFERRER_POLICY = "same-origin"  # ids and filters stand in addresses
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
+if BEHIND_TLS:  # browsers then take the cookie from this very host over TLS, and from nobody else
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS else None
-SECURE_HSTS_SECONDS = 86400 if BEHIND_TLS else 0
+SECURE_HSTS_SECONDS = 365 * 86400 if BEHIND_TLS else 0
 
 LOG_LEVEL = _env.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "line": {"()": "dashboard.logs.Line", "format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "examples")},

@@ -86,14 +86,18 @@ def _size_and_time(path: str, look: Callable[[str], os.stat_result]) -> tuple[in
 
 
 def _streamed(response: HttpResponse) -> HttpResponse:
-    """The same response with its file read by an asynchronous iterator, which is what an ASGI server takes."""
-    if not getattr(response, "streaming", False) or response.file_to_stream is None:
-        return response
-    copy = StreamingHttpResponse(_chunks(response.file_to_stream), status=response.status_code)
+    """The same response as an ASGI server takes it: a file read by an asynchronous iterator.
+
+    The answer to a HEAD, or for a file that did not change, has none: it is no stream then.
+    """
+    file = response.file_to_stream
+    copy = HttpResponse(status=response.status_code)
+    if file is not None:
+        copy = StreamingHttpResponse(_chunks(file), status=response.status_code)
+        copy._resource_closers.append(file.close)
     del copy["content-type"]
     for name, value in response.items():
         copy[name] = value
-    copy._resource_closers.append(response.file_to_stream.close)
     return copy
 
 

@@ -7,15 +7,18 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from dashboard.health import healthz
+from dashboard.health import healthz, readyz
 from dashboard.metrics.views import metrics
+from dashboard.pages.signin import admin_login
 
 # What browsers ask for where a page names no icon, as the admin's do not.
 favicon = RedirectView.as_view(url=f"{settings.STATIC_URL}img/signalbox.svg", http_method_names=["get", "head"])
 
 urlpatterns = [
+    path("admin/login/", admin_login, name="admin-login"),  # the admin's own, throttled
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
     path("favicon.ico", favicon, name="favicon"),
     path("api/v1/", include("dashboard.api.urls")),

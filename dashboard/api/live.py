@@ -13,10 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
-from dashboard.access import allows
 from dashboard.live import frames, topics
 from dashboard.live.protocol import HTTP_STATUS, ErrorCode
 from dashboard.live.reading import Command, LibraryMissing, read_once
+from dashboard.live.rights import Rights
 from dashboard.live.sources import Value
 from dashboard.live.topics import BadTopic, Topic
 from machines.connections import get_engine
@@ -36,10 +36,11 @@ def show(request: HttpRequest) -> JsonResponse:
         topic = topics.parse(name)
     except BadTopic as error:
         return _refuse(ErrorCode.BAD_TOPIC, str(error), name[: frames.ECHO])
-    if not allows(request.user, topic.right):
+    sight = Rights.of(request.user).sight(topic)
+    if sight is None:
         return _refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
     try:
-        value, at = read(get_engine(), topic)
+        value, at = read(get_engine(), sight)
     except (SignalboxError, RedisError, OSError):
         return _refuse(ErrorCode.UNAVAILABLE, "Redis does not answer", str(topic))
     return JsonResponse(frames.value("snapshot", topic, epoch=EPOCH, seq=1, data=value, at=at))

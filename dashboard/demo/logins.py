@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group, Permission
 
 from dashboard import home
-from dashboard.access import RIGHTS, ROLES
+from machines.access import ROLES
+from machines.roles import make
 
 ADMIN = "admin"
-ACCOUNTS = {ADMIN: "sees, moves and changes everything", "operator": "sees, and fires events", "viewer": "only sees"}
+ACCOUNTS = {
+    ADMIN: "sees, moves and changes everything",
+    "supervisor": "sees everything, fires events, repairs and directs",
+    "operator": "sees, and fires events",
+    "viewer": "only sees",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +47,8 @@ def _account(name: str, password: str) -> str:
         user.set_password(password)
         user.save(update_fields=["password"])
         if name in ROLES:
-            user.groups.add(_group(name))
+            user.groups.add(make(name))
     return password if user.check_password(password) else ""
-
-
-def _group(role: str) -> Group:
-    """The group of a role, with the role's rights."""
-    group, created = Group.objects.get_or_create(name=role)
-    if created:
-        wanted = [RIGHTS[right].split(".")[1] for right in ROLES[role]]
-        group.permissions.set(Permission.objects.filter(content_type__app_label="machines", codename__in=wanted))
-    return group
 
 
 def _kept(path: Path) -> dict[str, str]:

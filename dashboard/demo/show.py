@@ -132,7 +132,7 @@ class Show:
         self._say(f"\n  Open    {url}\n")
         for account in accounts:
             password = account.password or "(changed since: python manage.py changepassword)"
-            self._say(f"  Log in  {account.name:<9} {password:<14} {account.may}")
+            self._say(f"  Log in  {account.name:<10} {password:<14} {account.may}")
         self._say(f"\n  Ctrl-C stops everything. Logs are in {settings.SIGNALBOX_HOME / 'logs'}.\n")
 
     def _look(self, cast: Cast) -> None:

@@ -19,7 +19,7 @@ from dashboard.live.limits import limits
 from dashboard.live.outbox import Outbox
 from dashboard.live.patrol import patrol
 from dashboard.live.protocol import CloseCode, ErrorCode
-from dashboard.live.rights import Rights, RightsUnknown, look
+from dashboard.live.rights import Rights, RightsUnknown, least, look
 from dashboard.live.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.limits = limits()
         self.errands: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.budget = Budget(self.limits.commands, self.limits.commands_per_second)
-        self.topics: set[Topic] = set()
+        self.topics: dict[Topic, Topic] = {}  # as it was asked for -> as this user may see it
         self.outbox: Outbox | None = None
         self.sender: asyncio.Task[None] | None = None
         try:
@@ -65,8 +65,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await asyncio.gather(self.sender, return_exceptions=True)
         if self.outbox is not None:
             outbox, self.outbox = self.outbox, None
-            for topic in self.topics:
-                hub().unsubscribe(outbox, topic)
+            for sight in self.topics.values():
+                hub().unsubscribe(outbox, sight)
             self.topics.clear()
             await hub().exit(outbox)
 
@@ -89,14 +89,14 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _carry_out(self, command: Command) -> None:
         if command.kind == "unsubscribe":
             self._drop(command.topic)
-        elif await self._may(command.topic):
+        elif (sight := await self._sight(command.topic)) is not None and self.outbox is not None:
             if command.kind == "subscribe":
-                self._subscribe(command.topic)
+                self._subscribe(command.topic, sight)
             else:
                 self._resync(command.topic)
 
-    async def _may(self, topic: Topic) -> bool:
-        """Whether the user has the right this very moment; tells the client if not.
+    async def _sight(self, topic: Topic) -> Topic | None:
+        """The topic as the user may see it this very moment; tells the client if not at all.
 
         When that cannot be told, the command is carried out and the socket muted until the patrol knows more.
         """
@@ -106,35 +106,36 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self._refuse(ErrorCode.UNAVAILABLE, "your rights cannot be looked up now; values follow later", str(topic))
             self.doubted()
             patrol().hurry()
-            return self.outbox is not None
+            return least(topic)
         self.found(rights)
-        if rights is None or topic.right not in rights:
+        sight = None if rights is None else rights.sight(topic)
+        if sight is None and self.outbox is not None:
             self._refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
-            return False
-        return self.outbox is not None
+        return sight
 
-    def _subscribe(self, topic: Topic) -> None:
+    def _subscribe(self, topic: Topic, sight: Topic) -> None:
         most = self.limits.topics_per_socket
+        if self.topics.get(topic, sight) != sight:
+            self._drop(topic)
         if topic not in self.topics and len(self.topics) >= most:
             self._refuse(ErrorCode.TOO_MANY_TOPICS, f"a socket watches at most {most} topics", str(topic))
             return
         try:
-            hub().subscribe(self.outbox, topic)
+            hub().subscribe(self.outbox, sight)
         except Full:
             self._refuse(ErrorCode.TOO_MANY_TOPICS, "too many topics are watched in all", str(topic))
         else:
-            self.topics.add(topic)
+            self.topics[topic] = sight
 
     def _resync(self, topic: Topic) -> None:
         if topic in self.topics:
-            self.outbox.snapshot(topic)
+            self.outbox.snapshot(self.topics[topic])
         else:
             self._refuse(ErrorCode.BAD_TOPIC, f"this socket does not watch {topic}; subscribe first", str(topic))
 
     def _drop(self, topic: Topic) -> None:
         if topic in self.topics:
-            self.topics.discard(topic)
-            hub().unsubscribe(self.outbox, topic)
+            hub().unsubscribe(self.outbox, self.topics.pop(topic))
 
     def _refuse(self, code: ErrorCode, message: str, topic: str | None = None) -> None:
         self.outbox.notice(frames.encode(frames.error(code, message, topic)))
@@ -147,9 +148,14 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if rights is None:
             self._end(CloseCode.SIGNED_OUT)
             return
-        for topic in [topic for topic in self.topics if topic.right not in rights]:
-            self._drop(topic)
-            self._refuse(ErrorCode.FORBIDDEN, f"you may no longer watch {topic}", str(topic))
+        for topic, shown in list(self.topics.items()):
+            sight = rights.sight(topic)
+            if sight != shown:
+                self._drop(topic)
+                if sight is None:
+                    self._refuse(ErrorCode.FORBIDDEN, f"you may no longer watch {topic}", str(topic))
+                else:
+                    self._subscribe(topic, sight)  # its snapshot takes the place of what was shown
         self.outbox.mute(False)
 
     def doubted(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.engine.records import Job, QueueStats
+from machines.access import Scope
+from machines.engine.jobrecords import Job, QueueStats, WorkerRow
 
 COUNTERS = ("enqueued", "taken", "completed", "failed", "lost", "died", "withdrawn", "purged")
 OF_JOB = ("queue", "src", "instance", "place", "attempt", "attempts", "worker", "lease_until", "deadline", "due")
@@ -23,6 +24,11 @@ def of_queue(stats: QueueStats) -> dict[str, Any]:
         "paused": pause and {"since": pause.since, "actor": pause.actor, "reason": pause.reason},
     }
     return value | {name: found for name, found in some.items() if found is not None}
+
+
+def of_worker(row: WorkerRow, scope: Scope) -> dict[str, Any]:
+    """A worker's row with what concerns machines in scope."""
+    return (row if scope.all else row.only(scope)).as_dict()
 
 
 def of_job(job: Job) -> dict[str, Any]:

@@ -52,6 +52,11 @@ class Hub:
     def sockets(self) -> int:
         return len(self._outboxes)
 
+    @property
+    def well(self) -> bool:
+        """Does it serve those it has? One that nobody watches does not run, and starts when somebody does."""
+        return self._task is None or (not self._task.done() and self._state != STALE)
+
     # What sockets ask for
 
     def enter(self) -> Outbox | None:
@@ -133,9 +138,13 @@ class Hub:
             self._confirm()
 
     def _rest_after(self, count: int, took: float) -> float:
-        """Seconds from the start of a read to the earliest next one. A slow answer says that the server is busy."""
+        """Seconds from the start of a read to the earliest next one.
+
+        A slow answer says that the server is busy; and what is read goes out to every socket.
+        """
         longest = self._limits.read_rest * max(1.0, count / self._limits.read_many)
-        return max(self._limits.read_gap, min(took / self._limits.read_share, longest))
+        crowded = self.sockets / self._limits.frames
+        return max(self._limits.read_gap, crowded, min(took / self._limits.read_share, longest))
 
     async def _probe(self, link: Link) -> None:
         await link.probe()
@@ -208,4 +217,9 @@ def sockets() -> int:
     return sum(found.sockets for found in list(_hubs.values()))
 
 
-__all__ = ["Full", "Hub", "hub", "sockets"]
+def well() -> bool:
+    """Do all hubs of this process serve their sockets? Any thread may ask."""
+    return all(found.well for found in list(_hubs.values()))
+
+
+__all__ = ["Full", "Hub", "hub", "sockets", "well"]

@@ -18,6 +18,8 @@ class Limits:
     settle: float = 0.055
     #: least time between two reads, so that many staggered partitions still share pipelines
     read_gap: float = 0.025
+    #: frames a process sends in a second at most: with a thousand sockets it reads eight times a second
+    frames: int = 8000
     #: share of the time a hub may spend reading: after one that took 10 ms it rests for 100
     read_share: float = 0.1
     #: but never longer than this, so that a step shows within half a second on a busy server, too ...

@@ -16,9 +16,11 @@ from dashboard.live.topics import Topic
 from machines.engine import jobrows, replies, roster
 from machines.engine.calls import MISSING, translate
 from machines.engine.errors import EngineFault, SignalboxError
+from machines.engine.jobrecords import Job, WorkerRow
 from machines.engine.keys import Keys
-from machines.engine.records import Job, Live, WorkerRow
+from machines.engine.records import Live
 from machines.engine.replies import FieldTypes, Status
+from machines.engine.sensitive import Sensitive, sensitive
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +52,8 @@ def _command(keys: Keys, source: Source) -> Command:
         return ("FCALL_RO", "sb_get", 1, partition.root, source.name)
     if source.kind == "types":
         return ("HGET", partition.definition(source.version), "program")
+    if source.kind == "sensitive":
+        return ("HGET", partition.meta, "sensitive")
     if source.kind == "workers":
         return ("ZRANGE", keys.workers, 0, MOST_WORKERS - 1, "REV")  # those whose row is gone are no workers
     return ("HGETALL", keys.worker(source.name))
@@ -131,6 +135,10 @@ def _types(source: Source, program: str | None) -> FieldTypes | None:
     return None if program is None else FieldTypes(json.loads(program), source.version)
 
 
+def _sensitive(source: Source, text: str | None) -> Sensitive:
+    return sensitive(text)
+
+
 def _worker(source: Source, answer: Any) -> WorkerRow | None:
     fields = _mapping(answer)
     return roster.row(fields) if fields else None
@@ -142,6 +150,7 @@ READERS: Mapping[str, Callable[[Source, Any], Any]] = {
     "job": _job,
     "instance": _instance,
     "types": _types,
+    "sensitive": _sensitive,
     "workers": lambda source, answer: list(answer),
     "worker": _worker,
 }

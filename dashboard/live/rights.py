@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -13,9 +14,38 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model, load_backend
 from django.utils.crypto import constant_time_compare
 
-from dashboard.access import rights_of
+from dashboard.live.topics import PLAIN, RIGHTS, VEILED, Topic
+from machines.access import EVERYTHING, NOTHING, Scope, scope_of
 
-Rights = frozenset[str]
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """``held``: by each right that a topic needs, the machines it is held on; ``reveal``: those seen without a mask."""
+
+    held: Mapping[str, Scope]
+    reveal: Scope = NOTHING
+
+    @classmethod
+    def of(cls, user: Any) -> Rights:
+        return cls({right: scope_of(user, right) for right in set(RIGHTS.values())}, scope_of(user, "reveal"))
+
+    def sight(self, topic: Topic) -> Topic | None:
+        """The topic as it may be watched; None where it may not be at all."""
+        scope = self.held[topic.right]
+        if topic.kind in PLAIN:
+            return replace(topic, scope=scope) if scope else None
+        if topic.machine not in scope:
+            return None
+        kin = scope if topic.kind == "instance" else EVERYTHING
+        return replace(topic, veiled=topic.kind in VEILED and topic.machine not in self.reveal, scope=kin)
+
+
+def least(topic: Topic) -> Topic:
+    """The topic as anybody may watch it, of whom it is not known what they may."""
+    if topic.kind in (*PLAIN, "instance"):
+        topic = replace(topic, scope=NOTHING)
+    return replace(topic, veiled=topic.kind in VEILED)
+
 
 # Threads of their own: a session store that hangs must not hold up the rest of the site.
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="live-rights")
@@ -36,7 +66,7 @@ async def look(sessions: Sequence[str], *, deadline: float) -> Mapping[str, Righ
 
 def _look(sessions: Sequence[str]) -> dict[str, Rights | None]:
     found = {key: _user_of(key) for key in sessions}
-    return {key: None if user is None else rights_of(user) for key, user in found.items()}
+    return {key: None if user is None else Rights.of(user) for key, user in found.items()}
 
 
 def _user_of(key: str) -> Any:

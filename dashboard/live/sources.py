@@ -13,18 +13,21 @@ from typing import Any
 
 from dashboard.live import figures
 from dashboard.live.topics import Topic
+from machines.access import among
 from machines.engine import replies
+from machines.engine.jobrecords import QueueStats
 from machines.engine.keys import Keys, partition_of
 from machines.engine.operating import merged
-from machines.engine.records import Live, QueueStats
+from machines.engine.records import Live
+from machines.masking import Veil
 
-RINGING = frozenset({"partition", "stats", "instance", "job"})
+RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive"})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job", "workers"
-    (their ids), "worker"."""
+    """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job",
+    "sensitive" (the machine's sensitive fields), "workers" (their ids), "worker"."""
 
     kind: str
     machine: str = ""
@@ -71,6 +74,8 @@ Value = dict[str, Any]
 
 def sources(topic: Topic, world: World) -> Iterator[Source]:
     """Every source the topic needs, as far as can be told from what has been read."""
+    if topic.veiled and topic.machine in world.directory:
+        yield Source("sensitive", topic.machine)
     if topic.kind in ("machine", "queue"):
         yield from _partitions(topic.machine, world, READ_AS[topic.kind])
     elif topic.kind == "instance":
@@ -78,7 +83,7 @@ def sources(topic: Topic, world: World) -> Iterator[Source]:
     elif topic.kind == "job":
         yield from _job_sources(topic, world)
     elif topic.kind in ("overview", "queues"):
-        for machine in world.directory:
+        for machine in _in_scope(topic, world):
             yield from _partitions(machine, world, READ_AS[topic.kind])
     if topic.kind in ("overview", "workers"):
         yield WORKERS
@@ -131,6 +136,7 @@ def live_value(live: Live) -> Value:
         "oldest": live.oldest,
         "breaches": live.breaches,
         "flow": live.flow,
+        "refused": live.refused,
         "queues": live.queues,
         "total": live.total,
         "timers": live.timers,
@@ -142,7 +148,7 @@ def live_value(live: Live) -> Value:
 
 def _overview(topic: Topic, world: World) -> Value:
     return {
-        "machines": {live.machine: _short(live) for live in _all(world)},
+        "machines": {live.machine: _short(live) for live in _all(topic, world)},
         "workers": len(world.readings[WORKERS] or ()),
     }
 
@@ -154,23 +160,26 @@ def _short(live: Live) -> Value:
         "total": live.total,
         "overdue": live.overdue,
         "breaches": live.breaches,
+        "refused": sum(live.refused.values()),
         "queues": live.queues,
     }
 
 
 def _instance(topic: Topic, world: World) -> Value:
-    found = list(_instance_sources(topic, world))
-    raw, types = (world.readings[source] for source in found) if len(found) == 2 else (None, None)
-    if raw is None or types is None:
+    read = list(_instance_sources(topic, world))
+    raw, types = (world.readings[source] for source in read) if len(read) == 2 else (None, None)
+    veil = _veil(topic, world)
+    if raw is None or types is None or veil is None:
         return _gone(topic)
     try:
-        return replies.instance(topic.machine, topic.name, raw, types).as_dict()
+        found = among(replies.instance(topic.machine, topic.name, raw, types), topic.scope)
+        return veil.instance(found).as_dict()
     except (KeyError, ValueError):  # a foreign hand wrote into the hash: for us it is no instance
         return _gone(topic)
 
 
 def _queues(topic: Topic, world: World) -> Value:
-    found = ((machine, stats) for machine in sorted(world.directory) for stats in _stats(machine, world).values())
+    found = ((machine, stats) for machine in _in_scope(topic, world) for stats in _stats(machine, world).values())
     return {"queues": {f"{machine}/{stats.queue}": figures.of_queue(stats) for machine, stats in found}}
 
 
@@ -181,16 +190,29 @@ def _queue(topic: Topic, world: World) -> Value:
 
 def _job(topic: Topic, world: World) -> Value:
     found = [world.readings[source] for source in _job_sources(topic, world)]
-    return figures.of_job(found[0]) if found and found[0] is not None else _gone(topic)
+    job, veil = (found[0] if found else None), _veil(topic, world)
+    return _gone(topic) if job is None or veil is None else figures.of_job(veil.job(job))
+
+
+def _veil(topic: Topic, world: World) -> Veil | None:
+    """Over an instance or a job; None where it cannot be told what is to be hidden, so that all is."""
+    if not topic.veiled:
+        return Veil()
+    sensitive = world.readings.get(Source("sensitive", topic.machine))
+    return None if sensitive is None else Veil(sensitive)
 
 
 def _workers(topic: Topic, world: World) -> Value:
     rows = (world.readings[Source("worker", name=worker)] for worker in world.readings[WORKERS] or ())
-    return {"workers": {row.id: row.as_dict() for row in rows if row is not None}}
+    return {"workers": {row.id: figures.of_worker(row, topic.scope) for row in rows if row is not None}}
 
 
-def _all(world: World) -> Iterator[Live]:
-    for machine in sorted(world.directory):
+def _in_scope(topic: Topic, world: World) -> list[str]:
+    return sorted(machine for machine in world.directory if machine in topic.scope)
+
+
+def _all(topic: Topic, world: World) -> Iterator[Live]:
+    for machine in _in_scope(topic, world):
         live = _live(machine, world)
         if live is not None:
             yield live

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from machines.access import EVERYTHING, Scope
 from machines.engine import limits
 
 #: the right each kind of topic needs, as `dashboard.access` names rights
@@ -31,13 +32,15 @@ FORMS = (
         "overview",
         "`machines`: by name `version`, `counts` by leaf state, `total` (instances: one that stands in several regions"
         " is counted once), `overdue` (timers past their time), `breaches` (by state with a service level the instances"
-        " that have been in it for longer), `queues` by name; `workers`: how many are alive",
+        " that have been in it for longer), `refused` (how often an event was refused), `queues` by name; `workers`:"
+        " how many are alive",
     ),
     (
         "machine",
         "machine:<name>",
         "`machine`, `version`, `counts` by leaf state, `oldest` (by leaf state the ms its longest-staying instance"
-        " came), `breaches` (as above), `flow` (how often `<version>:<transition>` was taken), `queues` by name,"
+        " came), `breaches` (as above), `flow` (how often `<version>:<transition>` was taken), `refused`"
+        " (how often each event was, those nothing listens for together under the empty name), `queues` by name,"
         " `total` (instances), `timers` and `overdue` (how many deadlines are set, and past), `mail` (messages under"
         " way), `now` (Redis time, ms)",
     ),
@@ -62,6 +65,7 @@ FORMS = (
     ("workers", "workers", "`workers`: by id the row of each worker alive"),
 )
 PLAIN = frozenset({"overview", "queues", "workers"})
+VEILED = frozenset({"instance", "job"})
 CHECKS = {
     "instance": ("instance id", limits.check_instance_id),
     "queue": ("queue name", limits.check_queue_name),
@@ -75,11 +79,18 @@ class BadTopic(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """``name`` is the id of an instance or a job, or a queue's name."""
+    """``name`` is the id of an instance or a job, or a queue's name.
+
+    Who may see less gets less under the same text: ``scope`` are the machines that are in it, of an instance those of
+    its parent and children; ``veiled``, of an instance or a job, says that sensitive fields are masked. Sockets of one
+    sight share one value.
+    """
 
     kind: str
     machine: str = ""
     name: str = ""
+    scope: Scope = EVERYTHING
+    veiled: bool = False
 
     @property
     def right(self) -> str:

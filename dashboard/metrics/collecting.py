@@ -5,7 +5,7 @@ The number of series is bounded by what is published: states, transitions of cur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -24,6 +24,7 @@ OF_MACHINES = {
     "instances_present": ("Instances of a machine; one that stands in several regions is counted once.", "total"),
     "timers_pending": ("Timers that are set.", "timers"),
     "timers_overdue": ("Timers past their time.", "overdue"),
+    "timers_failing": ("Timers past their time whose step failed; it is tried again every minute.", "late"),
     "outbox_length": ("Messages from instance to instance under way.", "mail"),
 }
 OF_QUEUES = {
@@ -44,11 +45,17 @@ TIMES = {
 
 @dataclass(frozen=True, eq=False)
 class Snapshot(Collector):
-    """One scrape. ``survey`` is None where Redis did not answer; ``now``: ms; ``sockets``: those of this process."""
+    """One scrape. ``survey`` is None where Redis did not answer; ``now``: ms; ``sockets``: those of this process.
+
+    ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
+    taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet.
+    """
 
     survey: Survey | None
     now: float = 0
     sockets: int = 0
+    approvals: Mapping[str, int] | None = None
+    measured: int | None = None
 
     def collect(self) -> Iterator[Metric]:
         yield _gauge("up", "Whether Redis answered.", int(self.survey is not None))
@@ -61,9 +68,21 @@ class Snapshot(Collector):
         yield from _of_machines(lives)
         yield from _of_states(lives)
         yield from _flow(lives)
+        yield _refused(lives)
+        yield from self._kept(max((live.now for live in lives), default=self.now))
         yield from _of_queues(queues)
         # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
         yield from _of_workers(self.survey, max((live.now for live in lives), default=self.now))
+
+    def _kept(self, now: float) -> Iterator[Metric]:
+        if self.approvals is not None:
+            family = _gauge("approvals_waiting", "Actions that wait for a second person.", labels=["machine"])
+            for name in self.survey.lives if self.survey else ():
+                family.add_metric([name], self.approvals.get(name, 0))
+            yield family
+        if self.measured is not None:
+            age = max(0, now - self.measured) / 1000
+            yield _gauge("statistics_age_seconds", "How long ago a worker last measured for the charts.", age)
 
 
 def registry(snapshot: Snapshot) -> CollectorRegistry:
@@ -126,6 +145,15 @@ def _flow(lives: list[Live]) -> Iterator[Metric]:
             if version == str(live.version):
                 edges.add_metric([live.machine, version, edge], count)
     yield from (all_of, edges)
+
+
+def _refused(lives: list[Live]) -> Metric:
+    """Events that nothing listens for stand together under an empty name, so the number of series is bounded."""
+    family = _counter("events_refused", "Events that an instance refused.", "machine", "event")
+    for live in lives:
+        for event, count in live.refused.items():
+            family.add_metric([live.machine, event], count)
+    return family
 
 
 def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:

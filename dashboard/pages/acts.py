@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from dashboard.pages.act_forms import PURGED, LimitForm, PurgeForm, ReasonForm
 from dashboard.pages.depths import Figures
-from dashboard.pages.errors import MISTAKE
+from dashboard.pages.verdicts import MISTAKE
 from machines.engine import Job, errors
 
 Posted = Mapping[str, Any] | None

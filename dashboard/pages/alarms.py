@@ -12,31 +12,48 @@ from dashboard.pages import times
 from dashboard.pages.depths import Depth
 from dashboard.pages.workers import is_alive
 from machines.engine import QueueStats, WorkerRow
+from machines.statistics import Storm
 
+NAMED = 3  # events of a storm
+UNMEASURED = 300_000  # ms
 PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
 UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
+    """``url`` leads to what it is about; ``act_url`` straight to a form that mends it, where there is one."""
+
     text: str
     url: str
+    act: str = ""
+    act_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """``count`` instances have been in ``state`` for longer than its service level, ``sla`` ms."""
+    """``count`` instances have been in ``state`` for longer than its service level, ``sla`` ms. ``operated``: whether
+    the viewer may do something to them."""
 
     machine: str
     state: str
     count: int
     sla: int
+    operated: bool = False
 
     @property
     def url(self) -> str:
         """The list of just these."""
-        terms = urlencode({"state": self.state, "older": length(self.sla)})
-        return f"{reverse('machine', args=[self.machine])}?{terms}#instances"
+        return f"{reverse('machine', args=[self.machine])}?{self._terms}#instances"
+
+    @property
+    def act_url(self) -> str:
+        """The form that does something with all of them."""
+        return f"{reverse('bulk-new', args=[self.machine])}?{self._terms}"
+
+    @property
+    def _terms(self) -> str:
+        return urlencode({"state": self.state, "older": length(self.sla)})
 
 
 def raised(
@@ -46,17 +63,29 @@ def raised(
     *,
     stuck: Iterable[Stuck] = (),
     paused: Iterable[tuple[str, QueueStats]] = (),
+    late: Mapping[str, int] | None = None,
+    storms: Iterable[Storm] = (),
+    approvals: int = 0,
+    unmeasured: int = 0,
 ) -> list[Alarm]:
-    """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments.
+    """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments. ``late``:
+    those whose step failed.
 
-    ``paused``: queues with their machine; those that are not paused raise nothing.
+    ``paused``: queues with their machine; those that are not paused raise nothing. ``approvals``: how many wait.
+    ``unmeasured``: ms since a worker last measured for the charts.
     """
     alive = [worker for worker in workers if is_alive(worker)]
     working = [worker for worker in alive if worker.status == "working"]
     served = {queue for worker in working for queue in worker.queues}
-    late = [] if alive else [_late(machine, count) for machine, count in (overdue or {}).items() if count]
-    found = [alarm for depth in depths for alarm in (*_about(depth, served), *_handlers(depth, working))] + late
+    found = [_waiting(approvals)] if approvals else []
+    found += [alarm for depth in depths for alarm in (*_about(depth, served), *_handlers(depth, working))]
+    if alive:
+        found += [_failing(machine, count) for machine, count in (late or {}).items() if count]
+        found += [_unmeasured(unmeasured)] if unmeasured > UNMEASURED else []
+    else:
+        found += [_late(machine, count) for machine, count in (overdue or {}).items() if count]
     found += [_stuck(each) for each in stuck if each.count]
+    found += [_storm(each) for each in storms]
     return found + [_paused(machine, stats) for machine, stats in paused if _is_forgotten(stats)]
 
 
@@ -68,7 +97,32 @@ def length(ms: int) -> str:
 
 def _stuck(stuck: Stuck) -> Alarm:
     instances = "1 instance" if stuck.count == 1 else f"{stuck.count:,} instances"
-    return Alarm(f"{instances} of {stuck.machine} in {stuck.state} for longer than {times.span(stuck.sla)}", stuck.url)
+    text = f"{instances} of {stuck.machine} in {stuck.state} for longer than {times.span(stuck.sla)}"
+    return Alarm(text, stuck.url, *(("Repair all", stuck.act_url) if stuck.operated else ()))
+
+
+def _waiting(count: int) -> Alarm:
+    text = "1 action waits" if count == 1 else f"{count:,} actions wait"
+    return Alarm(f"{text} for a second person", reverse("approvals"))
+
+
+def _storm(storm: Storm) -> Alarm:
+    """The machine's page shows what is refused; its events there lead to what explains them."""
+    named = [event or "events nothing listens for" for event in storm.events[:NAMED]]
+    more = f" and {len(storm.events) - NAMED} more" if len(storm.events) > NAMED else ""
+    text = f"about {storm.rate:,.0f} events a minute refused by {storm.machine}: {', '.join(named)}{more}"
+    return Alarm(text, f"{reverse('machine', args=[storm.machine])}#chart-refused")
+
+
+def _unmeasured(ms: int) -> Alarm:
+    text = f"nothing measured for the charts for {times.age(ms / 1000)}, though workers run: their logs say why"
+    return Alarm(text, reverse("workers"))
+
+
+def _failing(machine: str, count: int) -> Alarm:
+    timers = "1 timer" if count == 1 else f"{count:,} timers"
+    text = f"{timers} of {machine} due, and the step fails each time; tried again every minute"
+    return Alarm(text, reverse("machine", args=[machine]))
 
 
 def _is_forgotten(stats: QueueStats) -> bool:

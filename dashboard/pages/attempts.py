@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.http import QueryDict
 
-from dashboard.pages.errors import MISTAKE
 from dashboard.pages.levers import Route, routes_of
 from dashboard.pages.plans import Plan
+from dashboard.pages.verdicts import MISTAKE
 from machines.allowing import NotAllowed
-from machines.engine import Engine, Explanation, Instance, Step, errors
+from machines.engine import Explanation, Instance, Step, errors
 from machines.forms import TypedForm
+from machines.masking import Veil
+from machines.services import Actor, instances
 
 MEANWHILE = 20  # steps shown of what happened since the operator looked
 
@@ -43,6 +45,10 @@ class Attempt:
     changes: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
 
+    def veiled(self, veil: Veil) -> Attempt:
+        """Without what is hidden from whoever tried it, in what the instance holds and held."""
+        return replace(self, meanwhile=veil.steps(self.meanwhile), changes=veil.data(self.changes))
+
     @property
     def status(self) -> int:
         return STATUS[self.kind]
@@ -62,16 +68,19 @@ def denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Attempt:
     return Attempt("refused", what, url, f"It is for members of {' or '.join(error.groups)}.", error.code, **facts)
 
 
-def mistake(what: str, url: str, error: errors.SignalboxError | None = None, **facts: Any) -> Attempt:
+def mistake(
+    what: str, url: str, error: errors.SignalboxError | None = None, veil: Veil | None = None, **facts: Any
+) -> Attempt:
     """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
     if error is None:
         message = "Something in the form is not right yet: see what is marked in it."
         return Attempt("mistake", what, url, message, MISTAKE, **facts)
-    return Attempt("mistake", what, url, error.message, error.code, **facts)
+    told = veil.error(error) if veil else error.message
+    return Attempt("mistake", what, url, told, error.code, **facts)
 
 
-def refused(plan: Plan, url: str, error: errors.Refused, **facts: Any) -> Attempt:
-    explanation = error.explanation
+def refused(plan: Plan, url: str, error: errors.Refused, veil: Veil, **facts: Any) -> Attempt:
+    explanation = veil.explanation(error.explanation)
     return Attempt(
         "refused", f"fire {explanation.event}", url, _why(explanation), error.code,
         explanation=explanation, routes=list(routes_of(plan, explanation, payload_known=True)), **facts,
@@ -88,10 +97,10 @@ def preview(plan: Plan, url: str, instance: Instance, explanation: Explanation, 
     return Attempt("preview", what, url, message, explanation=explanation, routes=routes, changes=changes, **facts)
 
 
-def conflict(engine: Engine, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any) -> Attempt:
+def conflict(actor: Actor, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any) -> Attempt:
     """Someone moved the instance since the form was shown: what they did, and the same form for the version of now."""
     try:
-        steps = engine.history(error.machine, error.id, limit=MEANWHILE)
+        steps = instances.history(actor, error.machine, error.id, limit=MEANWHILE)
     except errors.LookupFailed:
         steps = []
     return Attempt(

@@ -7,13 +7,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.access import require
+from dashboard.access import require, scope_of
+from dashboard.pages.addresses import page_of
 from dashboard.pages.audit_export import download
 from dashboard.pages.audit_terms import Terms, cursor_of, older_than
 from dashboard.pages.rendering import page
+from dashboard.pages.times import in_ms
+from dashboard.pages.views import saved_views
 from machines.models import AuditEntry
 
 SIZE = 50  # entries on a page
@@ -35,7 +38,7 @@ class Row:
 
 @require("audit")
 def show(request: HttpRequest) -> HttpResponse:
-    terms = Terms(request.GET)
+    terms = Terms(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
         return page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
     cursor = request.GET.get("before", "")
@@ -52,13 +55,14 @@ def show(request: HttpRequest) -> HttpResponse:
         "first": _address(terms) if cursor else "",
         "older": _address(terms, before=cursor_of(entries[-1])) if further else "",
         "export": _address(terms, name="audit-export"),
+        "saved": saved_views(request, reverse("audit"), _address(terms).partition("?")[2]),
     }
     return page(request, "pages/audit.html", context)
 
 
 @require("audit")
 def export(request: HttpRequest) -> HttpResponseBase:
-    terms = Terms(request.GET)
+    terms = Terms(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
         return page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
     return download(request, terms.entries(), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
@@ -73,7 +77,7 @@ def _row(entry: AuditEntry) -> Row:
     detail = entry.detail if isinstance(entry.detail, dict) else {"detail": entry.detail}
     rest = {name: fact for name, fact in detail.items() if name not in TOLD and fact not in (None, "", {}, [])}
     target = "" if entry.action.startswith(("job.", "worker.")) else entry.target
-    return Row(entry, int(entry.at.timestamp() * 1000), list(_links(entry)), target, _told(detail), rest)
+    return Row(entry, in_ms(entry.at), list(_links(entry)), target, _told(detail), rest)
 
 
 def _told(detail: dict[str, Any]) -> str:
@@ -90,21 +94,20 @@ def _links(entry: AuditEntry) -> list[tuple[str, str]]:
     """What it was done to, each with its page, or with "" where it has none; a page may since be gone."""
     found = []
     if entry.machine:
-        found.append((entry.machine, _page("machine", entry.machine)))
+        found.append((entry.machine, page_of("machine", entry.machine)))
     if entry.queue:
-        found.append((entry.queue, _page("queue", entry.machine, entry.queue)))
+        found.append((entry.queue, page_of("queue", entry.machine, entry.queue)))
     if entry.instance:
         names = ("instance", entry.machine, entry.instance) if entry.machine else ("sm-key", entry.instance)
-        found.append((entry.instance, _page(*names)))
+        found.append((entry.instance, page_of(*names)))
     if entry.action.startswith("job.") and entry.target:
-        found.append((f"job {entry.target}", _page("job", entry.machine, entry.target)))
+        found.append((f"job {entry.target}", page_of("job", entry.machine, entry.target)))
+    elif entry.action.startswith("approval.") and isinstance(number := _fact(entry, "approval"), int):
+        found.append((f"request {number}", page_of("approval", str(number))))
     elif entry.action.startswith("worker."):
         found.append((entry.target, ""))
     return found
 
 
-def _page(name: str, *arguments: str) -> str:
-    try:
-        return reverse(name, args=arguments)
-    except NoReverseMatch:  # it was written by somebody who gave a name that none can have
-        return ""
+def _fact(entry: AuditEntry, name: str) -> Any:
+    return entry.detail.get(name) if isinstance(entry.detail, dict) else None

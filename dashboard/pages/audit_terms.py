@@ -9,8 +9,10 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
+from machines.access import Scope
 from machines.auditing import ACTIONS
 from machines.engine.limits import MAX_ACTOR, MAX_INSTANCE_ID, MAX_NAME
 from machines.models import AuditEntry
@@ -22,7 +24,7 @@ TARGET_LIMIT = 1000  # characters
 
 
 class Moment(forms.CharField):
-    """A time: ``2026-11-21`` or ``2026-11-21T08:30``, in UTC unless it says another offset."""
+    """A time: ``2026-11-21`` or ``2026-11-21T08:30``, in the person's zone unless it says another offset."""
 
     widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
@@ -33,7 +35,7 @@ class Moment(forms.CharField):
     def bound_data(self, data: Any, initial: Any) -> Any:
         """As the browser's own input takes it, however it was written in the address."""
         try:
-            return f"{_moment(data):%Y-%m-%dT%H:%M:%S}" if data else data
+            return f"{timezone.localtime(_moment(data)):%Y-%m-%dT%H:%M:%S}" if data else data
         except forms.ValidationError:
             return data
 
@@ -53,23 +55,33 @@ class Terms(forms.Form):
     since = Moment(required=False, max_length=40, label="from")
     until = Moment(required=False, max_length=40, label="before")
 
-    def __init__(self, asked: Mapping[str, Any]) -> None:
+    def __init__(self, asked: Mapping[str, Any], scope: Scope) -> None:
         super().__init__(asked, auto_id="audit-%s")
+        self._scope = scope
 
     @property
     def given(self) -> dict[str, str]:
-        """The terms that narrow, as the address has them."""
-        return {name: self.data[name] for name in self.fields if self.data.get(name)}
+        """The terms that narrow, as the address has them; times in UTC, so that the address means the same to all.
+
+        Only after ``is_valid()``.
+        """
+        asked = {name: self.data[name] for name in self.fields if self.data.get(name) and self.cleaned_data[name]}
+        moments = {name: self.cleaned_data[name] for name in asked if name in ("since", "until")}
+        return asked | {name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in moments.items()}
 
     def entries(self) -> QuerySet[AuditEntry]:
-        """Newest first. Only after ``is_valid()``."""
+        """Newest first, of the machines in scope. What was about no machine is for those who see all of them.
+
+        Only after ``is_valid()``.
+        """
         terms = {name: term for name, term in self.cleaned_data.items() if term}
         since, until = terms.pop("since", None), terms.pop("until", None)
         if since:
             terms["at__gte"] = since
         if until:
             terms["at__lt"] = until
-        return AuditEntry.objects.filter(**terms)
+        found = AuditEntry.objects.filter(**terms)
+        return found if self._scope.all else found.filter(machine__in=self._scope.names)
 
 
 def older_than(entries: QuerySet[AuditEntry], cursor: str) -> QuerySet[AuditEntry]:
@@ -93,7 +105,7 @@ def _moment(text: str) -> datetime:
         if at is None and (day := parse_date(text)) is not None:
             at = datetime.combine(day, time.min)
         if at is not None:
-            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+            return (timezone.make_aware(at) if at.tzinfo is None else at).astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise forms.ValidationError("Write a time as 2026-11-21T08:30, in UTC, or a day as 2026-11-21.")
+    raise forms.ValidationError("Write a time as 2026-11-21T08:30, or a day as 2026-11-21.")

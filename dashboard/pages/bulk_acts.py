@@ -1,21 +1,25 @@
-"""What operators do to a bulk: run, pause, resume, stop, retry, again for those that failed; and its CSV."""
+"""What operators do to a bulk: run, pause, resume, stop, retry, its pace, again for those that failed; and its CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
-from dashboard.access import Forbidden, require
+from dashboard.access import View, require
 from dashboard.pages.audit_export import cell, streamed, writer
-from dashboard.pages.bulks import bulk_page, id_of, may, order_of
-from machines.auditing import audited
-from machines.bulk import Bulk, NotNow, Order, Row
+from dashboard.pages.bulk_forms import RateForm
+from dashboard.pages.bulks import bulk_page, id_of, seen
+from dashboard.pages.firing import filed
+from dashboard.pages.gate import lever
+from machines.bulk import Bulk, NotNow, Row
 from machines.bulk.order import MAX_REASON
-from machines.connections import get_engine
-from machines.engine import Instance, errors
+from machines.bulk.store import OrderLost
+from machines.engine import errors
+from machines.services import Actor, ApprovalNeeded, approvals
+from machines.services import bulks as services
 
 TOLD = {
     "run": "It runs",
@@ -27,41 +31,25 @@ TOLD = {
 COLUMNS = ("instance", "state", "version", "verdict", "verdict_why", "outcome", "outcome_why")
 
 
-@require("operate")
-def run(request: HttpRequest, id: str) -> HttpResponse:
-    return _do(request, id, "run", "bulk.run")
+def _view(name: str, action: str) -> View:
+    @lever("operate", action, target="id")
+    def view(request: HttpRequest, id: str) -> HttpResponse:
+        return _do(request, id, name)
+
+    return view
 
 
-@require("operate")
-def pause(request: HttpRequest, id: str) -> HttpResponse:
-    return _do(request, id, "pause", "bulk.pause")
-
-
-@require("operate")
-def resume(request: HttpRequest, id: str) -> HttpResponse:
-    return _do(request, id, "resume", "bulk.resume")
-
-
-@require("operate")
-def retry(request: HttpRequest, id: str) -> HttpResponse:
-    return _do(request, id, "retry", "bulk.resume")
-
-
-@require("operate")
-def stop(request: HttpRequest, id: str) -> HttpResponse:
-    return _do(request, id, "stop", "bulk.stop")
-
-
-def _do(request: HttpRequest, id: str, name: str, action: str) -> HttpResponse:
+def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
     """Does it, and goes back to the page; what is not possible now is said there."""
     if request.method != "POST":
         return redirect("bulk", id)
-    bulk = Bulk(get_engine(), id)
-    before, order = _asked(request, bulk)
+    actor = Actor.of(request)
     try:
-        with audited(request, action, machine=order.machine, target=id) as deed:
-            after = getattr(bulk, name)(request.user.get_username())
-            deed.moved(before.state, after)
+        getattr(services, name)(actor, id)
+    except ApprovalNeeded as needed:
+        return filed(request, approvals.ask(actor, needed))
+    except OrderLost as lost:
+        raise Http404(f"{lost}.") from lost
     except (NotNow, errors.Suspended) as error:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
@@ -69,46 +57,62 @@ def _do(request: HttpRequest, id: str, name: str, action: str) -> HttpResponse:
     return redirect("bulk", id)
 
 
-@require("operate")
+@lever("operate", "bulk.rate", target="id")
+def rate(request: HttpRequest, id: str) -> HttpResponse:
+    """How many a second from now on."""
+    if request.method != "POST":
+        return redirect("bulk", id)
+    form = RateForm(request.POST)
+    if not form.is_valid():
+        return bulk_page(request, id, slip=form.errors["rate"][0], status=400)
+    try:
+        services.rate(Actor.of(request), id, form.cleaned_data["rate"] or 0)
+    except OrderLost as lost:
+        raise Http404(f"{lost}.") from lost
+    except NotNow as error:
+        messages.error(request, f"Not done: {error.message} ({error.code})")
+    else:
+        messages.success(request, "The pace is another one from the next instances on")
+    return redirect("bulk", id)
+
+
+@lever("operate", "bulk.start", target="id")
 def again(request: HttpRequest, id: str) -> HttpResponse:
     """A new bulk of the same kind with those that failed."""
     if request.method != "POST":
         return redirect("bulk", id)
-    bulk = Bulk(get_engine(), id)
-    _, order = _asked(request, bulk)
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > MAX_REASON:
         return bulk_page(request, id, mistake=f"Say why, in at most {MAX_REASON} characters.", status=400)
-    with audited(request, "bulk.start", machine=order.machine, reason=reason) as deed:
-        deed.note(does=f"{order.action} {order.target}".strip(), again=id)
-        made = bulk.again(request.user.get_username(), reason, id=id_of(request))
-        deed.name(target=made.id)
+    try:
+        made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
+    except OrderLost as lost:
+        raise Http404(f"{lost}.") from lost
     return redirect("bulk", made.id)
-
-
-def _asked(request: HttpRequest, bulk: Bulk) -> tuple[Instance, Order]:
-    """The bulk as it is, and its order; 404 and 403 where there is none, or where it is not for this person."""
-    now, order = bulk.get(), order_of(bulk)
-    if not may(request.user, order):
-        raise Forbidden("fire")
-    return now, order
 
 
 @require("view")
 def results(request: HttpRequest, id: str) -> HttpResponseBase:
-    bulk = Bulk(get_engine(), id)
-    bulk.get()  # one that is not there is a page that says so, not half a file
-    return streamed(request, _chunks(bulk), f"bulk-{id}.csv")
+    bulk, _, order = seen(request, id)  # one that is not there is a page that says so, not half a file
+    return streamed(request, _chunks(Actor.of(request), bulk, order.machine), f"bulk-{id}.csv")
 
 
-def _chunks(bulk: Bulk) -> Iterator[str]:
+def _chunks(actor: Actor, bulk: Bulk, machine: str) -> Iterator[str]:
     write = writer()
     yield write(COLUMNS)
     for rows in bulk.pages():
-        yield "".join(write([cell(text) for text in _texts(row)]) for row in rows)
+        shown = services.shown(actor, machine, rows)
+        yield "".join(write([cell(text) for text in _texts(row)]) for row in shown)
 
 
 def _texts(row: Row) -> Iterator[str]:
     yield from (row.item.id, row.item.state, str(row.item.version))
     for note in (row.verdict, row.outcome):
         yield from (note.word, note.why) if note else ("", "")
+
+
+run = _view("run", "bulk.run")
+pause = _view("pause", "bulk.pause")
+resume = _view("resume", "bulk.resume")
+retry = _view("retry", "bulk.resume")
+stop = _view("stop", "bulk.stop")

@@ -12,7 +12,7 @@ from dashboard.pages.forms import fresh_key
 from dashboard.pages.plans import Plan
 from machines.bulk.order import MAX_RATE, MAX_REASON, WORK
 from machines.engine import errors
-from machines.forms import TypedForm
+from machines.forms import JsonText, TypedForm
 
 Posted = Mapping[str, Any] | None
 PLAIN = {"autocomplete": "off"}
@@ -27,10 +27,11 @@ class Deed:
 
 
 DEEDS = {
+    "edit": Deed("Edit", "Changes fields of each, by their declared types. What is left blank stays as it is."),
     "force": Deed("Force", "Puts each into a state whatever its transitions say. No entry or exit action runs."),
     "reset": Deed("Reset", "Back to its initial state and its initial data. No action runs; jobs and timers end."),
     "retry": Deed("Retry", "Its dead job is ready again with all its attempts; one that is delayed runs at once."),
-    "skip": Deed("Skip", "Takes its job away and goes on as if that had ended without a result."),
+    "skip": Deed("Skip", "Takes its job away and goes on as if that had ended with the result you give."),
     "cancel": Deed("Cancel", "Takes its job away; it gets error.invoke with the kind Withdrawn, if it listens for it."),
     "suspend": Deed("Suspend", "Each takes no event, and its timers wait, until it is resumed."),
     "resume": Deed("Resume", "Each suspended one goes on with what waited for it; timers that are past fire at once."),
@@ -64,10 +65,19 @@ class BulkForm(forms.Form):
         help_text="Blank: as fast as it goes.",
     )
     unchanged = forms.BooleanField(required=False, label="Only those nothing has happened to since they were found")
+    unset = forms.MultipleChoiceField(label="fields to unset", required=False)
+    result = JsonText(label="its result", type_name="JSON, optional", rows=3)
     key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+    field_order = ("states", "invoke", "result", "unset", "reason", "rate", "unchanged", "key")
 
     def __init__(self, plan: Plan, action: str, posted: Posted = None) -> None:
         super().__init__(posted, auto_id="bulk-%s", label_suffix="", initial={"key": fresh_key()})
+        if action == "edit":
+            self.fields["unset"].choices = [(field.name, field.name) for field in plan.outline.data]
+        else:
+            del self.fields["unset"]
+        if action != "skip":
+            del self.fields["result"]
         if action in WORK:
             names = [(name, name) for name in jobs(plan)]
             self.fields["invoke"].choices = names if len(names) == 1 else [("", "choose a job"), *names]
@@ -107,9 +117,13 @@ class NewBulk:
         self.label = f"Fire {event}" if action == "fire" else DEEDS[action].label if action else ""
         self.about = plan.event_description(event) if action == "fire" else DEEDS[action].about if action else ""
         self.form = BulkForm(plan, action, posted)
-        self.payload: TypedForm | None = None
+        self.typed: TypedForm | None = None
         if action == "fire":
-            self.payload = plan.payload_form(event, None, id_prefix="bulk-payload", data=posted)
+            self.typed = plan.payload_form(event, None, id_prefix="bulk-payload", data=posted)
+        elif action == "edit":
+            self.typed = TypedForm(plan.outline.data, prefix="data", id_prefix="bulk-data", data=posted)
+            for field in self.typed.fields.values():
+                field.widget.attrs.pop("placeholder", None)  # its initial value would look like the one they have
 
     @property
     def danger(self) -> bool:
@@ -117,7 +131,8 @@ class NewBulk:
 
     def is_valid(self) -> bool:
         # Both are asked, so that every mistake is shown at once.
-        return bool(self.action) and all([self.form.is_valid(), self.payload is None or self.payload.is_valid()])
+        valid = all([self.form.is_valid(), self.typed is None or self.typed.is_valid()])
+        return bool(self.action) and valid and (self.action != "edit" or self._names_a_change())
 
     def terms(self) -> dict[str, Any]:
         """Those of an order that stand in the form. After ``is_valid()``."""
@@ -125,7 +140,9 @@ class NewBulk:
         return {
             "action": self.action,
             "event": self.event,
-            "payload": self.payload.values() if self.payload else {},
+            "payload": self.typed.values() if self.typed and self.action == "fire" else {},
+            "changes": self._changes() if self.action == "edit" else {},
+            "result": given.get("result"),
             "invoke": given.get("invoke", ""),
             "states": tuple(given.get("states") or ()),
             "reason": given["reason"],
@@ -135,7 +152,32 @@ class NewBulk:
 
     def blame(self, error: errors.SignalboxError) -> None:
         """Put the engine's word where the mistake is."""
-        if isinstance(error, errors.BadPayload) and self.payload is not None:
-            self.payload.blame(error.field, error.message)
+        if isinstance(error, errors.BadPayload) and self.typed is not None:
+            self.typed.blame(error.field, error.message)
         else:
-            self.form.add_error(None, error.message)
+            self.form.add_error(None, f"{error.message} ({error.code})")
+
+    def _changes(self) -> dict[str, Any]:
+        """None unsets."""
+        assert self.typed is not None
+        return self.typed.values() | dict.fromkeys(self.form.cleaned_data["unset"])
+
+    def _names_a_change(self) -> bool:
+        assert self.typed is not None
+        both = sorted(self.typed.values().keys() & set(self.form.cleaned_data["unset"]))
+        if both:
+            self.form.add_error(None, f"Either a new value or none: {', '.join(both)} has both.")
+        elif not self._changes():
+            self.form.add_error(None, "Change at least one field.")
+        return not self.form.errors
+
+
+class RateForm(forms.Form):
+    """The pace of a bulk that is there."""
+
+    rate = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MAX_RATE,
+        error_messages={"invalid": f"That is no number of instances a second: 0 to {MAX_RATE:,}."},
+    )

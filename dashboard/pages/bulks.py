@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,22 +11,26 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.access import Forbidden, allows, require
+from dashboard.access import allows, demand, require
 from dashboard.pages import plans
 from dashboard.pages.bulk_forms import NewBulk, deeds
 from dashboard.pages.firing import once
 from dashboard.pages.forms import fresh_key
+from dashboard.pages.gate import lever
 from dashboard.pages.listing import Listing
 from dashboard.pages.plans import Plan
 from dashboard.pages.rendering import page
 from dashboard.pages.tracks import track_of
-from machines.auditing import audited
 from machines.bulk import Bulk, Order, Row
 from machines.bulk.acting import OUTCOMES
+from machines.bulk.bulk import LIVE
 from machines.bulk.previewing import VERDICTS
 from machines.bulk.store import OrderLost
 from machines.connections import get_engine
 from machines.engine import Instance, errors
+from machines.services import Actor, approvals
+from machines.services import bulks as services
+from machines.services.reading import veil_of
 
 SIZE = 100  # instances on a page
 LOOKED = 5_000  # instances one page looks at for those with one verdict
@@ -35,12 +39,13 @@ FROM = {  # lever -> the states in which it is there
     "pause": ("running",),
     "resume": ("paused",),
     "retry": ("failed",),
-    "stop": ("collecting", "previewing", "previewed", "running", "paused", "failed"),
+    "stop": LIVE,
+    "rate": LIVE,
     "again": ("done", "stopped", "failed"),
 }
 
 
-@require("operate")
+@lever("operate", "bulk.start")
 def new(request: HttpRequest, machine: str) -> HttpResponse:
     """The form; a POST makes the bulk, whose dry run begins at once."""
     engine = get_engine()
@@ -68,8 +73,7 @@ def _chosen(request: HttpRequest, plan: Plan) -> tuple[str, str]:
         raise Http404("There is no such thing to do.")
     if action != "fire":
         return action, ""
-    if not allows(request.user, "fire"):
-        raise Forbidden("fire")
+    demand(request.user, "fire", plan.machine)
     if event not in plan.event_names([]):
         raise Http404(f"Machine {plan.machine} knows no event {event[:100]}.")
     return action, event
@@ -77,13 +81,7 @@ def _chosen(request: HttpRequest, plan: Plan) -> tuple[str, str]:
 
 def _started(request: HttpRequest, listing: Listing, asked: NewBulk) -> Bulk:
     found = {name: term for name, term in listing.terms.items() if term is not None}
-    order = Order(listing.machine, actor=request.user.get_username(), filter=found, **asked.terms())
-    id = id_of(request)
-    with audited(request, "bulk.start", machine=order.machine, target=id or "", reason=order.reason) as deed:
-        deed.note(does=f"{order.action} {order.target}".strip(), filter=order.filter, rate=order.rate or None)
-        bulk = Bulk.start(get_engine(), order, id=id)
-        deed.name(target=bulk.id)
-    return bulk
+    return services.start(Actor.of(request), listing.machine, filter=found, id=id_of(request), **asked.terms())
 
 
 def id_of(request: HttpRequest) -> str | None:
@@ -111,7 +109,7 @@ def _choices(request: HttpRequest, plan: Plan, asked: NewBulk) -> Any:
     """What can be done: label, address, whether it is chosen."""
     terms = {name: text for name, text in request.GET.items() if name not in ("do", "event")}
     base = reverse("bulk-new", args=[plan.machine])
-    if allows(request.user, "fire"):
+    if allows(request.user, "fire", plan.machine):
         for name in plan.event_names([]):
             yield f"fire {name}", f"{base}?{urlencode(terms | {'do': 'fire', 'event': name})}", asked.event == name
     for name in deeds(plan):
@@ -123,23 +121,36 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     return bulk_page(request, id)
 
 
-def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", status: int = 200) -> HttpResponse:
-    """``mistake``: what is wrong with the form to do it again."""
-    engine = get_engine()
-    bulk = Bulk(engine, id)
-    now, order = bulk.get(), order_of(bulk)
-    start = _start(request)
+def seen(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
+    """The bulk, as it is, and its order; 403 where its machine is none of this person's, 404 where it has no order."""
+    bulk = Bulk(get_engine(), id)
+    try:
+        return bulk, *services.get(Actor.of(request), id)
+    except OrderLost as lost:
+        raise Http404(f"{lost}.") from lost
+
+
+def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "", status: int = 200) -> HttpResponse:
+    """``mistake``: what is wrong with the form to do it again; ``slip``: with that of its pace."""
+    bulk, now, order = seen(request, id)
+    actor, start = Actor.of(request), _start(request)
+    found = listed(bulk, now, request, start)
     done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
     context = {
         "section": "machines",
         "bulk": now,
         "order": order,
-        "listed": listed(bulk, now, request, start),
-        "levers": levers(now) if may(request.user, order) else [],
+        "listed": replace(found, rows=services.shown(actor, order.machine, found.rows)),
+        "error": veil_of(actor, order.machine).message(now.data.get("error") or ""),
+        "levers": levers(now) if services.may(actor, order) else [],
+        "rate": bulk.rate(),
+        "second": now.state == "previewed" and services.needs_second(actor, order),
+        "waiting": approvals.waiting().filter(bulk=id).first(),
         "verdicts": _counts(now.data["verdicts"], VERDICTS),
         "outcomes": _counts(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
         "reached": done,
         "mistake": mistake,
+        "slip": slip,
         "key": fresh_key(),
         "own": request.get_full_path(),
     }
@@ -186,18 +197,6 @@ def levers(bulk: Instance) -> list[str]:
     names = [name for name, states in FROM.items() if bulk.state in states and not bulk.suspended]
     left = any(bulk.data["outcomes"].get(word) for word in ("refused", "changed", "failed"))
     return [name for name in names if name != "again" or left]
-
-
-def may(user: Any, order: Order) -> bool:
-    """Who moves instances with an event has to hold that right, too."""
-    return allows(user, "operate") and (order.action != "fire" or allows(user, "fire"))
-
-
-def order_of(bulk: Bulk) -> Order:
-    try:
-        return bulk.order()
-    except OrderLost as lost:
-        raise Http404(f"{lost}.") from lost
 
 
 def _counts(held: dict[str, int], words: tuple[str, ...]) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import require
 from dashboard.pages import workers
+from dashboard.pages.charts import Chart, Charts, Figure
 from dashboard.pages.deadlines import Child, Deadline
 from dashboard.pages.depths import PLACES, Depth, Figures
 from dashboard.pages.levers import Route
@@ -17,6 +18,9 @@ from dashboard.pages.tracks import Block
 from machines.engine import Job, Pause, QueueStats, Step, WorkerRow
 from machines.engine.definitions import FieldOutline
 from machines.forms import TypedForm
+from machines.models import Approval
+from machines.statistics.lines import Line
+from machines.statistics.series import Series
 
 NOW = 1_700_000_000_000  # ms: the page shows the same at any time
 HOSTILE = """<script>alert("1")</script> {{ x }} ../%2F 🚦"""
@@ -61,8 +65,20 @@ def _everything() -> dict[str, Any]:
             _worker("", 60_000),
         ],
         "may_direct": True,
+        "requests": Approval.State.choices,
+        "charts": _charts(),
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
     }
+
+
+def _charts() -> Charts:
+    """One that has figures, one that has none; the script that draws them is not on this page."""
+    at = [NOW // 1000 - 60 * ago for ago in range(4, 0, -1)]
+    lines = [Line("enqueued", [120.0, 90.5, None, 4.0], 215), Line(HOSTILE, [0.4, 1204.0, None, 2.0], 1207)]
+    shown = Series("sample", "hour", "/min", 60, at, lines, measured=NOW // 1000 - 8)
+    figures = [Figure(Chart("sample", "Jobs"), shown, lines)]
+    figures.append(Figure(Chart("none", "Failures"), Series("none", "hour", "/min", 60, at, []), []))
+    return Charts("hour", figures, [("hour", "#charts"), ("day", "#charts"), ("month", "#charts")], "")
 
 
 def _figures() -> Figures:

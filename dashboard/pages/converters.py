@@ -8,6 +8,8 @@ itself ``~7E``, so that every id has exactly one URL; URL quoting does the rest.
 
 from __future__ import annotations
 
+from functools import cache
+
 from django.urls import register_converter
 
 
@@ -40,8 +42,9 @@ class JobId(Name):
     regex = "[0-9]{1,5}-[0-9]{1,16}"
 
 
+@cache
 def register() -> None:
-    """``<instance:id>``, ``<name:machine>``, ``<job:id>`` in URL patterns. Called once, when the URLs are read."""
+    """``<instance:id>``, ``<name:machine>``, ``<job:id>`` in URL patterns. Called by each who reads URLs with them."""
     register_converter(JobId, "job")
     register_converter(InstanceId, "instance")
     register_converter(Name, "name")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.pages.errors import MISTAKE
 from dashboard.pages.forms import CreateForm, fresh_key
 from dashboard.pages.plans import Plan
+from dashboard.pages.verdicts import MISTAKE
 from machines.engine import errors
 from machines.forms import TypedForm
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.urls import NoReverseMatch, reverse
-
+from dashboard.pages.addresses import page_of
 from dashboard.pages.plans import Plan
 from machines.engine import Instance
 
@@ -32,14 +31,8 @@ class Child:
 
 
 def children(instance: Instance) -> list[Child]:
-    return [Child(invoke, **child, url=_url(**child)) for invoke, child in instance.children.items()]
-
-
-def _url(machine: str, id: str) -> str:
-    try:
-        return reverse("instance", args=[machine, id])
-    except NoReverseMatch:
-        return ""
+    found = instance.children.items()
+    return [Child(invoke, **child, url=page_of("instance", child["machine"], child["id"])) for invoke, child in found]
 
 
 def deadlines(plan: Plan, instance: Instance) -> list[Deadline]:

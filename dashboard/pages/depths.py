@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from machines.engine import Pause, QueueStats, rates
+from machines.statistics import histogram
 
 PLACES = ("ready", "leased", "delayed", "dead")
 
@@ -39,10 +41,12 @@ def depths_of(machine: str, queues: Mapping[str, Mapping[str, int]]) -> list[Dep
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One queue with everything the engine counts about it. Times in ms; None where nothing was counted."""
+    """One queue with everything the engine counts about it. ``recent``: what statistics have counted of it in the last
+    hour. Times in ms; None where nothing was counted."""
 
     machine: str
     stats: QueueStats
+    recent: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def depth(self) -> Depth:
@@ -71,18 +75,18 @@ class Figures:
 
     @property
     def wait(self) -> tuple[float | None, float | None]:
-        """Half of the jobs, and 95 in 100, waited less than this until a worker took them."""
-        return _middle_and_slow(self.stats.waits)
+        """Half of the jobs of the last hour, and 95 in 100, waited less than this until a worker took them."""
+        return _middle_and_slow(histogram(self.recent.get("waits", {})))
 
     @property
     def run(self) -> tuple[float | None, float | None]:
         """The same of the time from taken to completed."""
-        return _middle_and_slow(self.stats.runs)
+        return _middle_and_slow(histogram(self.recent.get("runs", {})))
 
     @property
     def held_back(self) -> bool:
         return self.stats.concurrency is not None or bool(self.stats.rate)
 
 
-def _middle_and_slow(histogram: Mapping[int, int]) -> tuple[float | None, float | None]:
-    return rates.quantile(histogram, 0.5), rates.quantile(histogram, 0.95)
+def _middle_and_slow(counted: Mapping[int, int]) -> tuple[float | None, float | None]:
+    return rates.quantile(counted, 0.5), rates.quantile(counted, 0.95)

@@ -1,10 +1,6 @@
-"""From errors to pages: one mapping, one template, a stable code on each.
+"""From errors to pages: one mapping (``verdicts``), one template, a stable code on each.
 
-Engine errors keep the engine's codes (``machines.engine.errors``). The site's own are
-
-    SB700 the request does not make sense     SB701 a field of the form cannot be taken as it is
-    SB703 you may not do this                 SB704 nothing lives at this address
-    SB708 the form is too old or not ours     SB710 the site failed
+Under ``/api/`` each is a problem of ``dashboard.api.problems`` instead.
 """
 
 from __future__ import annotations
@@ -12,48 +8,32 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.access import Forbidden
-from machines.allowing import NotAllowed
+from dashboard.api import problems
+from dashboard.pages.verdicts import (
+    BAD_REQUEST,
+    FAULT,
+    FORBIDDEN,
+    NO_PAGE,
+    STALE_FORM,
+    status_of,
+    title_of,
+)
 from machines.engine import errors
+from machines.services import errors as services
 
 log = logging.getLogger(__name__)
 
-BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
-NOT_MOVED = "SB705"
 
-STATUS: dict[type[Exception], int] = {
-    errors.LookupFailed: 404,
-    errors.BadInput: 400,
-    errors.DefinitionError: 422,
-    errors.Refused: 422,
-    NotAllowed: 403,
-    errors.InstanceExists: 409,
-    errors.Conflict: 409,
-    errors.Miscounted: 409,
-    errors.Suspended: 409,
-    errors.LeaseLost: 409,
-    errors.EngineUnavailable: 503,
-    errors.EngineFault: 500,
-}
-
-TITLES: dict[type[Exception], str] = {
-    errors.UnknownMachine: "No such machine",
-    errors.UnknownInstance: "No such instance",
-    errors.BadInput: "The engine cannot take that",
-    errors.Refused: "Refused",
-    errors.Suspended: "It is suspended",
-    NotAllowed: "That is for others",
-    errors.Conflict: "Someone else moved it first",
-    errors.InstanceExists: "That id is taken",
-    errors.EngineUnavailable: "Redis does not answer",
-    errors.EngineFault: "The engine gave an answer nobody expected",
-}
+def of_api(request: HttpRequest) -> bool:
+    """Whether a program asks: it gets a problem in place of a page."""
+    return request.path.startswith("/api/")
 
 
 class EngineErrors(MiddlewareMixin):
@@ -68,16 +48,18 @@ class EngineErrors(MiddlewareMixin):
             return None
         if isinstance(error, errors.EngineUnavailable) and request.method != "POST":
             return None
-        status = _nearest(STATUS, error) or 500
+        if of_api(request):
+            return problems.of_error(request, error)
+        status = status_of(type(error))
         if status >= 500:
             log.error("%s %s: %s %s", request.method, request.path, error.code, error)
-        if request.path.startswith("/api/"):
-            return JsonResponse({"error": error.facts()}, status=status)
+        if isinstance(error, services.Forbidden):
+            return forbidden(request, error)
         return _engine_page(request, error, status)
 
 
 def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int) -> HttpResponse:
-    context = {"title": _nearest(TITLES, error) or "That did not work", "message": error.message, "code": error.code}
+    context = {"title": title_of(type(error)), "message": error.message, "code": error.code}
     machine = getattr(error, "machine", "")
     if isinstance(error, errors.UnknownInstance):
         context["back"] = {"url": reverse("machine", args=[machine]), "text": f"All instances of {machine}"}
@@ -108,6 +90,8 @@ def error_page(request: HttpRequest, status: int, **context: Any) -> HttpRespons
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    if of_api(request):
+        return problems.problem(request, BAD_REQUEST)
     return error_page(
         request, 400, title="This request does not make sense", code=BAD_REQUEST,
         message="Something in it is malformed or too large.",
@@ -115,9 +99,11 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    if of_api(request):
+        return problems.problem(request, FORBIDDEN, str(exception or ""))
     message = "Your account does not have the right for this."
-    right = exception.right if isinstance(exception, Forbidden) else ""
-    if isinstance(exception, Forbidden):
+    right = exception.right if isinstance(exception, Forbidden | services.Forbidden) else ""
+    if isinstance(exception, Forbidden | services.Forbidden):
         message = f"{str(exception).capitalize()}."
     return error_page(
         request, 403, title="Not with this account", code=FORBIDDEN, message=message, right=right,
@@ -126,6 +112,8 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    if of_api(request):
+        return problems.problem(request, NO_PAGE)
     told = str(exception) if isinstance(exception, Http404) and exception.args and _is_words(exception) else ""
     message = told or "Nothing lives at this address. It may have been deleted, or the link is not whole."
     return error_page(request, 404, title="Nothing here", code=NO_PAGE, message=message)
@@ -133,21 +121,20 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def fault(request: HttpRequest) -> HttpResponse:
     """The last resort: rendered without request, session or engine, since any of them may be what failed."""
+    if of_api(request):
+        return problems.problem(request, FAULT)
     return HttpResponse(render_to_string("500.html", {"code": FAULT}), status=500)
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's CSRF check said no: cookies off, logged in elsewhere, or a page that stood open for days."""
+    if of_api(request):
+        return problems.problem(request, STALE_FORM)
     return error_page(
         request, 403, title="This form is too old", code=STALE_FORM,
         message="It was not sent. Go back, reload the page, and send it again.",
         hint="If that does not help: this site needs cookies.",
     )  # fmt: skip
-
-
-def _nearest(table: dict[type[Exception], Any], error: Exception) -> Any:
-    """The entry of the error's own class, or of the closest class above it."""
-    return next((table[kind] for kind in type(error).__mro__ if kind in table), None)
 
 
 def _is_words(exception: Http404) -> bool:

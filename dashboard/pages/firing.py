@@ -1,48 +1,56 @@
-"""Firing an event, creating an instance: a POST, one call of the engine, a redirect that says what came of it."""
+"""Firing an event, creating an instance: a POST, one call of a service, a redirect that says what came of it."""
 
 from __future__ import annotations
 
 import hashlib
 import uuid
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.access import require
 from dashboard.pages import attempts, plans
 from dashboard.pages.attempts import Attempt
 from dashboard.pages.creation import Creation
 from dashboard.pages.forms import KeyedForm
+from dashboard.pages.gate import lever
 from dashboard.pages.instances import instance_page
 from dashboard.pages.machines import machine_page
 from dashboard.pages.plans import Plan
-from machines import allowing
-from machines.auditing import audited
+from dashboard.pages.verdicts import status_of
+from machines.allowing import NotAllowed
 from machines.connections import get_engine
 from machines.engine import Instance, errors
 from machines.forms import TypedForm
+from machines.masking import veil
+from machines.models import Approval
+from machines.services import Actor, ApprovalNeeded, approvals, instances
 
 
-@require("fire")
+@lever("fire", "fire", instance="id")
 def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     if request.method != "POST":  # a reload of the address after a refusal
         return redirect("instance", machine, id)
-    before = get_engine().get(machine, id)
+    before = instances.get(Actor.of(request), machine, id)
     plan = plans.plan(machine, before.definition)
     event = request.POST.get("event", "").strip()
     payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
     found = _fired(request, before, plan, event, payload)
+    if isinstance(found, Approval):
+        return filed(request, found)
     if isinstance(found, Attempt):
         return instance_page(request, machine, id, attempt=found)
     messages.success(request, told(event, before, found))
     return redirect("instance", machine, id)
 
 
-def _fired(request: HttpRequest, before: Instance, plan: Plan, event: str, payload: TypedForm) -> Instance | Attempt:
-    """The instance after the step, or why there is none."""
-    engine, machine, id = get_engine(), before.machine, before.id
+def _fired(
+    request: HttpRequest, before: Instance, plan: Plan, event: str, payload: TypedForm
+) -> Instance | Approval | Attempt:
+    """The instance after the step, what was filed in its place, or why nothing was done."""
+    actor, machine, id = Actor.of(request), before.machine, before.id
     what, url = f"fire {event}", reverse("fire", args=[machine, id])
     step = KeyedForm(request.POST)
     kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
@@ -51,29 +59,40 @@ def _fired(request: HttpRequest, before: Instance, plan: Plan, event: str, paylo
     given = step.cleaned_data
     try:
         if "check" in request.POST:
-            allowing.ask(engine, request.user, plan.outline, machine, id, event, payload.values())
-            explanation = engine.explain(machine, id, event, payload.values())
+            explanation = instances.foreseen(actor, machine, id, event, payload.values())
             return attempts.preview(plan, url, before, explanation, **kept)
-        about = {"machine": machine, "instance": id, "target": event, "reason": given["reason"]}
-        with audited(request, "fire", **about) as deed:
-            allowing.ask(engine, request.user, plan.outline, machine, id, event, payload.values())
-            after = engine.fire(
-                machine, id, event, payload.values(), expect=given["expect"],
-                key=once(given["key"], request.POST), actor=request.user.get_username(), reason=given["reason"],
-            )  # fmt: skip
-            deed.moved(before.state, after)
-        return after
-    except errors.Refused as error:
-        return attempts.refused(plan, url, error, **kept)
-    except allowing.NotAllowed as error:
+        return instances.fire(
+            actor, machine, id, event, payload.values(),
+            expect=given["expect"], key=once(given["key"], request.POST), reason=given["reason"],
+        )  # fmt: skip
+    except ApprovalNeeded as needed:
+        return approvals.ask(actor, needed)
+    except errors.SignalboxError as error:
+        return _why_not(request, error, plan, what, url, kept)
+
+
+def _why_not(
+    request: HttpRequest, error: errors.SignalboxError, plan: Plan, what: str, url: str, kept: dict[str, Any]
+) -> Attempt:
+    seen = veil(request.user, plan.machine)
+    if isinstance(error, errors.Refused):
+        return attempts.refused(plan, url, error, seen, **kept)
+    if isinstance(error, NotAllowed):
         return attempts.denied(what, url, error, **kept)
-    except errors.Suspended as error:
+    if isinstance(error, errors.Suspended):
         return attempts.held(what, url, error, **kept)
-    except errors.Conflict as error:
-        return attempts.conflict(engine, what, url, error, request.POST, **kept)
-    except errors.BadInput as error:
-        payload.blame(getattr(error, "field", None), error.message)
-        return attempts.mistake(what, url, error, **kept)
+    if isinstance(error, errors.Conflict):
+        return attempts.conflict(Actor.of(request), what, url, error, request.POST, **kept)
+    if isinstance(error, errors.BadInput):
+        kept["form"].blame(getattr(error, "field", None), seen.error(error))
+        return attempts.mistake(what, url, error, seen, **kept)
+    raise error
+
+
+def filed(request: HttpRequest, approval: Approval) -> HttpResponse:
+    """It waits for a second person: there, and the page says so."""
+    messages.info(request, f"Not done yet: {approval.action} on {approval.subject} waits for a second person.")
+    return redirect("approval", approval.pk)
 
 
 def once(key: str, sent: QueryDict) -> str | None:
@@ -94,27 +113,20 @@ def told(event: str, before: Instance, after: Instance) -> str:
     return f"{event}: {moved}, version {after.version}"
 
 
-@require("fire")
+@lever("fire", "create")
 def create(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method != "POST":
         return redirect("machine", machine)
-    engine = get_engine()
-    creation = Creation(plans.plan(machine, engine.live(machine).version), request.POST)
+    creation = Creation(plans.plan(machine, get_engine().live(machine).version), request.POST)
     if not creation.is_valid():
         return machine_page(request, machine, creation=creation, status=400)
     given = creation.arguments()
     # Without an id the key makes one, so that pressing the button twice makes one instance.
     given["id"] = given["id"] or uuid.uuid5(uuid.NAMESPACE_URL, given["key"] or str(uuid.uuid4())).hex
     try:
-        with audited(request, "create", machine=machine, instance=given["id"], reason=given["reason"]) as deed:
-            made = engine.create(machine, actor=request.user.get_username(), **given)
-            deed.moved("", made)
-    except errors.InstanceExists as error:
+        made = instances.create(Actor.of(request), machine, **given)
+    except (errors.InstanceExists, errors.BadInput, errors.Refused) as error:
         creation.blame(error)
-        return machine_page(request, machine, creation=creation, status=409)
-    except (errors.BadInput, errors.Refused) as error:
-        creation.blame(error)
-        status = 422 if isinstance(error, errors.Refused) else 400
-        return machine_page(request, machine, creation=creation, status=status)
+        return machine_page(request, machine, creation=creation, status=status_of(type(error)))
     messages.success(request, f"{made.id} created, in {made.state}")
     return redirect("instance", machine, made.id)

@@ -17,8 +17,9 @@ from dashboard.pages.levers import Lever, levers
 from dashboard.pages.moments import KEPT, Replay
 from dashboard.pages.rendering import page
 from dashboard.pages.repair_kinds import choices
-from machines.connections import get_engine
-from machines.engine import Engine, Instance, Job, Step, errors
+from dashboard.pages.sight import Sight, sight
+from machines.engine import Instance, Job, Step, Wait, errors
+from machines.services import approvals, rules
 
 STEPS = 50  # of the history on one page
 
@@ -28,22 +29,18 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     return instance_page(request, machine, id)
 
 
-def instance_page(
-    request: HttpRequest,
-    machine: str,
-    id: str,
-    *,
-    attempt: Attempt | None = None,
-) -> HttpResponse:
+def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attempt | None = None) -> HttpResponse:
     """The page as it is now, or as ``?at=<version>`` says; ``attempt`` tells on top of it what was tried, and its forms
     stay filled."""
-    engine = get_engine()
+    engine = sight(request, machine)
     instance = engine.get(machine, id)
-    plan = plans.plan(machine, instance.definition, folded=request.GET.get("view") == "top")
+    plan = plans.plan(machine, instance.definition, fold=plans.asked(request.GET))
     before = _before(request)
     if before == -1:
         return bad_request(request)
+    attempt = attempt.veiled(engine.veil) if attempt else None
     pulls = levers(engine, plan, instance, attempt.tried if attempt else None)
+    waits = engine.waits(machine, id)
     trail = engine.history(machine, id, limit=KEPT)
     replay = Replay.asked(request, plan, instance, trail)
     steps = _listed(engine, replay, trail, before)
@@ -63,16 +60,18 @@ def instance_page(
         "older": steps[STEPS - 1].version if len(steps) > STEPS else None,
         "before": before,
         "replay": replay,
-        "jobs": list(_jobs(engine, instance)),
+        "jobs": list(_jobs(engine, instance, waits)),
         "drawing": _drawing(replay, pulls),
+        "seconds": {lever.event for lever in pulls if rules.demands([plan.outline], f"fire:{lever.event}")},
+        "requests": approvals.waiting().filter(machine=machine, instance=id),
         "key": fresh_key(),
     }
-    if allows(request.user, "operate"):
-        context |= {"repairs": choices(instance, engine.waits(machine, id)), "resume": ResumeForm()}
+    if allows(request.user, "operate", machine):
+        context |= {"repairs": choices(instance, waits), "resume": ResumeForm()}
     return page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
 
 
-def _listed(engine: Engine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
+def _listed(engine: Sight, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
     """One step more than a page of the history shows: from ``before`` on, else around the moment shown."""
     if before is not None:
         return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
@@ -83,16 +82,18 @@ def _listed(engine: Engine, replay: Replay, trail: list[Step], before: int | Non
 
 def _drawing(replay: Replay, pulls: Iterable[Lever]) -> SafeString:
     if replay.at:
-        return painting.of_moment(replay.plan, replay.at, replay.other)
-    return painting.of_instance(replay.plan, replay.instance, _possible(pulls))
+        return painting.of_moment(replay.plan, replay.at, replay.other, address=replay.drawn)
+    return painting.of_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawn)
 
 
 def _possible(pulls: Iterable[Lever]) -> dict[str, str]:
     return {route.id: route.kind for lever in pulls for route in lever.routes}
 
 
-def _jobs(engine: Engine, instance: Instance) -> Iterable[Job]:
-    for id in instance.jobs:
+def _jobs(engine: Sight, instance: Instance, waits: Iterable[Wait]) -> Iterable[Job]:
+    """Its open jobs, and the dead ones it still waits for."""
+    dead = (wait.job for wait in waits if wait.place == "dead")
+    for id in dict.fromkeys([*instance.jobs, *dead]):
         try:
             yield engine.job(instance.machine, id)
         except errors.LookupFailed:  # finished while we looked

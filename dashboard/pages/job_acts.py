@@ -7,37 +7,26 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.access import require
+from dashboard.access import View
 from dashboard.pages import acts
 from dashboard.pages.acts import Turned
 from dashboard.pages.addresses import job_url
-from dashboard.pages.errors import NOT_MOVED
+from dashboard.pages.gate import lever
 from dashboard.pages.jobs import job_page
 from dashboard.pages.queues import figures_of, spot_of
-from machines.auditing import REFUSED, audited
 from machines.connections import get_engine
 from machines.engine import Job, errors
+from machines.services import Actor, NotMoved, jobs
 
-UNMOVED = {
-    "redrive": "It is not dead any more, or another job with its unique key is open.",
-    "move": "It is not delayed any more.",
-}
 TOLD = {"redrive": "is ready again", "move": "is ready now", "withdraw": "is withdrawn"}
 
 
-@require("operate")
-def redrive(request: HttpRequest, machine: str, id: str) -> HttpResponse:
-    return _do(request, machine, id, "redrive")
+def _view(name: str) -> View:
+    @lever("operate", f"job.{name}", target="id")
+    def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+        return _do(request, machine, id, name)
 
-
-@require("operate")
-def move(request: HttpRequest, machine: str, id: str) -> HttpResponse:
-    return _do(request, machine, id, "move")
-
-
-@require("operate")
-def withdraw(request: HttpRequest, machine: str, id: str) -> HttpResponse:
-    return _do(request, machine, id, "withdraw")
+    return view
 
 
 def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
@@ -52,31 +41,15 @@ def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
     if not act.form.is_valid():
         return job_page(request, machine, id, acts.mistake(act))
     try:
-        moved = _move(request, job, name, act.form.cleaned_data["reason"])
+        getattr(jobs, name)(Actor.of(request), machine, job, reason=act.form.cleaned_data["reason"])
     except errors.LookupFailed:  # it ended meanwhile
         return job_page(request, machine, id)
     except errors.BadInput as error:
         return job_page(request, machine, id, acts.mistake(act, error))
-    if not moved:
-        return job_page(request, machine, id, Turned(409, "Not moved", UNMOVED[name], NOT_MOVED))
+    except NotMoved as error:
+        return job_page(request, machine, id, Turned(409, "Not moved", error.message, error.code))
     messages.success(request, f"Job {id} {TOLD[name]}")
     return redirect(_back(request, job, name))
-
-
-def _move(request: HttpRequest, job: Job, name: str, reason: str) -> bool:
-    engine, who = get_engine(), {"actor": request.user.get_username(), "reason": reason}
-    about = {"machine": job.machine, "instance": job.instance, "queue": job.queue, "target": job.id}
-    with audited(request, f"job.{name}", **about, reason=reason) as deed:
-        deed.note(place=job.place, src=job.src)
-        if name == "withdraw":
-            engine.withdraw(job.machine, job, **who)
-            return True
-        move = engine.redrive if name == "redrive" else engine.move_now
-        moved = move(job.machine, job.queue, job, **who) > 0
-        if not moved:
-            deed.outcome = REFUSED
-            deed.note(error=UNMOVED[name], code=NOT_MOVED)
-        return moved
 
 
 def _back(request: HttpRequest, job: Job, name: str) -> str:
@@ -86,3 +59,8 @@ def _back(request: HttpRequest, job: Job, name: str) -> str:
         if spot:
             return spot.url()
     return reverse("queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)
+
+
+redrive = _view("redrive")
+move = _view("move")
+withdraw = _view("withdraw")

@@ -11,8 +11,8 @@ from dashboard.access import allows, require
 from dashboard.pages import acts
 from dashboard.pages.acts import Turned
 from dashboard.pages.rendering import page
-from machines.connections import get_engine
-from machines.engine import Engine, Instance, Job, errors
+from dashboard.pages.sight import Sight, sight
+from machines.engine import Instance, Job, errors
 
 KEPT = 10  # ended attempts that the engine keeps of a job
 
@@ -38,7 +38,7 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 
 def job_page(request: HttpRequest, machine: str, id: str, turned: Turned | None = None) -> HttpResponse:
     """The page as it is now; ``turned`` says on top what was just not done."""
-    engine = get_engine()
+    engine = sight(request, machine)
     try:
         job = engine.job(machine, id)
     except errors.LookupFailed as error:
@@ -49,16 +49,16 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: Turned | None 
         "section": "queues",
         "job": job,
         "moments": sorted(_moments(job), key=lambda moment: moment.at),
-        "earlier": len(getattr(job, "log", ())) >= KEPT,
+        "earlier": len(job.log) >= KEPT,
         "turned": turned,
-        "levers": acts.of_job(job) if allows(request.user, "operate") else [],
+        "levers": acts.of_job(job) if allows(request.user, "operate", machine) else [],
     }
     return page(request, "pages/job.html", context, status=turned.status if turned else 200)
 
 
 def _moments(job: Job) -> Iterator[Moment]:
     yield Moment(job.created, "enqueued")
-    for ended in getattr(job, "log", ()):
+    for ended in job.log:
         what, why = f"attempt {ended['attempt']} {ENDED.get(ended['outcome'], ended['outcome'])}", _said(ended)
         took = ended["ended"] - ended["taken"] if ended.get("taken") else None
         bad = ended["outcome"] != "handed back"
@@ -86,7 +86,7 @@ def _said(ended: dict) -> str:
 GONE = "SB423"
 
 
-def _gone_page(request: HttpRequest, engine: Engine, machine: str, id: str) -> HttpResponse:
+def _gone_page(request: HttpRequest, engine: Sight, machine: str, id: str) -> HttpResponse:
     """410 for a job that was once; 404 for one that never was. ``?of=`` names the instance it belonged to."""
     was = _ever_was(engine, machine, id)
     instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
@@ -94,14 +94,14 @@ def _gone_page(request: HttpRequest, engine: Engine, machine: str, id: str) -> H
     return page(request, "pages/job_gone.html", context, status=410 if was else 404)
 
 
-def _ever_was(engine: Engine, machine: str, id: str) -> bool:
+def _ever_was(engine: Sight, machine: str, id: str) -> bool:
     """Jobs are numbered, partition by partition: one whose number was given out is finished or withdrawn."""
     partition, _, number = id.partition("-")
     count = engine.client.hget(engine.keys.partition(machine, int(partition)).meta, "jobs")
     return 0 < int(number) <= int(count or 0)
 
 
-def _instance(engine: Engine, machine: str, id: str) -> Instance | None:
+def _instance(engine: Sight, machine: str, id: str) -> Instance | None:
     try:
         return engine.get(machine, id) if id else None
     except (errors.LookupFailed, errors.BadInput):

@@ -74,11 +74,19 @@ def _judged(engine: Engine, plan: Plan, instance: Instance, lever: Lever) -> Lev
     try:
         explanation = engine.explain(instance.machine, instance.id, lever.event)
     except errors.BadPayload:  # a required field: the empty payload does not get as far as the guards
-        return lever
+        return _while_unfilled(plan, instance, lever)
     except errors.Suspended:  # since we looked
         return _while_suspended(plan, instance, lever)
     routes = list(routes_of(plan, explanation))
     return replace(lever, verdict=_verdict(explanation, routes), routes=routes, told=_told(explanation))
+
+
+def _while_unfilled(plan: Plan, instance: Instance, lever: Lever) -> Lever:
+    """The engine has checked the payload alone; whether the states listen at all can still be told."""
+    listened = plan.listened(instance.configuration)
+    if not instance.done and (lever.event in listened or "" in listened):
+        return lever
+    return replace(lever, verdict="idle", told="" if instance.done else f"{instance.state} does not listen for it.")
 
 
 def _while_suspended(plan: Plan, instance: Instance, lever: Lever) -> Lever:

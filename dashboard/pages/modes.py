@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dashboard.pages.plans import Plan
@@ -49,7 +50,7 @@ MODES = {
         Mode(
             "failures",
             "Failures",
-            "in a state with a service level: instances past it · in a queue: dead jobs",
+            "in a state: instances whose job is out of attempts or whose timer was put off · in a queue: dead jobs",
             FIGURES,
         ),
         Mode(
@@ -68,21 +69,37 @@ def mode_of(name: str) -> Mode:
     return MODES.get(name, DEFAULT)
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is wrong in ``state``, whatever the mode: ``text`` is drawn, ``said`` told to who cannot see it. ``kind`` is
+    late or failing; not ``own``: it is in states that are folded away, and how many instances it is nobody knows."""
+
+    kind: str
+    state: str
+    text: str
+    said: str
+    own: bool = True
+
+
 @dataclass(slots=True)
 class Reading:
-    """What one mode puts on a drawing: texts by the name of the state, the id of the transition, the queue."""
+    """What one mode puts on a drawing: texts by the name of the state, the id of the transition, the queue; and on its
+    marks, by their ids, those that are empty left out."""
 
     mode: Mode
     states: dict[str, str] = field(default_factory=dict)
     heat: dict[str, int] = field(default_factory=dict)
     flows: dict[str, int] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
 
 
-def read(mode: Mode, plan: Plan, live: Live) -> Reading:
-    """The figures as they are now; those of a ``moving`` mode are left out."""
+def read(mode: Mode, plan: Plan, live: Live, troubled: Mapping[str, int]) -> Reading:
+    """The figures as they are now; those of a ``moving`` mode are left out. ``troubled``: leaf -> instances there."""
     found = Reading(mode)
-    figures = FIGURES_OF[mode.name](plan, live)
+    failing = plan.outline.counted(troubled)
+    figures = failing if mode is MODES["failures"] else FIGURES_OF[mode.name](plan, live)
+    found.marks = marks(plan, live, failing)
     for state, figure in figures.items():
         found.heat[state] = mode.heat(figure) if mode is not MODES["flow"] else 0
         found.states[state] = brief(figure) if mode.bounds is LENGTHS else short(int(figure))
@@ -101,6 +118,27 @@ def flows(plan: Plan, live: Live) -> dict[str, int]:
     return taken
 
 
+def marks(plan: Plan, live: Live, failing: Mapping[str, int]) -> dict[str, Mark]:
+    found = {}
+    for id, (state, of) in plan.index["marks"].items():
+        kind = id.partition("-")[0]
+        figures = live.breaches if kind == "late" else failing
+        if any(figures.get(each) for each in of):
+            found[id] = marked(kind, state, figures.get(state, 0) if of == [state] else 0)
+    return found
+
+
+def marked(kind: str, state: str, number: int) -> Mark:
+    """``number`` 0: some, in states that are folded away. ``static/js/marks.js`` says it the same way."""
+    sign, why = WRONG[kind]
+    text = f"{sign} {short(number)}" if number else sign
+    said = f"{number:,} in {state} {why}" if number else f"in {state}, folded away: some {why}"
+    return Mark(kind, state, text, said, own=bool(number))
+
+
+WRONG = {"late": ("▲", "past the service level"), "failing": ("✕", "in error")}
+
+
 def counts(plan: Plan, live: Live) -> dict[str, float]:
     return dict(plan.outline.counted(live.counts))
 
@@ -115,11 +153,7 @@ def ages(plan: Plan, live: Live) -> dict[str, float]:
     return found
 
 
-def breaches(plan: Plan, live: Live) -> dict[str, float]:
-    return dict(live.breaches)
-
-
-FIGURES_OF = {"count": counts, "age": ages, "flow": counts, "failures": breaches, "time": lambda plan, live: {}}
+FIGURES_OF = {"count": counts, "age": ages, "flow": counts, "time": lambda plan, live: {}}
 
 
 def brief(ms: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -10,7 +11,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.pages.plans import Plan
+from dashboard.pages.plans import NO_VIEW, Plan
 from machines.diagrams import active
 from machines.engine import BadInput, Instance, Step
 
@@ -142,18 +143,22 @@ class Replay:
                 "at": step.at,
                 "event": step.event,
                 "state": ", ".join(step.configuration),
-                "lit": parts(self.plan, step),
+                "lit": parts(self.plan, step.configuration),
                 "taken": ways(self.plan, step.transitions),
             }
             for step in reversed(self.steps)
         ]
+
+    @property
+    def trail_json(self) -> str:
+        return json.dumps(self.trail, ensure_ascii=False)
 
     # ---- addresses
 
     def url(self, **changes: Any) -> str:
         """The address of this page with some of its terms changed."""
         terms: dict[str, Any] = {
-            "view": "top" if self.plan.folded else None,
+            **self.plan.view,
             "at": self.at and self.at.version,
             "with": self.other and self.other.version,
         }
@@ -162,8 +167,12 @@ class Replay:
         return f"{address}?{query}" if query else address
 
     @property
-    def other_view_url(self) -> str:
-        return self.url(view=None if self.plan.folded else "top")
+    def views(self) -> list[tuple[str, str]]:
+        return [(label, self.drawn(view)) for label, view in self.plan.views]
+
+    def drawn(self, view: Mapping[str, str]) -> str:
+        """The address of this page with another drawing."""
+        return self.url(**(NO_VIEW | dict(view)))
 
     @property
     def now_url(self) -> str:
@@ -192,10 +201,10 @@ def version_of(request: HttpRequest, name: str) -> int | None:
     raise BadInput(f"{asked[:100]!r} is no version; a version is a whole number")
 
 
-def parts(plan: Plan, step: Step) -> list[str]:
-    """The parts of the drawing that stand for the states active after a step."""
+def parts(plan: Plan, configuration: Iterable[str]) -> list[str]:
+    """The parts of the drawing that stand for the states that are active when these leaves are."""
     states = plan.index["states"]
-    return list(dict.fromkeys(states[name] for name in active(plan.outline, step.configuration) if name in states))
+    return list(dict.fromkeys(states[name] for name in active(plan.outline, configuration) if name in states))
 
 
 def ways(plan: Plan, transitions: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ else. Its tags are found by their fixed form; user-written text cannot hold one,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -15,19 +15,23 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.pages import modes, moments
+from dashboard.pages import modes, moments, plans
 from dashboard.pages.alarms import length
 from dashboard.pages.modes import DEFAULT, Mode, Reading, short
 from dashboard.pages.plans import Plan
-from machines.diagrams import active, state_id
+from machines.diagrams import fold_id, state_id
 from machines.engine import Instance, Live, Step
 from machines.engine.definitions import StateOutline, TransitionOutline
 
 TAG = re.compile(
     r'<g id="(?P<part>[^"]*)" class="(?P<classes>[^"]*)"'
-    r'|<(?P<tag>text|tspan) (?P<attributes>[^<>]*\bclass="(?P<slot>count|flow)"[^<>]*?) ?(?:/>|></(?:text|tspan)>)'
+    r'|<(?P<tag>text|tspan) (?P<attributes>[^<>]*\bclass="(?P<slot>count|flow|told)"[^<>]*?) ?(?:/>|></(?:text|tspan)>)'
     r"|(?P<group><g\b)|</g>"
 )
+
+
+Address = Callable[[Mapping[str, str]], str]
+"""The terms of another drawing -> the address of the same page with it."""
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class Paint:
     flows: dict[str, str] = field(default_factory=dict)
     classes: dict[str, list[str]] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     def mark(self, part: str, name: str) -> None:
         self.classes.setdefault(part, []).append(name)
@@ -62,7 +67,7 @@ class _Painter:
         if match["part"] is not None:
             return self._open(match["part"], match["classes"])
         if match["slot"] is not None:
-            texts = self._paint.counts if match["slot"] == "count" else self._paint.flows
+            texts = self._paint.counts if match["slot"] != "flow" else self._paint.flows
             text = escape(texts.get(self._part, ""))
             return f"<{match['tag']} {match['attributes']}>{text}</{match['tag']}>"
         if match["group"] is not None:
@@ -81,42 +86,96 @@ class _Painter:
         if link is None:
             return f'<g id="{part}" class="{classes}"'
         self._link = self._depth
-        return f'<a href="{escape(link)}" id="{part}" class="{classes}"'
+        name = self._paint.names.get(part)
+        said = f' aria-label="{escape(name)}"' if name else ""
+        return f'<a href="{escape(link)}" id="{part}" class="{classes}"{said}'
 
 
-def of_machine(plan: Plan, live: Live, chosen: str | None, mode: Mode = DEFAULT) -> SafeString:
+def of_machine(
+    plan: Plan,
+    live: Live,
+    chosen: str | None,
+    mode: Mode = DEFAULT,
+    *,
+    troubled: Mapping[str, int] | None = None,
+    bare: bool = False,
+    search: Mapping[str, str] | None = None,
+    partial: bool = False,
+) -> SafeString:
     """What the mode tells, on states, lines and queues. A state is a link that filters the list by it, a line one to
     those that came to where it leads, the latest first.
 
-    A state with states in it has their sum. Of a folded drawing, a line has the flow of all it stands for.
+    A state with states in it has their sum. Of a folded drawing, a line has the flow of all it stands for. What is
+    wrong is marked in every mode. ``troubled``: leaf -> instances in error; ``bare``: no links, for a file.
+    ``search``: the other terms of the list, which the links of states keep; ``partial``: there are at least as many as
+    the counts say.
     """
-    paint, reading = Paint(), modes.read(mode, plan, live)
+    paint, reading = Paint(), modes.read(mode, plan, live, troubled or {})
     counts = plan.outline.counted(live.counts)
     for state, part in _drawn(plan):
-        paint.counts[part] = reading.states.get(state, "")
-        paint.links[part] = _state_url(plan, mode, state, chosen)
+        paint.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
+        kept = dict(search or {})
+        paint.links[part] = _filter(plan, mode, **kept) if state == chosen else _state_url(plan, mode, state, kept)
+        paint.names[part] = _said(state, counts[state], mode, reading)
         if counts[state]:
             paint.mark(part, "occupied")
         if heat := reading.heat.get(state):
             paint.mark(part, f"heat-{heat}")
     if chosen in plan.index["states"]:
         paint.mark(plan.index["states"][chosen], "chosen")
+    _lines(plan, paint, mode)
+    paint.flows = {part: short(taken) if taken else "" for part, taken in reading.flows.items()}
+    _queues(plan, paint, live.queues, reading)
+    _marks(plan, paint, mode, reading)
+    _grips(plan, paint, lambda view: _address(plan, mode, state=chosen, **(plans.NO_VIEW | dict(view))))
+    if bare:
+        paint.links = {}
+    return paint.on(plan.svg)
+
+
+def _lines(plan: Plan, paint: Paint, mode: Mode) -> None:
+    """Each leads to those that came to where it leads."""
     for state, transition in _transitions(plan):
         part = plan.index["transitions"].get(transition.id)
         target = transition.targets[0] if transition.targets else transition.target or state.name
         if part is not None and target in plan.index["sums"]:
             paint.links.setdefault(part, _filter(plan, mode, state=target, order="newest"))
-    paint.flows = {part: short(taken) if taken else "" for part, taken in reading.flows.items()}
-    _queues(plan, paint, live.queues, reading)
-    return paint.on(plan.svg)
 
 
-def _state_url(plan: Plan, mode: Mode, state: str, chosen: str | None) -> str:
-    """Leads to the instances that the figure in the state counts; from the chosen state, back to all."""
-    if state == chosen:
-        return _filter(plan, mode)
-    sla = plan.outline.state(state).sla if mode is modes.MODES["failures"] else 0
-    return _filter(plan, mode, state=state, older=length(sla) if sla else None)
+def _said(state: str, count: int, mode: Mode, reading: Reading) -> str:
+    """The name of a state's link; ``static/js/modes.js`` says it the same way."""
+    told = reading.states.get(state) if mode is not DEFAULT else ""
+    return f"{state}: {short(count)}" + (f", {mode.label.lower()} {told}" if told else "")
+
+
+def _state_url(plan: Plan, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
+    """Leads to the instances that the figure in the state counts."""
+    wanted = {"error": "any"} if mode is modes.MODES["failures"] else kept
+    return _filter(plan, mode, **{**wanted, "state": state})
+
+
+def _marks(plan: Plan, paint: Paint, mode: Mode, reading: Reading) -> None:
+    """Each leads to the list of what it counts; what is folded away, to the drawing that shows it."""
+    for id, (state, of) in plan.index["marks"].items():
+        paint.links[id] = _wrong_url(plan, mode, id.partition("-")[0], state, of == [state])
+    for id, mark in reading.marks.items():
+        paint.counts[id], paint.names[id] = mark.text, mark.said
+        paint.mark(id, "shown")
+
+
+def _wrong_url(plan: Plan, mode: Mode, kind: str, state: str, own: bool) -> str:
+    if not own:
+        return _address(plan, mode, **(plans.NO_VIEW | plan.toggled(state)))
+    wanted = {"error": "any"} if kind == "failing" else {"older": length(plan.outline.state(state).sla)}
+    return _filter(plan, mode, state=state, **wanted)
+
+
+def _grips(plan: Plan, paint: Paint, address: Address) -> None:
+    """The links that fold a state, and unfold it. ``address``: of this page with another drawing."""
+    for state in plan.outline.states:
+        if state.name in plan.foldable:
+            part = fold_id(state.index)
+            paint.links[part] = f"{address(plan.toggled(state.name))}#{part}"
 
 
 def _transitions(plan: Plan) -> Iterator[tuple[StateOutline, TransitionOutline]]:
@@ -130,32 +189,35 @@ def _drawn(plan: Plan) -> Iterator[tuple[str, str]]:
             yield state.name, state_id(state.index)
 
 
-def of_instance(plan: Plan, instance: Instance, possible: Mapping[str, str]) -> SafeString:
+def of_instance(
+    plan: Plan, instance: Instance, possible: Mapping[str, str], *, address: Address | None = None
+) -> SafeString:
     """Every active state lit, in each region and around it, and the transitions that could be taken now.
 
-    ``possible``: transition -> route kind.
+    ``possible``: transition -> route kind. ``address``: of this page with another drawing.
     """
     paint = Paint()
-    states = plan.index["states"]
-    for part in dict.fromkeys(states[state] for state in active(plan.outline, instance.configuration)):
+    if address:
+        _grips(plan, paint, address)
+    for part in moments.parts(plan, instance.configuration):
         paint.mark(part, "current")
-    ways = plan.index["transitions"]
-    for part in dict.fromkeys(part for id, part in ways.items() if possible.get(id) in ("holds", "depends")):
+    for part in moments.ways(plan, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
         paint.mark(part, "possible")
-    took = instance.outcome.transitions if instance.outcome else ()
-    for part in dict.fromkeys(ways[id] for id in took if id in ways):
+    for part in moments.ways(plan, instance.outcome.transitions if instance.outcome else ()):
         paint.mark(part, "taken")
     return paint.on(plan.svg)
 
 
-def of_moment(plan: Plan, step: Step, other: Step | None = None) -> SafeString:
+def of_moment(plan: Plan, step: Step, other: Step | None = None, *, address: Address | None = None) -> SafeString:
     """Where a step led to is lit, the way it took marked; and, with a dashed frame, where ``other`` led to instead."""
-    paint, lit = Paint(), moments.parts(plan, step)
+    paint, lit = Paint(), moments.parts(plan, step.configuration)
+    if address:
+        _grips(plan, paint, address)
     for part in lit:
         paint.mark(part, "current")
     for part in moments.ways(plan, step.transitions):
         paint.mark(part, "taken")
-    for part in moments.parts(plan, other) if other else ():
+    for part in moments.parts(plan, other.configuration) if other else ():
         if part not in lit:
             paint.mark(part, "compared")
     return paint.on(plan.svg)
@@ -173,6 +235,10 @@ def _queues(plan: Plan, paint: Paint, queues: Mapping[str, Mapping[str, int]], r
 
 
 def _filter(plan: Plan, mode: Mode, **wanted: str | None) -> str:
-    given = {"view": "top" if plan.folded else None, "mode": None if mode is DEFAULT else mode.name} | wanted
+    return f"{_address(plan, mode, **wanted)}#instances"
+
+
+def _address(plan: Plan, mode: Mode, **wanted: str | None) -> str:
+    given = plans.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name} | wanted
     query = urlencode({name: term for name, term in given.items() if term})
-    return f"{reverse('machine', args=[plan.machine])}{f'?{query}' if query else ''}#instances"
+    return f"{reverse('machine', args=[plan.machine])}{f'?{query}' if query else ''}"

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
 from dashboard.pages.stamps import Stamps
-from machines import diagrams, publishing
-from machines.engine.definitions import FieldOutline, Outline, TransitionOutline, outline
-from machines.engine.errors import UnknownMachine
+from machines import diagrams
+from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.forms import TypedForm
 from machines.models import Machine, MachineVersion
+from machines.outlines import outline_from, stored
 
 VAST = 1300  # pixels
-KEPT = 128  # outlines read once and kept: a published version never changes
+KEPT = 128  # machines whose index and folds are kept: a published version never changes
+DRAWN = 32  # folded drawings kept by a process, whatever is asked for
+NO_VIEW = {"view": None, "fold": None}  # the terms of an address that say how a machine is drawn
+TOP = "*"  # every state of the top level is folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,8 @@ class Place:
 class Plan:
     """``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
 
-    ``folded``: the drawing shows the top level alone; ``can_fold``: that there is such a drawing.
+    ``folds``: the states whose inside is folded away in the drawing; ``foldable``: all that could be, ``top`` those of
+    them on the top level.
     """
 
     machine: str
@@ -56,8 +62,37 @@ class Plan:
     svg: str
     index: dict[str, dict[str, Any]]
     fingerprint: str
-    folded: bool = False
-    can_fold: bool = False
+    folds: frozenset[str] = frozenset()
+    foldable: tuple[str, ...] = ()
+    top: frozenset[str] = frozenset()
+
+    @property
+    def view(self) -> dict[str, str]:
+        """The terms of an address that ask for this drawing."""
+        return self.view_of(self.folds)
+
+    def view_of(self, folds: Collection[str]) -> dict[str, str]:
+        """``?view=top`` where that says it all, else ``?fold=`` with names in the order of the definition."""
+        kept = diagrams.effective(self.outline, folds)
+        if kept and kept == self.top:
+            return {"view": "top"}
+        names = ",".join(_word(state) for state in self.outline.states if state.name in kept)
+        return {"fold": names} if names else {}
+
+    @property
+    def query(self) -> str:
+        """Of the address of this drawing by itself."""
+        return urlencode({"version": self.version} | self.view)
+
+    @property
+    def views(self) -> list[tuple[str, dict[str, str]]]:
+        """What else can be drawn of it: a label, and the terms."""
+        whole = [("All states", {})] if self.folds else []
+        return whole + ([("Top level", self.view_of(self.top))] if self.top and self.folds != self.top else [])
+
+    def toggled(self, state: str) -> dict[str, str]:
+        """The terms for the same drawing with this state unfolded, or folded."""
+        return self.view_of(self.folds ^ {state})
 
     @property
     def is_vast(self) -> bool:
@@ -139,19 +174,41 @@ def _is_open(descriptor: str) -> bool:
     return descriptor.endswith("*") and not descriptor.startswith(("done.", "error."))
 
 
-def plan(machine: str, version: int, *, folded: bool = False) -> Plan:
+def asked(query: Mapping[str, str]) -> str:
+    """What an address folds, for ``plan``: ``?view=top`` or ``?fold=a,b``."""
+    return TOP if query.get("view") == "top" else query.get("fold", "")
+
+
+def plan(machine: str, version: int, *, fold: str = "") -> Plan:
     """Raises UnknownMachine. A version that a script published straight into Redis is taken in first.
 
-    ``folded`` asks for the drawing of the top level, where there is one.
+    ``fold`` names states as ``asked`` has them; what cannot be folded is passed over.
     """
-    found = _stored(machine, version)
+    found = stored(machine, version)
     text = json.dumps(found.definition)
-    whole, fingerprint = _outline(text), f"{found.digest}-{diagrams.DRAWING}"
-    can_fold = diagrams.can_fold(whole)
-    if folded and can_fold:
-        svg, index = _top(text, diagrams.DRAWING)
-        return Plan(machine, version, whole, svg, index, f"{fingerprint}-top", folded=True, can_fold=True)
-    return Plan(machine, version, whole, found.svg, _index(text), fingerprint, can_fold=can_fold)
+    whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
+    foldable, top = _folding(text)
+    folds = _named(whole, foldable, top, fold) if fold else frozenset()
+    if not folds:
+        return Plan(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
+    svg, index = _folded(text, diagrams.DRAWING, folds)
+    named = hashlib.sha256("\n".join(sorted(folds)).encode()).hexdigest()[:16]
+    return Plan(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
+
+
+def undrawn(wanted: Mapping[str, int]) -> dict[str, Plan]:
+    """The plans of several machines, each in one version, for pages without drawings: ``svg`` is empty.
+
+    One query for all that are stored. Raises UnknownMachine.
+    """
+    rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
+    found: dict[str, Plan] = {}
+    for machine, number, definition, digest in rows.values_list("machine__name", "number", "definition", "digest"):
+        if wanted[machine] == number:
+            text = json.dumps(definition)
+            fingerprint = f"{digest}-{diagrams.DRAWING}"
+            found[machine] = Plan(machine, number, outline_from(text), "", _index(text), fingerprint)
+    return {machine: found.get(machine) or plan(machine, version) for machine, version in wanted.items()}
 
 
 def lost(known: Iterable[Any]) -> list[str]:
@@ -160,29 +217,32 @@ def lost(known: Iterable[Any]) -> list[str]:
     return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in held]
 
 
-def _stored(machine: str, version: int) -> MachineVersion:
-    versions = MachineVersion.objects.filter(machine__name=machine, number=version)
-    found = versions.first()
-    if found is None:
-        publishing.adopt(machine)
-        found = versions.first()
-    if found is None:
-        raise UnknownMachine(machine, version=version)
-    return found
-
-
-@lru_cache(maxsize=KEPT)
-def _outline(text: str) -> Outline:
-    return outline(json.loads(text))
-
-
 @lru_cache(maxsize=KEPT)
 def _index(text: str) -> dict[str, dict[str, Any]]:
-    return diagrams.index(_outline(text))
+    return diagrams.index(outline_from(text))
 
 
 @lru_cache(maxsize=KEPT)
-def _top(text: str, way: int) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The top level is small: it is laid out in milliseconds, once in each process. ``way``: how diagrams are drawn."""
-    whole = _outline(text)
-    return diagrams.draw(whole, top=True).svg, diagrams.index(whole, top=True)
+def _folding(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    whole = outline_from(text)
+    return diagrams.foldable(whole), diagrams.top_level(whole)
+
+
+def _named(whole: Outline, foldable: tuple[str, ...], top: frozenset[str], fold: str) -> frozenset[str]:
+    """No more words are read than there are states to fold, so that an address can ask for no more than that."""
+    if fold == TOP:
+        return top
+    words = set(fold.split(",", len(foldable))[: len(foldable)])
+    return diagrams.effective(whole, [s.name for s in whole.states if s.name in foldable and _word(s) in words])
+
+
+def _word(state: StateOutline) -> str:
+    """How an address calls a state: by its number where commas would part its name."""
+    return str(state.index) if "," in state.name else state.name
+
+
+@lru_cache(maxsize=DRAWN)
+def _folded(text: str, way: int, folds: frozenset[str]) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Laid out once in each process, within a second at most. ``way``: how diagrams are drawn."""
+    whole = outline_from(text)
+    return diagrams.draw(whole, folds=folds).svg, diagrams.index(whole, folds=folds)

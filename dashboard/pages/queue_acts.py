@@ -9,50 +9,28 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.access import require
+from dashboard.access import View
 from dashboard.pages import acts
 from dashboard.pages.acts import Act, QueueActs, Turned
 from dashboard.pages.depths import Figures
+from dashboard.pages.gate import lever
 from dashboard.pages.queues import figures_of, queue_page, spot_of
-from machines.auditing import Deed, audited
-from machines.connections import get_engine
-from machines.engine import Engine, errors
+from machines.engine import errors
+from machines.services import Actor, queues
 
-Who = dict[str, str]  # actor and reason
-Done = Callable[[Engine, Figures, dict[str, Any], Who, Deed], str]
-
-
-@require("operate")
-def pause(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return _do(request, machine, queue, "pause", "queue.pause", _pause)
+Told = Callable[[Actor, Figures, dict[str, Any]], str]
+"""Does it, and says what came of it."""
 
 
-@require("operate")
-def resume(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return _do(request, machine, queue, "resume", "queue.resume", _resume)
+def _view(name: str, action: str, done: Told) -> View:
+    @lever("operate", action, queue="queue")
+    def view(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
+        return _do(request, machine, queue, name, done)
+
+    return view
 
 
-@require("operate")
-def limit(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return _do(request, machine, queue, "limit", "queue.limit", _limit)
-
-
-@require("operate")
-def purge(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return _do(request, machine, queue, "purge", "queue.purge", _purge)
-
-
-@require("operate")
-def redrive(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return _do(request, machine, queue, "redrive", "queue.redrive", _redrive)
-
-
-@require("operate")
-def move(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return _do(request, machine, queue, "move", "job.move", _move)
-
-
-def _do(request: HttpRequest, machine: str, queue: str, name: str, action: str, done: Done) -> HttpResponse:
+def _do(request: HttpRequest, machine: str, queue: str, name: str, done: Told) -> HttpResponse:
     """Checks the form, does it, and goes back; what was turned down stands on the queue's page, for another go."""
     if request.method != "POST":
         return redirect("queue", machine, queue)
@@ -60,11 +38,8 @@ def _do(request: HttpRequest, machine: str, queue: str, name: str, action: str, 
     act = _act(figures, name, request)
     if not act.form.is_valid():
         return queue_page(request, figures, request.POST, acts.mistake(act))
-    given = act.form.cleaned_data
-    who = {"actor": request.user.get_username(), "reason": given["reason"]}
     try:
-        with audited(request, action, machine=machine, queue=queue, reason=given["reason"]) as deed:
-            told = done(get_engine(), figures, given, who, deed)
+        told = done(Actor.of(request), figures, act.form.cleaned_data)
     except errors.Miscounted as error:
         return _miscounted(request, machine, queue, error)
     except errors.BadInput as error:
@@ -97,23 +72,19 @@ def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
     return redirect(spot.url() if spot else "queues")
 
 
-def _pause(engine: Engine, figures: Figures, given: dict[str, Any], who: Who, deed: Deed) -> str:
-    engine.pause(figures.machine, figures.queue, **who)
-    return f"{figures.queue} is paused: no job of it is handed out until it is resumed"
+def _pause(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    queues.pause(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{of.queue} is paused: no job of it is handed out until it is resumed"
 
 
-def _resume(engine: Engine, figures: Figures, given: dict[str, Any], who: Who, deed: Deed) -> str:
-    engine.resume_queue(figures.machine, figures.queue, **who)
-    return f"{figures.queue} goes on"
+def _resume(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    queues.resume(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{of.queue} goes on"
 
 
-def _limit(engine: Engine, figures: Figures, given: dict[str, Any], who: Who, deed: Deed) -> str:
-    before = figures.stats
-    wanted = {"concurrency": given["concurrency"], "rate": given["rate"]}
-    deed.note(was={"concurrency": before.concurrency, "rate": before.rate}, given=wanted)
-    engine.limit(figures.machine, figures.queue, **wanted, **who)
-    after = engine.stats(figures.machine)[figures.queue]
-    return f"{figures.queue}: {_limits(after.concurrency, after.rate)}"
+def _limit(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    after = queues.limit(actor, of.machine, of.queue, **given)
+    return f"{of.queue}: {_limits(after.concurrency, after.rate)}"
 
 
 def _limits(concurrency: int | None, rate: str) -> str:
@@ -122,23 +93,18 @@ def _limits(concurrency: int | None, rate: str) -> str:
     return " and ".join(held) or "no limit"
 
 
-def _purge(engine: Engine, figures: Figures, given: dict[str, Any], who: Who, deed: Deed) -> str:
-    place, expect = given["place"], given["expect"]
-    deed.note(place=place, expected=expect)
-    count = engine.purge(figures.machine, figures.queue, place=place, expect=expect, **who)
-    deed.note(count=count)
-    return f"{count} {place} {_job(count)} of {figures.queue} {'is' if count == 1 else 'are'} gone for good"
+def _purge(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.purge(actor, of.machine, of.queue, **given)
+    return f"{count} {given['place']} {_job(count)} of {of.queue} {'is' if count == 1 else 'are'} gone for good"
 
 
-def _redrive(engine: Engine, figures: Figures, given: dict[str, Any], who: Who, deed: Deed) -> str:
-    count = engine.redrive(figures.machine, figures.queue, **who)
-    deed.note(count=count)
+def _redrive(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.redrive(actor, of.machine, of.queue, reason=given["reason"])
     return f"{count} dead {_jobs(count)} ready again"
 
 
-def _move(engine: Engine, figures: Figures, given: dict[str, Any], who: Who, deed: Deed) -> str:
-    count = engine.move_now(figures.machine, figures.queue, **who)
-    deed.note(count=count)
+def _move(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.move(actor, of.machine, of.queue, reason=given["reason"])
     return f"{count} delayed {_jobs(count)} ready now"
 
 
@@ -148,3 +114,11 @@ def _job(count: int) -> str:
 
 def _jobs(count: int) -> str:
     return "job is" if count == 1 else "jobs are"
+
+
+pause = _view("pause", "queue.pause", _pause)
+resume = _view("resume", "queue.resume", _resume)
+limit = _view("limit", "queue.limit", _limit)
+purge = _view("purge", "queue.purge", _purge)
+redrive = _view("redrive", "queue.redrive", _redrive)
+move = _view("move", "job.move", _move)

@@ -10,13 +10,15 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from dashboard.access import allows, require
-from dashboard.pages import acts
+from dashboard.access import allows, require, scope_of
+from dashboard.pages import acts, charts
 from dashboard.pages.acts import Act, QueueActs, Turned
 from dashboard.pages.depths import PLACES, Figures
 from dashboard.pages.errors import bad_request
 from dashboard.pages.rendering import page
+from dashboard.pages.sight import sight
 from machines.connections import get_engine
+from machines.statistics import recent_times
 
 SIZE = 50  # jobs on a page
 
@@ -63,8 +65,14 @@ class Spot:
 
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
-    engine = get_engine()
-    found = [Figures(name, stats) for name in sorted(engine.machines()) for stats in engine.stats(name).values()]
+    engine, scope, operated = get_engine(), scope_of(request.user), scope_of(request.user, "operate")
+    names = sorted(name for name in engine.machines() if name in scope)
+    recent = recent_times(names)
+    found = [
+        Figures(name, stats, recent.get(name, {}).get(stats.queue, {}))
+        for name in names
+        for stats in engine.stats(name).values()
+    ]
     context = {
         "section": "queues",
         "queues": found,
@@ -72,9 +80,9 @@ def show_all(request: HttpRequest) -> HttpResponse:
         "dead": sum(one.stats.depth["dead"] for one in found),
         "sheets": [],
     }
-    if allows(request.user, "operate"):
-        back = (("back", "queues"),)
-        context["sheets"] = [(one, QueueActs(one, back, f"q{n}").everything()) for n, one in enumerate(found, start=1)]
+    if operated:
+        back, own = (("back", "queues"),), [one for one in found if one.machine in operated]
+        context["sheets"] = [(one, QueueActs(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
     return page(request, "pages/queues.html", context)
 
 
@@ -88,14 +96,15 @@ def queue_page(request: HttpRequest, figures: Figures, asked: QueryDict, turned:
     spot = spot_of(figures, asked)
     if spot is None:
         return bad_request(request)
-    jobs = get_engine().jobs(spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset)
-    may = allows(request.user, "operate")
+    jobs = sight(request, spot.machine).jobs(spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset)
+    may = allows(request.user, "operate", spot.machine)
     context = {
         "section": "queues",
         "figures": figures,
         "spot": spot,
         "rows": [(job, acts.of_job(job, spot.back) if may else []) for job in jobs],
         "last_row": spot.offset + len(jobs),
+        "charts": charts.of_queue(request, spot.machine, spot.queue),
         "turned": turned,
     }
     return page(
@@ -109,7 +118,7 @@ def figures_of(machine: str, queue: str) -> Figures:
     stats = get_engine().stats(machine).get(queue)
     if stats is None:
         raise Http404(f"Machine {machine} has no queue {queue}.")
-    return Figures(machine, stats)
+    return Figures(machine, stats, recent_times([machine]).get(machine, {}).get(queue, {}))
 
 
 def spot_of(figures: Figures, asked: QueryDict) -> Spot | None:

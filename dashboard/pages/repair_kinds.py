@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from machines.engine import Instance, Wait
+from machines.engine import Instance, Preview, Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,14 @@ KINDS = {
         ),
     )
 }  # fmt: skip
+
+
+def changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """For each data field that would change, what it holds and what it would hold. ``held``: the data as this person
+    sees it."""
+    return [
+        (name, {"was_set": name in held, "old": held.get(name), "new": new}) for name, new in preview.changes.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

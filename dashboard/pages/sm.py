@@ -13,10 +13,11 @@ from django.shortcuts import redirect
 
 from dashboard.access import require
 from dashboard.pages import sm_drawing, sm_keys
-from dashboard.pages.errors import MISTAKE
+from dashboard.pages.gate import lever
 from dashboard.pages.rendering import page
 from dashboard.pages.sm_forms import ForcedMoveForm, MoveForm
 from dashboard.pages.sm_keys import Kept, Moved, NotAllowed
+from dashboard.pages.verdicts import MISTAKE
 from machines.auditing import audited
 from machines.engine import errors
 
@@ -61,7 +62,7 @@ class Attempt:
     status: int
 
 
-@require("view")
+@require("view", globally=True)
 def find(request: HttpRequest) -> HttpResponse:
     """Nobody can list such keys: they look like any other. So one is opened by its name."""
     if key := request.GET.get("key"):
@@ -69,17 +70,17 @@ def find(request: HttpRequest) -> HttpResponse:
     return page(request, "pages/sm.html", {"section": "machines"})
 
 
-@require("view")
+@require("view", globally=True)
 def show(request: HttpRequest, key: str) -> HttpResponse:
     return _page(request, sm_keys.read(key))
 
 
-@require("fire")
+@lever("fire", "fire", globally=True, instance="key")
 def mutate(request: HttpRequest, key: str) -> HttpResponse:
     return _moved(request, key, MoveForm(request.POST), force=False)
 
 
-@require("operate")
+@lever("operate", "force", globally=True, instance="key")
 def force(request: HttpRequest, key: str) -> HttpResponse:
     return _moved(request, key, ForcedMoveForm(request.POST), force=True)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dashboard.pages.depths import Depth, depths_of
 from dashboard.pages.plans import Plan
-from machines.engine import Live
+from machines.engine import Live, Tally
 from machines.engine.definitions import Outline, StateOutline
 
 TABS = 24
@@ -46,7 +46,8 @@ class Block:
 @dataclass(frozen=True, slots=True)
 class Track:
     """``blocks``: every state. ``shown``: those of the top level, as many as were asked for, the fullest when there are
-    more; ``left_out`` counts the others. ``overdue``: timers that should have fired."""
+    more; ``left_out`` counts the others. ``overdue``: timers that should have fired. ``partial``: there are at least as
+    many instances as the counts say."""
 
     plan: Plan
     blocks: list[Block]
@@ -55,6 +56,7 @@ class Track:
     total: int
     left_out: int = 0
     overdue: int = 0
+    partial: bool = False
 
     @property
     def name(self) -> str:
@@ -71,13 +73,18 @@ class Track:
         return next((block for block in self.blocks if block.state == state), None)
 
 
-def track_of(plan: Plan, live: Live, *, shown: int | None = None) -> Track:
+def narrowed(live: Live, tally: Tally | None) -> Live:
+    """The same with the figures of a search in place of all; when each state's oldest came is then not known."""
+    return live if tally is None else replace(live, counts=tally.counts, total=tally.total, oldest={})
+
+
+def track_of(plan: Plan, live: Live, *, shown: int | None = None, partial: bool = False) -> Track:
     blocks = list(_blocks(plan, live))
     names = {state.name for state in _level(plan.outline)}
     top = [block for block in blocks if block.past or block.state in names]
     kept = _fullest(top, shown) if shown else top
     depths = depths_of(plan.machine, live.queues)
-    return Track(plan, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue)
+    return Track(plan, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
 
 
 def _level(outline: Outline) -> list[StateOutline]:

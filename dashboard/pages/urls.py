@@ -1,14 +1,16 @@
-"""Every address of the pages. ``tests/pages/test_access.py`` lists each with who may open it."""
+"""Every address of the pages. ``tests/pages/table.py`` lists each with who may open it."""
 
 from __future__ import annotations
 
-from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from dashboard.pages import (
+    account,
+    approvals,
     audit,
     bulk_acts,
     bulks,
+    charts,
     components,
     converters,
     firing,
@@ -20,7 +22,12 @@ from dashboard.pages import (
     queue_acts,
     queues,
     repairs,
+    search,
+    signin,
     sm,
+    tokens,
+    views,
+    webhooks,
     workers,
 )
 
@@ -30,13 +37,22 @@ MACHINE = "machines/<name:machine>/"
 INSTANCE = f"{MACHINE}instances/<instance:id>/"
 QUEUE = "queues/<name:machine>/<name:queue>/"
 BULK = "bulk/<instance:id>/"
+APPROVAL = "approvals/<int:id>/"
+WEBHOOK = "webhooks/<int:id>/"
 JOB = "jobs/<name:machine>/<job:id>/"
 
 urlpatterns = [
     path("", overview.show, name="overview"),
+    path("charts.json", charts.overview, name="charts"),
     path(MACHINE, machines.show, name="machine"),
+    path(f"{MACHINE}charts.json", charts.machine, name="machine-charts"),
     path(f"{MACHINE}diagram.svg", machines.diagram, name="diagram"),
     path(f"{MACHINE}instances/", machines.instances, name="instances"),
+    path(f"{MACHINE}counts/", machines.counts, name="counts"),
+    path(f"{MACHINE}rows/", machines.rows, name="rows"),
+    path("views/", views.save, name="view-save"),
+    path("views/<int:id>/rename/", views.rename, name="view-rename"),
+    path("views/<int:id>/delete/", views.delete, name="view-delete"),
     path(f"{MACHINE}create/", firing.create, name="create"),
     path(f"{MACHINE}bulk/", bulks.new, name="bulk-new"),
     path(INSTANCE, instances.show, name="instance"),
@@ -56,6 +72,7 @@ urlpatterns = [
     path("sm/<instance:key>/force/", sm.force, name="sm-force"),
     path("queues/", queues.show_all, name="queues"),
     path(QUEUE, queues.show, name="queue"),
+    path(f"{QUEUE}charts.json", charts.queue, name="queue-charts"),
     path(f"{QUEUE}pause/", queue_acts.pause, name="queue-pause"),
     path(f"{QUEUE}resume/", queue_acts.resume, name="queue-resume"),
     path(f"{QUEUE}limit/", queue_acts.limit, name="queue-limit"),
@@ -72,13 +89,34 @@ urlpatterns = [
     path(f"{BULK}resume/", bulk_acts.resume, name="bulk-resume"),
     path(f"{BULK}retry/", bulk_acts.retry, name="bulk-retry"),
     path(f"{BULK}stop/", bulk_acts.stop, name="bulk-stop"),
+    path(f"{BULK}rate/", bulk_acts.rate, name="bulk-rate"),
     path(f"{BULK}again/", bulk_acts.again, name="bulk-again"),
     path(f"{BULK}results.csv", bulk_acts.results, name="bulk-results"),
     path("workers/", workers.show, name="workers"),
     path("workers/<instance:worker>/", workers.direct, name="direct"),
+    path("approvals/", approvals.show_all, name="approvals"),
+    path(APPROVAL, approvals.show, name="approval"),
+    path(f"{APPROVAL}approve/", approvals.approve, name="approval-approve"),
+    path(f"{APPROVAL}decline/", approvals.decline, name="approval-decline"),
+    path(f"{APPROVAL}withdraw/", approvals.withdraw, name="approval-withdraw"),
     path("audit/", audit.show, name="audit"),
     path("audit/entries.csv", audit.export, name="audit-export"),
+    path("webhooks/", webhooks.show_all, name="webhooks"),
+    path("webhooks/new/", webhooks.make, name="webhook-make"),
+    path(WEBHOOK, webhooks.show, name="webhook"),
+    path(f"{WEBHOOK}change/", webhooks.change, name="webhook-change"),
+    path(f"{WEBHOOK}pause/", webhooks.pause, name="webhook-pause"),
+    path(f"{WEBHOOK}resume/", webhooks.resume, name="webhook-resume"),
+    path(f"{WEBHOOK}rotate/", webhooks.rotate, name="webhook-rotate"),
+    path(f"{WEBHOOK}test/", webhooks.test, name="webhook-test"),
+    path(f"{WEBHOOK}delete/", webhooks.delete, name="webhook-delete"),
+    path(f"{WEBHOOK}deliveries/<int:delivery>/again/", webhooks.redeliver, name="webhook-redeliver"),
     path("components/", components.show, name="components"),
-    path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("search/", search.show, name="search"),
+    path("account/", account.show, name="account"),
+    path("account/tokens/", tokens.show, name="tokens"),
+    path("account/tokens/<str:handle>/revoke/", tokens.revoke, name="token-revoke"),
+    path("account/zone/", account.choose_zone, name="account-zone"),
+    path("accounts/login/", signin.login, name="login"),
+    path("accounts/logout/", signin.logout, name="logout"),
 ]

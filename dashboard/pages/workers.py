@@ -10,14 +10,16 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import NoReverseMatch, reverse
 
-from dashboard.access import allows, require
+from dashboard.access import allows, require, scope_of
+from dashboard.pages.addresses import page_of
+from dashboard.pages.gate import lever
 from dashboard.pages.rendering import page
-from machines.auditing import audited
 from machines.connections import get_engine
 from machines.engine import WorkerRow
 from machines.forms import REASON_LIMIT
+from machines.services import Actor
+from machines.services import workers as services
 
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
 
@@ -69,7 +71,12 @@ def show(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
-@require("operate")
+def _action(request: HttpRequest) -> str:
+    order = request.POST.get("order", "")
+    return f"worker.{order if order in ORDERS else 'quiet'}"
+
+
+@lever("operate", _action, globally=True, target="worker")
 def direct(request: HttpRequest, worker: str) -> HttpResponse:
     if request.method != "POST":
         return redirect("workers")
@@ -77,8 +84,7 @@ def direct(request: HttpRequest, worker: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, worker, form)
     order, reason = form.cleaned_data["order"], form.cleaned_data["reason"]
-    with audited(request, f"worker.{order}", target=worker, reason=reason):
-        get_engine().direct(worker, order, actor=request.user.get_username(), reason=reason)
+    services.direct(Actor.of(request), worker, order, reason=reason)
     messages.success(request, f"{worker} {ORDERS[order][1]}. It obeys with its next heartbeat.")
     return redirect("workers")
 
@@ -97,7 +103,8 @@ def _now() -> int:
 
 def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) -> HttpResponse:
     """The page as it is now; ``form`` is an order for ``tried`` that was not accepted."""
-    rows = sorted(get_engine().workers(), key=lambda row: (row.host, row.pid))
+    scope = scope_of(request.user)
+    rows = [row.only(scope) for row in sorted(get_engine().workers(), key=lambda row: (row.host, row.pid))]
     now = _now()
     workers = [card(row, now) for row in rows]
     if form is not None:
@@ -132,12 +139,6 @@ def _held(job: dict[str, Any]) -> Held:
     return Held(
         text("id"), text("src"), machine, text("queue"), instance,
         int(job.get("attempt") or 0), int(job.get("since") or 0),
-        url=_url("job", machine, text("id")), instance_url=_url("instance", machine, instance) if instance else "",
+        url=page_of("job", machine, text("id")),
+        instance_url=page_of("instance", machine, instance) if instance else "",
     )  # fmt: skip
-
-
-def _url(name: str, *arguments: str) -> str:
-    try:
-        return reverse(name, args=arguments)
-    except NoReverseMatch:
-        return ""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import socket
+from types import FrameType
 
 import uvicorn
+
+from dashboard.serving import leaving
 
 APPLICATION = "dashboard.asgi:application"
 CLOSING = 3  # seconds open requests and sockets get at the end; pages reconnect by themselves
@@ -12,9 +15,17 @@ LARGEST_FRAME = 64 * 1024  # bytes of one websocket message; the live protocol i
 PING = 20.0  # seconds between two pings, and before an answer counts as missing
 
 
-def server(*, log_level: str = "warning") -> uvicorn.Server:
+class Site(uvicorn.Server):
+    """Says on ``/readyz`` that it is going as soon as it is told to, while open requests get their answers."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        leaving.set()
+        super().handle_exit(sig, frame)
+
+
+def server(*, log_level: str = "warning") -> Site:
     """Ready to ``run(sockets=[...])``. No access log: the reverse proxy in front keeps one."""
-    return uvicorn.Server(
+    return Site(
         uvicorn.Config(
             APPLICATION,
             log_level=log_level,

@@ -9,11 +9,14 @@ from urllib.parse import urlencode
 
 from django import template
 from django.template import Context
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard.pages import addresses, times
+from dashboard.pages import addresses, sought, times
 from dashboard.pages.modes import DEFAULT
+from dashboard.pages.places import Place, places
+from machines.masking import MASK
 
 if TYPE_CHECKING:
     from dashboard.pages.listing import Listing
@@ -42,17 +45,12 @@ def _time(ms: float | None, context: Context, kind: str) -> SafeString:
     now = context.get("now_ms") or time.time() * 1000
     return format_html(
         '<time class="tick" datetime="{}" title="{}" data-at="{}" data-kind="{}">{}</time>',
-        _iso(ms),
+        times.iso(ms),
         times.exact(ms),
         int(ms),
         kind,
         _words((now - ms) / 1000, kind),
     )
-
-
-def _iso(ms: float) -> str:
-    at = times.moment(ms)
-    return at.isoformat(timespec="milliseconds") if at else ""
 
 
 def _words(seconds: float, kind: str) -> str:
@@ -68,7 +66,9 @@ def stamp(context: Context, name: str, value: Any) -> SafeString:
     ms = stamps.moment(name, value) if stamps else None
     if ms is None:
         return SafeString("")
-    return format_html(' <time class="stamp" datetime="{}">{}</time>', _iso(ms), times.exact(ms))
+    return format_html(
+        ' <time class="stamp" datetime="{}" title="{}">{}</time>', times.iso(ms), times.exact(ms), times.said(ms)
+    )
 
 
 @register.simple_tag
@@ -92,8 +92,17 @@ def size(bytes: int) -> str:
 
 @register.filter
 def value(anything: Any) -> str:
-    """A data value as its JSON text: a string keeps its quotes, so that "" and "3" cannot be mistaken."""
-    return json.dumps(anything, ensure_ascii=False, default=str)
+    """A data value as its JSON text: a string keeps its quotes, so that "" and "3" cannot be mistaken.
+
+    What is masked is no string.
+    """
+    return MASK if anything == MASK else json.dumps(anything, ensure_ascii=False, default=str)
+
+
+@register.filter
+def masked(anything: Any) -> bool:
+    """Whether a value is hidden from whoever looks."""
+    return bool(anything == MASK)
 
 
 @register.filter
@@ -103,21 +112,39 @@ def pretty(anything: Any) -> str:
 
 
 @register.filter
+def sought_for(terms: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a bulk was found by, as pairs of words."""
+    return sought.told(terms)
+
+
+@register.filter
 def span(ms: float | None) -> str:
     """How long something took."""
     return "–" if ms is None else times.span(ms)
 
 
 @register.filter
-def moment(ms: float) -> str:
-    return times.exact(ms)
+def moment(ms: float) -> SafeString:
+    """``<time>21 Nov 2026, 03:22:03 UTC+1</time>``: in the person's zone, with UTC in its title."""
+    return times.element(ms)
 
 
 @register.filter
 def clock(ms: float) -> str:
-    """``02:22:03``: the time of day of a moment, in UTC."""
-    at = times.moment(ms)
-    return f"{at:%H:%M:%S}" if at else "–"
+    """``03:22:03 UTC+1``: the time of day in the person's zone."""
+    return times.hour(ms)
+
+
+@register.simple_tag
+def places_of(user: Any) -> list[Place]:
+    """What the bar links to."""
+    return places(user)
+
+
+@register.simple_tag
+def zone() -> str:
+    """``Europe/Paris``: the person's zone."""
+    return timezone.get_current_timezone_name()
 
 
 @register.filter
@@ -171,3 +198,14 @@ def in_mode(listing: Listing, mode: str) -> str:
 @register.filter
 def at_cursor(listing: Listing, cursor: str) -> str:
     return listing.url(cursor=cursor)
+
+
+@register.filter
+def of(rows: dict[str, Any], id: str) -> Any:
+    """What a table holds for an id; nothing where it holds none."""
+    return rows.get(id, ())
+
+
+@register.filter
+def before_cursor(listing: Listing, start: str) -> str:
+    return listing.before_url(start)

@@ -16,7 +16,6 @@ function words(element, now) {
 }
 
 function tick() {
-  if (document.hidden) return;
   const now = Date.now() + offset;
   for (const element of document.querySelectorAll("time[data-at]")) {
     const text = words(element, now);
@@ -36,5 +35,12 @@ export function timeSince(ms) {
   return element;
 }
 
-setInterval(tick, 1000);
-document.addEventListener("visibilitychange", tick);
+// In a tab that nobody sees nothing ticks.
+let ticking = null;
+function seen() {
+  clearInterval(ticking);
+  ticking = document.hidden ? null : setInterval(tick, 1000);
+  if (ticking) tick();
+}
+document.addEventListener("visibilitychange", seen);
+seen();

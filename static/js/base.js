@@ -1,6 +1,8 @@
-// On every page: ages tick, and a form is sent once however often its button is pressed.
+// On every page: ages tick, keys work, and a form is sent once however often its button is pressed.
 
 import "./ages.js";
+import "./keys.js";
+import "./zone.js";
 
 const AGAIN_AFTER = 8000; // ms; an answer that takes longer may be asked for again, its key makes it count once
 

@@ -1,9 +1,9 @@
-// The figures of queues, wherever an element says with data-queue whose they are: depths, ages, rates, times.
+// The figures of queues, wherever an element says with data-queue whose they are: depths, ages, rates.
 
 import { timeSince } from "./ages.js";
-import { figure, perSecond, span } from "./format.js";
+import { figure, perSecond } from "./format.js";
 import { putDepths } from "./paint.js";
-import { Counters, quantile } from "./rates.js";
+import { Counters } from "./rates.js";
 
 const TICK = 1000; // ms
 
@@ -59,17 +59,8 @@ function putFigures(element, value) {
   for (const place of element.querySelectorAll("[data-total]")) {
     place.textContent = figure(totals[place.dataset.total] ?? 0);
   }
-  for (const place of element.querySelectorAll("[data-times]")) {
-    place.querySelector("[data-half]").textContent = time(value[place.dataset.times], 0.5);
-    place.querySelector("[data-slow]").textContent = time(value[place.dataset.times], 0.95);
-  }
   const oldest = element.querySelector("[data-oldest]");
   if (!oldest) return;
   if (!value.oldest) oldest.textContent = "–";
   else if (oldest.firstElementChild?.dataset.at !== String(value.oldest)) oldest.replaceChildren(timeSince(value.oldest));
-}
-
-function time(histogram, share) {
-  const ms = quantile(histogram, share);
-  return ms === null ? "–" : span(ms);
 }

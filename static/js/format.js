@@ -48,7 +48,23 @@ export function short(number) {
   return figure(number);
 }
 
-/** "2026-11-21 02:22:03 UTC", as the title of every age says. */
+const ZONE = globalThis.document?.body?.dataset.zone;
+const HALF = globalThis.document?.body?.dataset.clock === "12";
+let parts = null; // made once: it costs more than all it formats
+
+/** "21 Nov 2026, 03:22:03 UTC+1": in the person's zone, on their clock. */
+export function moment(ms) {
+  parts ??= new Intl.DateTimeFormat("en-US", {
+    timeZone: ZONE, day: "numeric", month: "short", year: "numeric", timeZoneName: "shortOffset",
+    hour: HALF ? "numeric" : "2-digit", minute: "2-digit", second: "2-digit", hourCycle: HALF ? "h12" : "h23",
+  });
+  const at = Object.fromEntries(parts.formatToParts(ms).map(({ type, value }) => [type, value]));
+  const half = HALF ? ` ${at.dayPeriod.toLowerCase()}` : "";
+  const offset = at.timeZoneName.replace(/^GMT(\+0$)?/, "UTC");
+  return `${at.day} ${at.month} ${at.year}, ${at.hour}:${at.minute}:${at.second}${half} ${offset}`;
+}
+
+/** "2026-11-21 02:22:03 UTC", as the title of every time says. */
 export function exact(ms) {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

@@ -5,7 +5,7 @@ import { refresh, throttled } from "./regions.js";
 import { address, replays, settle } from "./replay.js";
 
 const { machine, instance } = document.body.dataset;
-const REGIONS = ["past", "head", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "data", "history"];
+const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "data", "history"];
 const again = throttled(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;

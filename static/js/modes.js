@@ -26,14 +26,20 @@ export class Tempo {
   }
 }
 
-/** The readings of a mode, for `putDrawing`. `tempo` and `now` are for those that tell how fast. */
-export function readings(mode, bounds, value, { drawing, tempo, now }) {
+/** The readings of a mode, for `putDrawing`. `tempo` and `now` are for those that tell how fast; `value.failing`: leaf ->
+ *  instances in error; `label`: what the mode is called. */
+export function readings(mode, bounds, value, { drawing, tempo, now, label }) {
   const marked = (figure, text) => ({ text, heat: bounds.filter((least) => figure >= least).length });
   const counted = (part) => countOf(part, value.counts);
+  const more = value.partial ? "+" : ""; // at least as many
   const plain = {
-    state: (part) => marked(counted(part), short(counted(part))),
+    state: (part) => marked(counted(part), `${short(counted(part))}${more}`),
     edge: (part) => ({ text: takenOf(part, value.flow) ? short(takenOf(part, value.flow)) : "" }),
     queue: ({ ready = 0 }) => ({ text: short(ready) }),
+    name: (part, { text }) => {
+      const told = mode === "count" || !text ? "" : `, ${label.toLowerCase()} ${text}`;
+      return `${part.dataset.state}: ${short(counted(part))}${told}`;
+    },
   };
   const length = (ms) => (ms === null ? NOTHING : { ...marked(ms, brief(ms)), still: true });
   const special = {
@@ -46,7 +52,7 @@ export function readings(mode, bounds, value, { drawing, tempo, now }) {
       },
     },
     failures: {
-      state: (part) => late(value.breaches?.[part.dataset.state], marked),
+      state: (part) => marked(countOf(part, value.failing), short(countOf(part, value.failing))),
       queue: ({ dead = 0 }) => marked(dead, short(dead)),
     },
     time: { state: (part) => length(stayOf(part, counted(part), drawing, (ids) => tempo.perMinute(ids, now))) },
@@ -57,10 +63,6 @@ export function readings(mode, bounds, value, { drawing, tempo, now }) {
 /** The ids of the transitions that a line stands for. */
 export function idsOf({ dataset }) {
   return dataset.transition.split(" ");
-}
-
-function late(number, marked) {
-  return number === undefined ? NOTHING : marked(number, short(number));
 }
 
 function leavesOf({ dataset }) {

@@ -1,4 +1,4 @@
-import { live } from "./lamp.js";
+import { live, resting } from "./lamp.js";
 import { figure } from "./format.js";
 import { changesIn, countOf, put, putCount, putDepths } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
@@ -13,7 +13,7 @@ live().subscribe("overview", (value) => {
 });
 
 // What comes with time alone: a pause that lasts.
-setInterval(() => document.hidden || again(), 60000);
+setInterval(() => resting() || again(), 60000);
 
 function paint({ machines, workers }) {
   const queues = {};

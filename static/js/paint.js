@@ -27,10 +27,10 @@ function flash(element) {
   element.addEventListener("animationend", () => element.classList.remove("changed"), { once: true });
 }
 
-/** A count in the page (blocks, tabs, tables). */
-export function putCount(element, number) {
+/** A count in the page (blocks, tabs, tables). `more`: "+" where there are at least as many. */
+export function putCount(element, number, more = "") {
   if (!element) return;
-  put(element, figure(number));
+  put(element, `${figure(number)}${more}`);
   element.classList.toggle("zero", number === 0 && element.tagName === "TD");
   element.closest(".block")?.classList.toggle("none", number === 0);
 }
@@ -55,10 +55,12 @@ export function countOf({ dataset }, counts) {
 }
 
 /** What one mode tells, on a drawing: `state`, `edge` and `queue` give {text, heat, still} for an element of the kind;
- *  what is `still` changes all the time, and does not flash. */
-export function putDrawing(drawing, { state, edge, queue }, { counts, flow, queues }) {
+ *  what is `still` changes all the time, and does not flash. `name` is what a state's link is called. */
+export function putDrawing(drawing, { state, edge, queue, name }, { counts, flow, queues }) {
   for (const part of drawing.querySelectorAll(".state[data-state]")) {
-    putReading(part, ".count", state(part));
+    const reading = state(part);
+    putReading(part, ".count", reading);
+    if (part.getAttribute("aria-label") !== name(part, reading)) part.setAttribute("aria-label", name(part, reading));
     part.classList.toggle("occupied", countOf(part, counts) > 0);
   }
   for (const part of drawing.querySelectorAll("[data-transition]")) {
@@ -79,12 +81,12 @@ export function takenOf({ dataset }, flow) {
 }
 
 function putReading(part, slot, { text, heat = 0, still = false }) {
-  putMark(part, slot, text, still);
+  putText(part, slot, text, still);
   for (let step = 1; step <= 5; step += 1) part.classList.toggle(`heat-${step}`, step === heat);
 }
 
-// The part of the drawing flashes as a whole, not the text in it.
-function putMark(part, slot, text, still) {
+/** The part of the drawing flashes as a whole, not the text in it. */
+export function putText(part, slot, text, still = false) {
   const element = part.querySelector(slot);
   if (!element || element.textContent === text) return false;
   element.textContent = text;

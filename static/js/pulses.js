@@ -23,7 +23,7 @@ export function travelled(edge, taken) {
 
 async function run(edge) {
   const line = edge.querySelector("path.line");
-  if (calm.matches || !line || running.size >= MOST || running.has(edge)) return;
+  if (calm.matches || "calm" in document.body.dataset || !line || running.size >= MOST || running.has(edge)) return;
   running.add(edge);
   const dot = document.createElementNS(SVG, "circle");
   dot.setAttribute("class", "pulse");

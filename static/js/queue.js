@@ -1,6 +1,6 @@
 import { serverTime } from "./ages.js";
 import { Figures } from "./figures.js";
-import { live } from "./lamp.js";
+import { live, resting } from "./lamp.js";
 import { changesIn } from "./paint.js";
 import { find, load, openSheet, refresh, throttled } from "./regions.js";
 
@@ -77,7 +77,7 @@ document.addEventListener("toggle", ({ newState }) => newState === "closed" && (
 
 // Counts say nothing of how far a job is, nor that its lease was renewed.
 setInterval(() => {
-  if (placeShown !== "leased" || document.hidden) return;
+  if (placeShown !== "leased" || resting()) return;
   looks += 1;
   const ends = [...list().querySelectorAll("[data-cell='lease'] time")].map(({ dataset }) => Number(dataset.at));
   const told = list().querySelector("[data-progress]:not([hidden])");

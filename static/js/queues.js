@@ -1,5 +1,5 @@
 import { Figures } from "./figures.js";
-import { live } from "./lamp.js";
+import { live, resting } from "./lamp.js";
 import { changesIn } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
 
@@ -19,3 +19,6 @@ connection.subscribe("queues", ({ queues }, meta) => {
 
 // A sheet that is open stays as it is, and is renewed when it closes.
 document.addEventListener("toggle", ({ newState }) => newState === "closed" && again(), true);
+
+// What workers measure once a minute.
+setInterval(() => resting() || again(), 60000);

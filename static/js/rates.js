@@ -33,21 +33,3 @@ export class Counters {
 function wentBack(old, values) {
   return Object.entries(old).some(([name, count]) => (values[name] ?? 0) < count);
 }
-
-/** The ms below which that share of a histogram (magnitude -> how many) lies; as machines/engine/rates.py has it. */
-export function quantile(histogram, share) {
-  const magnitudes = Object.keys(histogram).map(Number).sort((a, b) => a - b);
-  const total = magnitudes.reduce((all, magnitude) => all + histogram[magnitude], 0);
-  if (total === 0) return null;
-  const wanted = share * total;
-  let below = 0;
-  for (const magnitude of magnitudes) {
-    const inside = histogram[magnitude];
-    if (below + inside >= wanted) {
-      const least = magnitude === 0 ? 0 : 2 ** (magnitude - 1);
-      return least + ((2 ** magnitude - least) * Math.max(0, wanted - below)) / inside;
-    }
-    below += inside;
-  }
-  return 2 ** magnitudes.at(-1);
-}

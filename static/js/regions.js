@@ -1,5 +1,7 @@
 // Parts of the page that are too rich to paint figure by figure: the server renders them anew, we put them in place.
 
+import { parsed } from "./trusted.js";
+
 /** Takes the regions called `names` from the page at `url` and puts them in place of ours. */
 export async function refresh(names, url = location.href) {
   const fresh = await load(url);
@@ -49,7 +51,7 @@ export async function load(url) {
       signal: AbortSignal.timeout(10000), // an answer that never comes must not keep the next one away
     });
     if (!response.ok || response.redirected) return null; // signed out, or not there any more: the lamp tells
-    return new DOMParser().parseFromString(await response.text(), "text/html");
+    return parsed(await response.text());
   } catch {
     return null;
   }

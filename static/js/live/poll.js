@@ -1,5 +1,7 @@
 // The same snapshots over HTTP, for a page that cannot have a socket.
 
+import { SIGNED_OUT } from "./connection.js";
+
 const EVERY = 3000; // ms
 const EVERY_HIDDEN = 30000; // ms
 
@@ -8,7 +10,7 @@ export class Poller {
   #running = false;
   #round = 0; // answers of a round that was stopped are thrown away
 
-  /** `host`: topics(), hidden(), frame(f), refused(topic, error), signedOut(), outcome("polling" | "stale" | "offline", ms). */
+  /** `host`: topics(), polled(f), refused(topic, error), close(reason), outcome("polling" | "stale" | "offline", ms). */
   constructor(host, { api = "/api/v1/live/", fetch = (...args) => window.fetch(...args) } = {}) {
     this.host = host;
     this.api = api;
@@ -39,7 +41,7 @@ export class Poller {
       if (seen !== "polling") outcome = seen;
       if (seen === "offline") break;
     }
-    const pause = this.host.hidden() ? EVERY_HIDDEN : EVERY;
+    const pause = document.hidden ? EVERY_HIDDEN : EVERY;
     this.host.outcome(outcome, pause);
     this.#timer = setTimeout(() => this.#poll(round), pause);
   }
@@ -58,8 +60,8 @@ export class Poller {
       return "offline";
     }
     if (round !== this.#round) return "polling";
-    if (response.ok) this.host.frame(answer);
-    else if (response.status === 401) this.host.signedOut();
+    if (response.ok) this.host.polled(answer);
+    else if (response.status === 401) this.host.close(SIGNED_OUT);
     else if (response.status >= 500) return "stale";
     else this.host.refused(topic, answer);
     return "polling";

@@ -1,4 +1,4 @@
-// How fresh the page is: "live", "stale", "offline" or "polling", and the age of its data in seconds.
+// How fresh the page is: "live", "stale", "offline", "polling" or "paused", and the age of its data in seconds.
 
 const TICK = 1000; // ms
 const MISSED = 3; // intervals without a word before data counts as stale
@@ -12,6 +12,7 @@ export class Status {
   #reason = "";
   #confirmedAt = null;
   #every = 2000;
+  #paused = false;
   #told = "";
   #timer;
 
@@ -33,6 +34,13 @@ export class Status {
     this.set(state);
   }
 
+  /** Somebody holds the page as it is; it ages from the last moment it was known to be true, at least from now. */
+  pause(paused) {
+    this.#paused = paused;
+    if (paused) this.#confirmedAt ??= this.#now();
+    this.tell();
+  }
+
   set(state, reason = "") {
     this.#state = state;
     this.#reason = reason;
@@ -48,9 +56,9 @@ export class Status {
     const waited = this.#confirmedAt === null ? null : this.#now() - this.#confirmedAt;
     const silent = (this.#state === "live" || this.#state === "polling") && waited !== null && waited > this.patience;
     return {
-      state: silent ? "stale" : this.#state,
+      state: this.#paused ? "paused" : silent ? "stale" : this.#state,
       age: waited === null ? null : Math.floor(waited / 1000),
-      reason: silent ? "no news" : this.#reason,
+      reason: silent && !this.#paused ? "no news" : this.#reason,
     };
   }
 

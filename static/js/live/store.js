@@ -1,6 +1,6 @@
 // The values of the watched topics. Snapshots replace, deltas merge; a missing number is a gap.
 
-const HIDDEN_EVERY = 5000; // ms between two deliveries while nobody can see the page
+const SELDOM = 5000; // ms between two deliveries while nobody can see the page, and to who asked for fewer
 
 /** RFC 7396: null removes, objects merge, all else replaces. Neither argument is changed. */
 export function merge(value, patch) {
@@ -21,8 +21,14 @@ function isObject(value) {
 export class Store {
   #topics = new Map();
   #hidden = false;
+  #calm;
   #late = new Map(); // topic -> meta of the last delivery that waits for the page to be seen
   #timer = null;
+
+  /** `calm`: deliveries come seldom. */
+  constructor({ calm = false } = {}) {
+    this.#calm = calm;
+  }
 
   get topics() {
     return [...this.#topics.keys()];
@@ -30,6 +36,11 @@ export class Store {
 
   has(topic) {
     return this.#topics.has(topic);
+  }
+
+  /** Is a snapshot on its way, so that what is here may be old? */
+  get behind() {
+    return [...this.#topics.values()].some((entry) => entry.resyncing);
   }
 
   value(topic) {
@@ -95,9 +106,9 @@ export class Store {
   }
 
   #deliver(entry, meta) {
-    if (this.#hidden) {
+    if (this.#hidden || this.#calm) {
       this.#late.set(meta.topic, meta);
-      this.#timer ??= setTimeout(() => this.#flush(), HIDDEN_EVERY);
+      this.#timer ??= setTimeout(() => this.#flush(), SELDOM);
       return;
     }
     for (const listener of [...entry.listeners]) call(listener, entry.value, meta);

@@ -1,0 +1,100 @@
+"""Who calls: by a token in the Authorization header, or by the session of the pages with its CSRF token.
+
+A request that shows a token is judged by that token alone; the session beside it is not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from ninja.security import APIKeyCookie, HttpBearer
+from ninja.utils import check_csrf
+
+from dashboard.api.limiting import Limit
+from machines import tokens
+from machines.auditing import source_of
+from machines.models import Token
+from machines.services import Actor
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+SHOWN = re.compile(r"sb_[0-9a-f]{12}_")  # of a token, wherever in an address it stands
+
+
+class Unauthorized(Exception):
+    """Nobody is known by what was sent; ``str()`` says why. ``limit``: what such requests have left."""
+
+    limit: Limit | None = None
+
+
+class NoCsrf(Exception):
+    """A session sent something that changes things without its CSRF token."""
+
+
+class InAddress(Exception):
+    """A token stands in the address, where proxies, logs and histories keep it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """``key`` names who is counted and remembered: a token for itself, a session by its user."""
+
+    actor: Actor
+    key: str
+    token: Token | None = None
+
+
+def authenticate(request: HttpRequest) -> Caller:
+    """Raises Unauthorized, NoCsrf, InAddress."""
+    if SHOWN.search(request.get_full_path()):
+        raise InAddress("a token stands in the address: send it as Authorization: Bearer, and revoke this one")
+    header = request.headers.get("Authorization", "")
+    return _by_token(request, header) if header else _by_session(request)
+
+
+def _by_token(request: HttpRequest, header: str) -> Caller:
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthorized("the Authorization header reads: Bearer sb_<id>_<secret>")
+    try:
+        token = tokens.check(text.strip())
+    except tokens.BadToken as error:
+        raise Unauthorized(str(error)) from None
+    request.user = token.owner
+    actor = Actor(token.owner, f"{source_of(request)} token {token.handle}", tokens.reach_of(token))
+    return Caller(actor, f"token:{token.handle}", token)
+
+
+def _by_session(request: HttpRequest) -> Caller:
+    if not request.user.is_authenticated:
+        raise Unauthorized("send a token as Authorization: Bearer sb_<id>_<secret>, or sign in")
+    if request.method not in SAFE and check_csrf(request) is not None:
+        raise NoCsrf
+    return Caller(Actor.of(request), f"user:{request.user.pk}")
+
+
+class Bearer(HttpBearer):
+    """For the OpenAPI document: ``authenticate`` has been asked before an operation begins."""
+
+    openapi_bearerFormat = "sb_<id>_<secret>"
+    openapi_description = "A token made on the account page, with rights, perhaps machines, and an end."
+
+    def __call__(self, request: HttpRequest) -> Caller | None:
+        return getattr(request, "caller", None)
+
+    def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
+        return getattr(request, "caller", None)
+
+
+class Session(APIKeyCookie):
+    """The same for the session of the pages."""
+
+    param_name = "sessionid"
+    openapi_description = "The session of the pages. What changes something also needs X-CSRFToken."
+
+    def __call__(self, request: HttpRequest) -> Caller | None:
+        return getattr(request, "caller", None)
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
+        return getattr(request, "caller", None)

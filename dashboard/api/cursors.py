@@ -1,0 +1,55 @@
+"""Cursors of lists: opaque to clients, and only good for the list they came from."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+
+MAX_CURSOR = 2000  # characters
+
+
+class BadCursor(Exception):
+    """A cursor that this list did not give."""
+
+    def __init__(self) -> None:
+        super().__init__("cursor is none that this list gave: take it from next, or leave it out")
+
+
+def give(kind: str, place: str | int | None) -> str | None:
+    """``kind``: the list; ``place``: where its next page begins, None after the last."""
+    if place is None:
+        return None
+    text = json.dumps([kind, place], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def text(kind: str, cursor: str | None) -> str | None:
+    """Raises BadCursor."""
+    place = _place(kind, cursor)
+    if place is not None and not isinstance(place, str):
+        raise BadCursor
+    return place
+
+
+def number(kind: str, cursor: str | None) -> int | None:
+    """Raises BadCursor."""
+    place = _place(kind, cursor)
+    if place is not None and (not isinstance(place, int) or isinstance(place, bool) or place < 0):
+        raise BadCursor
+    return place
+
+
+def _place(kind: str, cursor: str | None) -> object:
+    if cursor is None:
+        return None
+    if len(cursor) > MAX_CURSOR:
+        raise BadCursor
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        found, place = json.loads(raw)
+    except (binascii.Error, ValueError, TypeError, RecursionError):
+        raise BadCursor from None
+    if found != kind or place is None:
+        raise BadCursor
+    return place  # type: ignore[no-any-return]

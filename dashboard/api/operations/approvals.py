@@ -1,0 +1,80 @@
+"""Requests for a second person: what waits, and deciding it. They are filed by what asks for one: 202 there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from django.db.models import Q
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from dashboard.api import cursors
+from dashboard.api.approving import ApprovalOut, shown
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Body, Listed, Reason, Why
+from machines.models import Approval
+from machines.services import Actor, approvals
+
+group = Group("approvals", "Actions that wait for a second person.")
+APPROVAL = "/approvals/{int:approval}"
+Text = Annotated[str, Query(pattern="^[^\\x00]*$")]  # what a database can look for
+States = Literal["open", "running", "done", "failed", "declined", "withdrawn", "expired", "decided", "any"]
+
+
+class Approvals(Listed[ApprovalOut]):
+    pass
+
+
+class Deciding(Body):
+    note: Why = Field("", description="a word to whoever asked")
+
+
+class Declining(Body):
+    note: Reason
+
+
+@group.get("/approvals", id="listApprovals", right="view", answers=Approvals, summary="What waits for a second person")
+def listed(
+    request: HttpRequest, state: States = "open", machine: Text = "", asker: Text = "",
+    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Newest first, on machines the caller may see. `decided` stands for all but open ones."""
+    actor = actor_of(request)
+    found = approvals.listed(actor, state="" if state == "any" else state, machine=machine, asker=asker)
+    found = found.order_by("-id")
+    before = cursors.number("approvals", cursor)
+    rows = list(found.filter(Q(id__lt=before) if before is not None else Q())[: limit + 1])
+    further = rows[limit - 1].pk if len(rows) > limit else None
+    return {"items": [shown(actor, row) for row in rows[:limit]], "next": cursors.give("approvals", further)}
+
+
+@group.get(APPROVAL, id="getApproval", right="view", answers=ApprovalOut, summary="One request")
+def one(request: HttpRequest, approval: int) -> ApprovalOut:
+    actor = actor_of(request)
+    return shown(actor, approvals.get(actor, approval))
+
+
+def _decided(request: HttpRequest, decide: Callable[..., Approval], approval: int, note: str) -> ApprovalOut:
+    actor: Actor = actor_of(request)
+    return shown(actor, decide(actor, approval, note=note))
+
+
+@group.post(f"{APPROVAL}/approve", id="approve", right="view", answers=ApprovalOut, summary="Have it done")
+def approve(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
+    """By whoever holds the action's own right and is not who asked. It runs at once, as it was asked for, on the
+    version that was seen then; `state` and `outcome` say what came of it."""
+    return _decided(request, approvals.approve, approval, body.note)
+
+
+@group.post(f"{APPROVAL}/decline", id="decline", right="view", answers=ApprovalOut, summary="It is not to be done")
+def decline(request: HttpRequest, approval: int, body: Declining) -> ApprovalOut:
+    """By whoever could approve it."""
+    return _decided(request, approvals.decline, approval, body.note)
+
+
+@group.post(f"{APPROVAL}/withdraw", id="withdraw", right="view", answers=ApprovalOut, summary="Take a request back")
+def withdraw(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
+    """By whoever asked."""
+    return _decided(request, approvals.withdraw, approval, body.note)

@@ -1,0 +1,81 @@
+"""The audit: who did what, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from dashboard.api import cursors
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Listed, Mistaken, Ms, Out
+from dashboard.pages import audit_terms
+from dashboard.pages.times import in_ms
+from machines.models import AuditEntry
+
+group = Group("audit", "Who did what, and what came of it.")
+
+
+class EntryOut(Out):
+    id: int
+    at: Ms
+    actor: str
+    action: str
+    machine: str
+    instance: str
+    queue: str
+    target: str
+    reason: str
+    source: str
+    outcome: str = Field(description="done, refused or failed")
+    detail: dict[str, Any]
+
+
+class Entries(Listed[EntryOut]):
+    pass
+
+
+class Terms(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    actor: str = ""
+    action: str = ""
+    outcome: str = ""
+    machine: str = ""
+    instance: str = ""
+    queue: str = ""
+    target: str = ""
+    since: str = Field("", description="from then on: 2026-11-21, or 2026-11-21T08:30, in UTC")
+    until: str = Field("", description="before then")
+    limit: int = Field(100, ge=1, le=500)
+    cursor: str | None = None
+
+
+@group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="Entries, newest first")
+def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
+    """All terms have to hold. Whoever may not see every machine gets those of theirs."""
+    asked = audit_terms.Terms(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
+    if not asked.is_valid():
+        name, told = next(iter(asked.errors.items()))
+        raise Mistaken(f"{name}: {' '.join(told)}", name)
+    entries = asked.entries()
+    cursor = cursors.text("audit", terms.cursor)
+    rows = list((_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
+    further = audit_terms.cursor_of(rows[terms.limit - 1]) if len(rows) > terms.limit else None
+    return {"items": [_shown(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
+
+
+def _older(entries: Any, cursor: str) -> Any:
+    try:
+        return audit_terms.older_than(entries, cursor)
+    except ValueError:
+        raise cursors.BadCursor from None
+
+
+def _shown(entry: AuditEntry) -> dict[str, Any]:
+    names = ("actor", "action", "machine", "instance", "queue", "target", "reason", "source", "outcome")
+    detail = entry.detail if isinstance(entry.detail, dict) else {"said": entry.detail}
+    facts = {name: getattr(entry, name) for name in names}
+    return facts | {"id": entry.pk, "at": in_ms(entry.at), "detail": detail}

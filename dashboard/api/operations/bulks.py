@@ -1,0 +1,219 @@
+"""Bulks: one event or repair on everything a filter finds. The dry run comes first; nothing moves before ``run``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api import cursors, finding
+from dashboard.api.approving import answers_of
+from dashboard.api.door import Group, actor_of, engine_key
+from dashboard.api.shapes import Acting, Body, Data, Listed, Ms, Out, Reason
+from machines.bulk import Order, Row
+from machines.bulk.order import ACTIONS, MAX_RATE
+from machines.bulk.store import OrderLost
+from machines.engine import Instance, LookupFailed
+from machines.masking import Veil, veil_if
+from machines.services import Actor, Forbidden, bulks
+
+group = Group("bulks", "One event or repair on everything a filter finds.")
+BULK = "/bulks/{instance:id}"
+
+
+class NoteOut(Out):
+    word: str = Field(description="done, refused, changed, gone, failed; of a dry run what would come of it")
+    why: str
+
+
+class RowOut(Out):
+    id: str
+    state: str = Field(description="when it was found")
+    version: int
+    verdict: NoteOut | None = Field(None, description="of the dry run")
+    outcome: NoteOut | None = None
+
+
+class Rows(Listed[RowOut]):
+    pass
+
+
+class BulkOut(Out):
+    id: str
+    machine: str
+    action: str
+    target: str = Field(description="the event, the states or the invoke")
+    filter: dict[str, Any]
+    reason: str
+    actor: str
+    rate: int
+    unchanged: bool
+    of: str = Field(description="the bulk whose failed instances it takes up, or empty")
+    state: str
+    suspended: int | None = None
+    version: int
+    created: Ms
+    found: int
+    checked: int = Field(description="instances the dry run has looked at")
+    tried: int = Field(description="instances that were moved, or refused")
+    verdicts: dict[str, int]
+    outcomes: dict[str, int]
+
+
+class Starting(Body):
+    action: str = Field(description=f"one of {', '.join(ACTIONS)}")
+    filter: finding.Filter = Field(default_factory=finding.Filter)
+    event: str = ""
+    payload: Data = Field(default_factory=dict)
+    states: list[str] = Field(default_factory=list, description="for force")
+    changes: Data = Field(default_factory=dict, description="for edit")
+    result: Any = Field(None, description="for skip")
+    invoke: str = Field("", description="for retry, skip and cancel")
+    unchanged: bool = Field(False, description="only those nothing has happened to since they were found")
+    rate: int = Field(0, ge=0, le=MAX_RATE, description="instances a second at most; 0: as fast as it goes")
+    reason: Reason
+
+
+class Rating(Body):
+    rate: int = Field(ge=0, le=MAX_RATE, description="instances a second at most; 0: as fast as it goes")
+
+
+def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
+    data, facts = now.data, order.facts()
+    return facts | {
+        "filter": veil_if(actor.may("reveal", order.machine), order.machine).value(facts["filter"]),
+        "id": now.id,
+        "state": now.state,
+        "suspended": now.suspended,
+        "version": now.version,
+        "created": now.created,
+        **{name: data.get(name) or 0 for name in ("found", "checked", "tried")},
+        **{name: data.get(name) or {} for name in ("verdicts", "outcomes")},
+    }
+
+
+@group.post(
+    "/machines/{name:machine}/bulks", id="startBulk", right="operate", answers={201: BulkOut}, refusals=(404,),
+    summary="Start a bulk: freeze what is found, and ask each what would come of it",
+    example={"action": "retry", "invoke": "charge", "filter": {"state": "paying", "older": "1h"}, "rate": 10,
+             "reason": "the bank is back"},
+)  # fmt: skip
+def start(request: HttpRequest, machine: str, body: Starting) -> Status:
+    """It answers at once; the dry run goes on by workers. An event also needs the right `fire`."""
+    actor, key = actor_of(request), engine_key(request)
+    asked = body.model_dump(exclude={"filter", "action", "reason"})
+    made = bulks.start(
+        actor, machine, body.action, reason=body.reason, filter=finding.asked(actor, machine, body.filter),
+        id=_named(key), **asked,
+    )  # fmt: skip
+    return Status(201, shown(actor, *bulks.get(actor, made.id)))
+
+
+def _named(key: str | None) -> str | None:
+    """The same Idempotency-Key is the same bulk, even where the first answer was lost."""
+    return hashlib.sha256(key.encode()).hexdigest()[:16] if key else None
+
+
+@group.get(BULK, id="getBulk", right="view", answers=BulkOut, summary="How far it is")
+def one(request: HttpRequest, id: str) -> dict[str, Any]:
+    actor = actor_of(request)
+    return shown(actor, *_known(actor, id))
+
+
+@contextmanager
+def _hidden(actor: Actor, id: str, right: str) -> Iterator[None]:
+    """Whoever does not see every machine does not learn which bulks there are."""
+    try:
+        yield
+    except (LookupFailed, OrderLost):
+        if not actor.may(right):
+            raise Forbidden(right) from None
+        raise Http404(f"There is no bulk {id[:100]}.") from None
+
+
+def _known(actor: Actor, id: str) -> tuple[Instance, Order]:
+    with _hidden(actor, id, "view"):
+        return bulks.get(actor, id)
+
+
+@group.get(f"{BULK}/results", id="listBulkResults", right="view", answers=Rows, summary="Verdict and outcome of each")
+def results(
+    request: HttpRequest, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
+) -> dict[str, Any]:
+    """In the order in which they are moved."""
+    actor = actor_of(request)
+    now, order = _known(actor, id)
+    veil = veil_if(actor.may("reveal", order.machine), order.machine)
+    start = cursors.number("bulk", cursor) or 0
+    found = bulks.rows(actor, id, start, limit)
+    further = start + len(found)
+    end = further >= (now.data.get("found") or 0) or not found
+    return {"items": [_row(row, veil) for row in found], "next": cursors.give("bulk", None if end else further)}
+
+
+def _row(row: Row, veil: Veil) -> dict[str, Any]:
+    notes = {"verdict": row.verdict, "outcome": row.outcome}
+    told = {name: note and {"word": note.word, "why": veil.message(note.why)} for name, note in notes.items()}
+    return told | {"id": row.item.id, "state": row.item.state, "version": row.item.version}
+
+
+LEVERS = {
+    "run": ("Let it go", "From its dry run. Where a definition asks for a second person: 202."),
+    "pause": ("No further instance is moved", "But for those in hand just now."),
+    "resume": ("Go on after a pause", ""),
+    "stop": ("As pause, for good", ""),
+    "retry": ("Go on where it broke", ""),
+}
+MOVING = ("run", "resume", "retry")  # instances are moved from there, which may take a second person
+
+
+def _declare(name: str) -> None:
+    summary, about = LEVERS[name]
+    done = answers_of(BulkOut) if name in MOVING else BulkOut
+    group.post(f"{BULK}/{name}", id=f"{name}Bulk", right="operate", answers=done, summary=summary)(
+        _lever(getattr(bulks, name), about)
+    )
+
+
+def _lever(pull: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
+    def lever(request: HttpRequest, id: str) -> dict[str, Any]:
+        actor = actor_of(request)
+        with _hidden(actor, id, "operate"):
+            pull(actor, id)
+        return shown(actor, *bulks.get(actor, id))
+
+    lever.__doc__ = about
+    return lever
+
+
+for _name in LEVERS:
+    _declare(_name)
+
+
+@group.post(
+    f"{BULK}/rate", id="rateBulk", right="operate", answers=BulkOut, summary="How fast it goes, also while it runs",
+    example={"rate": 10},
+)  # fmt: skip
+def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
+    actor = actor_of(request)
+    with _hidden(actor, id, "operate"):
+        bulks.rate(actor, id, body.rate)
+    return shown(actor, *bulks.get(actor, id))
+
+
+@group.post(
+    f"{BULK}/again", id="againBulk", right="operate", answers={201: BulkOut},
+    summary="A new bulk with those that were refused, changed or failed",
+    example={"reason": "the bank is back once more"},
+)  # fmt: skip
+def again(request: HttpRequest, id: str, body: Acting) -> Status:
+    """Of the same kind, with a dry run of its own."""
+    actor = actor_of(request)
+    with _hidden(actor, id, "operate"):
+        made = bulks.again(actor, id, reason=body.reason, new=_named(engine_key(request)))
+    return Status(201, shown(actor, *bulks.get(actor, made.id)))

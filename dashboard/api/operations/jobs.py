@@ -1,0 +1,79 @@
+"""One job: what it was given, how it went, and what operators do to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from pydantic import Field
+
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Acting, Data, Ms, Out
+from machines.services import jobs
+
+group = Group("jobs", "Single jobs.")
+JOB = "/machines/{name:machine}/jobs/{job:job}"
+
+
+class JobOut(Out):
+    """Times are 0 where there was no such moment. The token that fences its end is never shown."""
+
+    id: str
+    machine: str
+    queue: str
+    src: str
+    instance: str
+    invoke: str
+    place: str = Field(description="ready, leased, delayed or dead")
+    input: Any = None
+    data: Data
+    attempt: int
+    attempts: int
+    priority: int
+    unique: str
+    worker: str
+    error: str
+    kind: str
+    trace: str
+    created: Ms
+    due: Ms
+    started: Ms
+    taken: Ms
+    finished: Ms
+    lease: int
+    lease_until: Ms
+    deadline: Ms
+    timeout: int
+    backoff: int
+    progress: dict[str, Any] | None = None
+    log: list[dict[str, Any]] = Field(description="the last ten attempts that ended, oldest first")
+
+
+class Done(Out):
+    job: str
+    done: str = Field(description="redriven, moved or withdrawn")
+
+
+@group.get(JOB, id="getJob", right="view", answers=JobOut, summary="One job")
+def one(request: HttpRequest, machine: str, job: str) -> JobOut:
+    """Finished and withdrawn jobs are gone: 404."""
+    return JobOut.model_validate(jobs.get(actor_of(request), machine, job))
+
+
+@group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="A dead job is ready again")
+def redrive(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+    jobs.redrive(actor_of(request), machine, job, reason=body.reason)
+    return {"job": job, "done": "redriven"}
+
+
+@group.post(f"{JOB}/move", id="runJobNow", right="operate", answers=Done, summary="A delayed job is ready now")
+def move(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+    jobs.move(actor_of(request), machine, job, reason=body.reason)
+    return {"job": job, "done": "moved"}
+
+
+@group.post(f"{JOB}/withdraw", id="withdrawJob", right="operate", answers=Done, summary="Take a job away for good")
+def withdraw(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+    """Its instance gets `error.invoke` with the kind Withdrawn."""
+    jobs.withdraw(actor_of(request), machine, job, reason=body.reason)
+    return {"job": job, "done": "withdrawn"}

@@ -1,0 +1,239 @@
+"""Machines: what is published, what it looks like, how many instances stand where; and publishing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Body, Mistaken, Ms, Out, Why
+from dashboard.pages.times import in_ms
+from machines import diagrams, submission
+from machines.connections import get_engine
+from machines.engine import DefinitionError, Live, UnknownMachine
+from machines.engine.definitions import check as check_definition
+from machines.engine.limits import MAX_DEFINITION
+from machines.models import Machine, MachineVersion
+from machines.publishing import adopt
+from machines.services import definitions
+from machines.submission import FORMAT_NAMES
+
+group = Group("machines", "Published machines, their versions and definitions.")
+MACHINE = "/machines/{name:machine}"
+MONTH = 30 * 86400  # seconds: a published version never changes
+
+
+class Figures(Out):
+    """Absolute values of one moment."""
+
+    machine: str
+    version: int
+    now: Ms
+    total: int = Field(description="instances")
+    counts: dict[str, int] = Field(description="leaf state -> instances in it")
+    oldest: dict[str, int] = Field(description="leaf state -> when the one that is longest there entered, ms")
+    flow: dict[str, int] = Field(description="transition -> how often it was taken, ever")
+    queues: dict[str, dict[str, int]] = Field(description="queue -> jobs in each place")
+    breaches: dict[str, int] = Field(description="state with a service level -> instances past it")
+    timers: int
+    overdue: int = Field(description="timers that are due and could not be carried out")
+    mail: int = Field(description="messages that are not delivered yet")
+
+
+class MachineOut(Out):
+    name: str
+    description: str
+    version: int = Field(description="the current one")
+    total: int = Field(description="instances")
+    dead: int = Field(description="jobs out of attempts")
+    breaches: int = Field(description="instances past a service level")
+    overdue: int
+
+
+class Machines(Out):
+    items: list[MachineOut]
+    unreadable: dict[str, str] = Field(description="machine -> why it cannot be read")
+
+
+class VersionOut(Out):
+    number: int
+    digest: str
+    notes: str
+    published: Ms
+    published_by: str
+    current: bool
+
+
+class Versions(Out):
+    items: list[VersionOut]
+
+
+class DefinitionOut(Out):
+    machine: str
+    version: int
+    definition: dict[str, Any]
+
+
+class FindingOut(Out):
+    code: str
+    path: str
+    message: str
+    severity: str
+    hint: str | None = None
+
+
+class Submitted(Body):
+    """A definition, as an object or as text."""
+
+    definition: dict[str, Any] | None = Field(None, description="the definition as an object")
+    text: str | None = Field(None, max_length=MAX_DEFINITION, description="or its text, in `format`")
+    format: str = Field("guess", description=f"of the text: {', '.join(FORMAT_NAMES)}")
+
+
+class Publishing(Submitted):
+    reason: Why = ""
+
+
+class Checked(Out):
+    """``publishable``: whether nothing in it keeps it from being published."""
+
+    publishable: bool
+    format: str
+    findings: list[FindingOut]
+    definition: dict[str, Any] | None = Field(None, description="as it would be published")
+
+
+class Published(Out):
+    machine: str
+    version: int
+    digest: str
+
+
+@group.get("/machines", id="listMachines", right="view", answers=Machines, summary="All machines, with their figures")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """Those the caller may see, by name."""
+    scope, survey = actor_of(request).scope("view"), get_engine().survey()
+    told = dict(Machine.objects.values_list("name", "description"))
+    names = sorted(name for name in survey.lives if name in scope)
+    return {
+        "items": [_machine(survey.lives[name], told.get(name, "")) for name in names],
+        "unreadable": {name: fault.code for name, fault in survey.faults.items() if name in scope},
+    }
+
+
+def _machine(live: Live, description: str) -> dict[str, Any]:
+    return {
+        "name": live.machine,
+        "description": description,
+        "version": live.version,
+        "total": live.total,
+        "dead": sum(places.get("dead", 0) for places in live.queues.values()),
+        "breaches": sum(live.breaches.values()),
+        "overdue": live.overdue,
+    }
+
+
+@group.get(MACHINE, id="getMachine", right="view", answers=MachineOut, summary="One machine")
+def one(request: HttpRequest, machine: str) -> dict[str, Any]:
+    live = get_engine().live(machine)
+    description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
+    return _machine(live, description or "")
+
+
+@group.get(f"{MACHINE}/live", id="getFigures", right="view", answers=Figures, summary="Counts, flow, queues, breaches")
+def live(request: HttpRequest, machine: str) -> Figures:
+    """Each partition read in one atomic call. Flow is absolute: rates are differences of two readings."""
+    return Figures.model_validate(get_engine().live(machine))
+
+
+@group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="Its versions")
+def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """Newest first. Versions that only Redis has are taken in."""
+    row = adopt(machine)
+    found = row.versions.select_related("published_by").defer("definition", "drawing").order_by("-number")
+    return {"items": [_version(version, row.current) for version in found]}
+
+
+def _version(version: MachineVersion, current: int) -> dict[str, Any]:
+    by = version.published_by
+    return {
+        "number": version.number,
+        "digest": version.digest,
+        "notes": version.notes,
+        "published": in_ms(version.published_at),
+        "published_by": by.get_username() if by else "",
+        "current": version.number == current,
+    }
+
+
+@group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="A definition")
+def definition(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> dict[str, Any]:
+    """As it was published; the current version unless `version` names another."""
+    number = get_engine().live(machine).version if version is None else version
+    return {"machine": machine, "version": number, "definition": get_engine().definition(machine, number)}
+
+
+@group.get(
+    f"{MACHINE}/diagram.svg", id="getDiagram", right="view", answers=None, media_type="image/svg+xml",
+    summary="Its diagram, as SVG",
+)  # fmt: skip
+def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
+    """The bare drawing of one version, with its own style."""
+    number = get_engine().live(machine).version if version is None else version
+    found = _row(machine, number)
+    response = HttpResponse(diagrams.standalone(found.svg), content_type="image/svg+xml; charset=utf-8")
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    response["Cache-Control"] = f"private, max-age={MONTH if version else 0}"
+    return response
+
+
+def _row(machine: str, number: int) -> MachineVersion:
+    try:
+        return adopt(machine).versions.get(number=number)
+    except MachineVersion.DoesNotExist:
+        raise UnknownMachine(machine, version=number) from None
+
+
+@group.post(
+    "/definitions/check", id="checkDefinition", right="view", answers=Checked, changes=False,
+    summary="Check a definition without publishing it",
+    example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "opn"}}}}},
+)  # fmt: skip
+def check(request: HttpRequest, body: Submitted) -> dict[str, Any]:
+    """Every finding at once, each with a code, a path and a hint."""
+    found = _read(body)
+    return {
+        "publishable": found.definition is not None and not found.errors,
+        "format": found.format,
+        "findings": [finding.as_dict() for finding in found.findings],
+        "definition": found.definition,
+    }
+
+
+@group.post(
+    "/machines", id="publishMachine", right="publish", everywhere=True, answers={201: Published},
+    summary="Publish a definition",
+    example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {}}}, "reason": "first try"},
+)  # fmt: skip
+def publish(request: HttpRequest, body: Publishing) -> Status:
+    """It becomes its machine's current version; the same document again is the same version. Findings that are errors
+    answer 422 with all of them."""
+    found = _read(body)
+    if (found.definition is None or found.errors) and actor_of(request).may("publish"):
+        raise DefinitionError(found.findings)
+    version = definitions.publish(actor_of(request), found.definition, reason=body.reason)
+    return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})
+
+
+def _read(body: Submitted) -> submission.Submission:
+    if (body.definition is None) == (body.text is None):
+        raise Mistaken("give either definition or text")
+    if body.text is not None:
+        if body.format not in FORMAT_NAMES:
+            raise Mistaken(f"format is one of {', '.join(FORMAT_NAMES)}", "format")
+        return submission.read(body.text, format=body.format)
+    found = tuple(check_definition(body.definition))
+    return submission.Submission(body.definition, found)

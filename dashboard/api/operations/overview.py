@@ -1,0 +1,64 @@
+"""Over all machines: what needs a person now, and one search for everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Out
+from dashboard.pages import overview, plans, search
+from dashboard.pages.tracks import track_of
+from machines.connections import get_engine
+from machines.engine.limits import MAX_INSTANCE_ID
+from machines.statistics import present
+
+group = Group("overview", "What needs a person now, and one search for everything.")
+
+
+class AlarmOut(Out):
+    text: str
+    url: str = Field(description="the page of what it is about")
+    act: str = Field(description="what mends it, where one form does; else empty")
+    act_url: str
+
+
+class Alarms(Out):
+    items: list[AlarmOut]
+
+
+class HitOut(Out):
+    kind: str = Field(description="instance, job, machine or queue")
+    name: str
+    of: str = Field(description="its machine; empty for a machine")
+    exact: bool = Field(description="all of its name was asked for")
+    url: str = Field(description="its page")
+
+
+class Hits(Out):
+    items: list[HitOut]
+
+
+@group.get("/alarms", id="listAlarms", right="view", answers=Alarms, summary="What needs a person now")
+def alarms(request: HttpRequest) -> dict[str, Any]:
+    """As the overview shows it: dead jobs, missing handlers, service levels, storms of refusals, late timers,
+    forgotten pauses, open approvals."""
+    actor = actor_of(request)
+    scope = actor.scope("view")
+    survey = get_engine().survey().only(scope)
+    known = plans.undrawn({name: live.version for name, live in survey.lives.items()})
+    tracks = [track_of(known[name], live) for name, live in sorted(survey.lives.items())]
+    raised = overview.raised(scope, actor.scope("operate"), survey, tracks, present(survey.lives))
+    return {"items": [AlarmOut.model_validate(alarm) for alarm in raised]}
+
+
+@group.get("/search", id="search", right="view", answers=Hits, summary="One search for everything")
+def find(request: HttpRequest, q: str = Query(..., min_length=1, max_length=MAX_INSTANCE_ID)) -> dict[str, Any]:
+    """Instances by their id, or its beginning where a definition indexes ids; jobs by their id; machines and queues by
+    part of their name."""
+    scope = actor_of(request).scope("view")
+    hits = [hit for hit in search.hits(request, q.strip()) if (hit.of or hit.name) in scope]
+    return {"items": [HitOut.model_validate(hit) for hit in hits]}

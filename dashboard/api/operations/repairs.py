@@ -1,0 +1,137 @@
+"""Repairs: what no transition provides. Each can be looked at before, and each needs a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from pydantic import Field
+
+from dashboard.api.approving import answers_of
+from dashboard.api.door import Group, actor_of, engine_key
+from dashboard.api.operations.instances import INSTANCE, InstanceOut, shown
+from dashboard.api.preconditions import expected, tagged
+from dashboard.api.shapes import Body, Data, Out, Reason
+from machines.services import instances
+
+group = Group("repairs", "What operators do to one instance. Each has a preview, which changes nothing.")
+Invoke = Annotated[str, Field(description="the invoke whose job is meant; see its waits")]
+
+
+class Force(Body):
+    state: str | list[str] = Field(description="a state, or several of different regions")
+    data: Data | None = Field(None, description="fields to change; null unsets one")
+
+
+class Edit(Body):
+    changes: Data = Field(description="field -> new value; null unsets one")
+
+
+class Reset(Body):
+    keep_data: bool = False
+
+
+class OfJob(Body):
+    invoke: Invoke
+
+
+class Skip(OfJob):
+    result: Any = Field(None, description="what the job is taken to have ended with")
+
+
+class Plain(Body):
+    pass
+
+
+class Resume(Body):
+    overdue: Literal["fire", "shift"] = Field("fire", description="what becomes of its timers that are past")
+
+
+class PreviewOut(Out):
+    """What it would do to the instance at `version`; nothing was done."""
+
+    machine: str
+    id: str
+    repair: str
+    version: int
+    before: list[str]
+    configuration: list[str]
+    moved: bool
+    changes: dict[str, Any]
+    withdrawn: list[dict[str, Any]] = Field(description="jobs that would go")
+    added: list[dict[str, Any]] = Field(description="jobs that would come")
+    renewed: str = Field(description="the job that would be tried again, or empty")
+    disarmed: list[dict[str, Any]] = Field(description="timers that would go")
+    armed: list[dict[str, Any]] = Field(description="timers that would come")
+    ended: list[dict[str, Any]] = Field(description="machines it runs that would be stopped")
+    started: list[dict[str, Any]] = Field(description="machines it would run")
+    transitions: list[str]
+    messages: int
+    held: int = Field(description="messages that wait for it to be resumed")
+    done: bool
+
+
+KINDS: dict[str, tuple[type[Body], str, dict[str, Any]]] = {
+    "force": (Force, "Put it into a state whatever its transitions say", {"state": "paid"}),
+    "edit": (Edit, "Change its data, each field by its declared type", {"changes": {"amount": 20}}),
+    "reset": (Reset, "Back to its initial state and its initial data", {"keep_data": False}),
+    "retry": (OfJob, "Its dead or delayed job is ready again", {"invoke": "charge"}),
+    "skip": (Skip, "Go on as if its job had ended with a result", {"invoke": "charge", "result": {"ok": True}}),
+    "cancel": (OfJob, "Take its job away", {"invoke": "charge"}),
+    "suspend": (Plain, "Hold it: it takes no event, its timers wait", {}),
+    "resume": (Resume, "Let a suspended one go on", {"overdue": "fire"}),
+    "delete": (Plain, "Remove it with its history and its open jobs", {}),
+}
+"""repair -> what it takes beside a reason, what it does, an example."""
+
+
+def _declare(name: str) -> None:
+    asked, about, example = KINDS[name]
+    with_reason: type[Body] = type(f"{name.title()}Repair", (asked,), {"__annotations__": {"reason": Reason}})
+    look = type(f"{name.title()}Preview", (asked,), {})
+    group.post(
+        f"{INSTANCE}/repairs/{name}", id=f"{name}Instance", right="operate", answers=answers_of(InstanceOut),
+        matches=True, summary=about, example=example | {"reason": "agreed with the customer"},
+    )(_repair(name, with_reason))  # fmt: skip
+    group.post(
+        f"{INSTANCE}/repairs/{name}/preview", id=f"preview{name.title()}", right="operate", answers=PreviewOut,
+        changes=False, summary=f"What `{name}` would do", example=example,
+    )(_preview(name, look))  # fmt: skip
+
+
+def _repair(name: str, body_type: type[Body]) -> Callable[..., Any]:
+    def repair(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Any) -> InstanceOut:
+        asked = body.model_dump(exclude_unset=True)
+        reason = asked.pop("reason")
+        after = instances.repair(
+            actor_of(request), name, machine, id,
+            reason=reason, expect=expected(request), key=engine_key(request), **asked,
+        )  # fmt: skip
+        if name != "delete":
+            tagged(response, after)
+        return shown(after)
+
+    repair.__doc__ = "The instance afterwards; of a deletion, as it was. Where a second person is needed: 202."
+    return _typed(repair, body_type)
+
+
+def _preview(name: str, body_type: type[Body]) -> Callable[..., Any]:
+    def preview(request: HttpRequest, machine: str, id: str, body: Any) -> PreviewOut:
+        found = instances.preview(actor_of(request), name, machine, id, **body.model_dump(exclude_unset=True))
+        return PreviewOut.model_validate(found)
+
+    preview.__doc__ = "The repair's own code without the commit; it is refused where the repair would be."
+    return _typed(preview, body_type)
+
+
+def _typed(view: Callable[..., Any], body_type: type[Body]) -> Callable[..., Any]:
+    """With what the framework reads of a view: its body's type differs from repair to repair."""
+    view.__annotations__ = {
+        "request": HttpRequest, "response": HttpResponse, "machine": str, "id": str, "body": body_type,
+    }  # fmt: skip
+    return view
+
+
+for _name in KINDS:
+    _declare(_name)

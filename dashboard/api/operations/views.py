@@ -1,0 +1,80 @@
+"""Saved views: addresses of pages that people keep under a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest
+from pydantic import Field
+
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Body, Mistaken, Out
+from dashboard.models import SavedView
+
+group = Group("views", "Searches and lists that are kept under a name.", recorded=False)
+
+
+class ViewOut(Out):
+    id: int
+    name: str
+    owner: str
+    shared: bool
+    page: str
+    query: str
+    url: str
+
+
+class Views(Out):
+    items: list[ViewOut]
+
+
+class Saving(Body):
+    name: str = Field(min_length=1, max_length=60)
+    page: str = Field(max_length=300, description="the path of a page that only shows")
+    query: str = Field("", max_length=2000)
+    shared: bool = Field(False, description="whoever may see the page may see the view, too")
+
+
+class Gone(Out):
+    id: int
+
+
+def _shown(view: SavedView) -> dict[str, Any]:
+    names = ("id", "name", "shared", "page", "query", "url")
+    return {name: getattr(view, name) for name in names} | {"owner": view.owner.get_username()}
+
+
+@group.get("/views", id="listViews", right="view", answers=Views, summary="One's own, and shared ones")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """Of pages the caller may open."""
+    actor = actor_of(request)
+    scope = actor.scope("view")
+    found = SavedView.visible_to(actor.user)
+    return {"items": [_shown(view) for view in found if not view.machine or view.machine in scope]}
+
+
+@group.post(
+    "/views", id="saveView", right="view", answers=ViewOut, summary="Keep one",
+    example={"name": "stuck payments", "page": "/machines/payment/", "query": "state=paying&older=1h"},
+)  # fmt: skip
+def save(request: HttpRequest, body: Saving) -> dict[str, Any]:
+    view = SavedView(owner=actor_of(request).user, **body.model_dump())
+    try:
+        with transaction.atomic():
+            view.save()
+    except ValidationError as error:
+        name, told = next(iter(error.message_dict.items()))
+        raise Mistaken(" ".join(told), *([name] if name in Saving.model_fields else [])) from None
+    except IntegrityError:
+        raise Mistaken("you have a view of that name already", "name") from None
+    return _shown(view)
+
+
+@group.delete("/views/{int:view}", id="deleteView", right="view", answers=Gone, summary="Delete one's own")
+def delete(request: HttpRequest, view: int) -> dict[str, int]:
+    count, _ = SavedView.objects.filter(pk=view, owner=actor_of(request).user).delete()
+    if not count:
+        raise Http404("You have no such view.")
+    return {"id": view}

@@ -1,0 +1,114 @@
+"""Errors as ``application/problem+json`` (RFC 9457): one place that writes them, whoever met them.
+
+``type`` is the code's entry in the API's own pages; ``code`` is the code alone, for programs; the facts of an engine's
+error stand beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.api import codes
+from dashboard.pages.verdicts import status_of, title_of
+from machines import masking
+from machines.engine.errors import EngineUnavailable, SignalboxError
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+TYPES = "/api/v1/docs"
+RETRY_AFTER = 5  # seconds, of a store that does not answer
+UNKNOWN = "Nobody knows whether it happened: send it again with the same Idempotency-Key."
+
+
+def problem(
+    request: HttpRequest, code: str, detail: str = "", *, status: int | None = None, **facts: Any
+) -> HttpResponse:
+    """One of ``codes.OWN``, or any other with a ``status``; facts go beside the standard members, never over them."""
+    known = codes.BY_CODE.get(code)
+    status = status or (known.status if known else 500)
+    title = facts.pop("title", "") or (known.title if known else "")
+    return _written(request, status, title, code, detail or (known.meaning if known else ""), facts)
+
+
+def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None = None) -> HttpResponse:
+    """What the engine or a service raised."""
+    if isinstance(error, EngineUnavailable):
+        log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
+        return unavailable(request, error.code)
+    status = status or status_of(type(error))
+    if status >= 500:
+        log.error("%s %s: %s %s", request.method, request.path, error.code, error)
+    facts = facts_of(request, error)
+    detail = str(facts.pop("message", error))
+    facts.pop("code", None)
+    return _written(request, status, title_of(type(error)), error.code, detail, facts)
+
+
+def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
+    """The error's facts as this caller may see them; of a caller nobody knows, with nothing that is sensitive."""
+    caller = getattr(request, "caller", None)
+    explained = getattr(error, "explanation", None)
+    match = request.resolver_match
+    machine = (
+        getattr(error, "machine", "")
+        or getattr(explained, "machine", "")
+        or (str(match.kwargs.get("machine", "")) if match else "")
+    )
+    if not machine or (caller is not None and caller.actor.may("reveal", machine)):
+        return error.facts()
+    try:
+        return masking.closed(machine).facts(error)
+    except EngineUnavailable:  # nobody can say now what is sensitive
+        return {"code": error.code, "message": title_of(type(error))}
+
+
+def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:
+    """A store does not answer."""
+    detail = "Redis does not answer." if request.method in ("GET", "HEAD") else f"Redis does not answer. {UNKNOWN}"
+    return _written(request, 503, title_of(EngineUnavailable), code, detail, {})
+
+
+def invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:
+    """A request that does not fit its schema: each error with where it is. Values that were sent are not repeated."""
+    found = [_invalid(error) for error in errors]
+    count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
+    return problem(request, codes.UNFIT, f"{count} in the request; see errors", errors=found)
+
+
+def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
+    place, *path = [str(part) for part in error.get("loc", ("body",))]
+    told = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
+    if place == "body":
+        # The first name is that of the operation's argument, which no client has written.
+        return {"pointer": "#" + "".join(f"/{_escaped(part)}" for part in path[1:]), **told}
+    return {"parameter": path[-1] if path else place, "in": place, **told}
+
+
+def _escaped(part: str) -> str:
+    return part.replace("~", "~0").replace("/", "~1")
+
+
+def _written(
+    request: HttpRequest, status: int, title: str, code: str, detail: str, facts: Mapping[str, Any]
+) -> HttpResponse:
+    body = dict(facts) | {
+        "type": f"{TYPES}#{code}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "instance": request.path,
+        "code": code,
+    }
+    response = HttpResponse(json.dumps(body, default=str), status=status, content_type=MEDIA_TYPE)
+    response["Cache-Control"] = "no-store"
+    if status == 503:
+        response["Retry-After"] = str(RETRY_AFTER)
+    if status == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="signalbox"'
+    return response

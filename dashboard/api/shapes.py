@@ -1,0 +1,60 @@
+"""How what goes in and comes out is written down: strict where it comes in, straight from the engine's records out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Item = TypeVar("Item")
+Ms = Annotated[int, Field(description="milliseconds since the epoch")]
+Reason = Annotated[str, Field(min_length=1, max_length=1000, description="why: it stays in history and audit")]
+Why = Annotated[str, Field(max_length=1000, description="why, for history and audit; may be empty")]
+Limit = Annotated[int, Field(ge=1, le=500)]
+Data = Annotated[dict[str, Any], Field(description="field -> value")]
+
+
+class Body(BaseModel):
+    """What a client sends: unknown names are mistakes, and nothing is guessed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Acting(Body):
+    """What needs nothing but a reason."""
+
+    reason: Reason
+
+
+class Out(BaseModel):
+    """What is answered."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Listed(Out, Generic[Item]):
+    """One page of a list."""
+
+    items: list[Item]
+    next: str | None = Field(None, description="the cursor of the page after; null on the last")
+
+
+class Problem(Out):
+    """An error (RFC 9457). Facts of the error stand beside these members."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/api/v1/docs#SB421"])
+    title: str = Field(examples=["No such instance"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["machine 'order' has no instance 'o-17'"])
+    instance: str = Field(examples=["/api/v1/machines/order/instances/o-17"])
+    code: str = Field(examples=["SB421"])
+
+
+class Mistaken(Exception):
+    """Parts of a body that fit by themselves and not together. ``path`` leads to the one to change."""
+
+    def __init__(self, message: str, *path: str) -> None:
+        super().__init__(message)
+        self.path = path

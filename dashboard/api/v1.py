@@ -1,0 +1,142 @@
+"""The API itself: its operations, and what each kind of error is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django_redis.exceptions import ConnectionInterrupted
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+from redis.exceptions import RedisError
+
+from dashboard.api import codes, idempotency, limiting, problems
+from dashboard.api.approving import filed
+from dashboard.api.authentication import Bearer, InAddress, NoCsrf, Session, Unauthorized
+from dashboard.api.cursors import BadCursor
+from dashboard.api.door import UnknownTerms
+from dashboard.api.operations import GROUPS
+from dashboard.api.parsing import Strict
+from dashboard.api.preconditions import BadTag
+from dashboard.api.shapes import Mistaken
+from dashboard.pages import sm_keys
+from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, title_of
+from machines import access
+from machines.bulk.store import OrderLost
+from machines.engine import Conflict, Refused, SignalboxError
+from machines.services import ApprovalNeeded, Forbidden
+
+VERSION = "1"
+ABOUT = (
+    "Everything the pages can do, for programs: the same rights, rules and audit. Times are milliseconds since the"
+    " epoch. Lists come in pages: `next` is the `cursor` of the page after, null on the last. Errors are problem"
+    " details (RFC 9457) with a stable `code`. Ids in paths are percent-encoded; a slash in one is written `~2F`,"
+    " a leading dot `~2E`, a tilde `~7E`."
+)
+
+api = NinjaAPI(
+    title="Signalbox",
+    version=VERSION,
+    description=ABOUT,
+    urls_namespace="api",
+    openapi_url=None,
+    docs_url=None,
+    auth=[Bearer(), Session()],
+    parser=Strict(),
+)
+for _group in GROUPS:
+    api.add_router("", _group.router)
+
+
+def _says(code: str) -> Callable[[HttpRequest, Exception], HttpResponse]:
+    return lambda request, error: problems.problem(request, code, str(error))
+
+
+for _kind, _code in {
+    Unauthorized: codes.NOBODY,
+    NoCsrf: STALE_FORM,
+    InAddress: codes.BAD_HEADER,
+    limiting.TooMany: codes.TOO_MANY,
+    idempotency.BadKey: codes.BAD_HEADER,
+    idempotency.OtherRequest: codes.OTHER_REQUEST,
+    idempotency.StillUnderWay: codes.UNDER_WAY,
+    BadCursor: codes.BAD_HEADER,
+    BadTag: codes.BAD_HEADER,
+    OrderLost: NO_PAGE,
+    ObjectDoesNotExist: NO_PAGE,
+    PermissionDenied: FORBIDDEN,
+}.items():
+    api.add_exception_handler(_kind, _says(_code))
+
+
+@api.exception_handler(SignalboxError)
+def _engine(request: HttpRequest, error: SignalboxError) -> HttpResponse:
+    status = 412 if isinstance(error, Conflict) and "If-Match" in request.headers else None
+    return problems.of_error(request, error, status=status)
+
+
+@api.exception_handler(ApprovalNeeded)
+def _takes_two(request: HttpRequest, error: ApprovalNeeded) -> HttpResponse:
+    try:
+        return filed(request, error)
+    except SignalboxError as refused:
+        return problems.of_error(request, refused)
+
+
+@api.exception_handler(sm_keys.Moved)
+def _moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
+    told = f"It stands in {error.now.current!r} now: somebody else moved it first."
+    return problems.problem(
+        request, Conflict.code, told, status=409, title=title_of(Conflict), actual=error.now.current
+    )
+
+
+@api.exception_handler(sm_keys.NotAllowed)
+def _no_way(request: HttpRequest, error: sm_keys.NotAllowed) -> HttpResponse:
+    return problems.problem(request, Refused.code, str(error), status=422, title=title_of(Refused))
+
+
+@api.exception_handler(access.Forbidden)
+def _forbidden(request: HttpRequest, error: access.Forbidden) -> HttpResponse:
+    return problems.of_error(request, Forbidden(error.right, error.machine))
+
+
+@api.exception_handler(Http404)
+def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
+    told = error.args[0] if error.args and isinstance(error.args[0], str) else ""
+    return problems.problem(request, NO_PAGE, told)
+
+
+@api.exception_handler(ValidationError)
+def _unfit(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    return problems.invalid(request, error.errors)
+
+
+@api.exception_handler(Mistaken)
+def _mistaken(request: HttpRequest, error: Mistaken) -> HttpResponse:
+    return problems.invalid(request, [{"loc": ("body", "", *error.path), "msg": str(error), "type": "mistaken"}])
+
+
+@api.exception_handler(UnknownTerms)
+def _unknown(request: HttpRequest, error: UnknownTerms) -> HttpResponse:
+    told = {"msg": "the operation takes no such parameter", "type": "extra_forbidden"}
+    return problems.invalid(request, [{"loc": ("query", name[:100]), **told} for name in error.names])
+
+
+@api.exception_handler(HttpError)
+def _said(request: HttpRequest, error: HttpError) -> HttpResponse:
+    return problems.problem(request, BAD_REQUEST, str(error), status=error.status_code)
+
+
+@api.exception_handler(RedisError)
+@api.exception_handler(ConnectionInterrupted)
+def _away(request: HttpRequest, error: Exception) -> HttpResponse:
+    return problems.unavailable(request)
+
+
+@api.exception_handler(Exception)
+def _fault(request: HttpRequest, error: Exception) -> Any:
+    """Nobody's: Django logs it, and answers for it."""
+    raise error

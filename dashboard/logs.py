@@ -1,0 +1,30 @@
+"""Lines of the log: what somebody sent stays within its line, and moves no cursor of a terminal."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+# Controls, what reorders or hides text, other ends of lines, halves of surrogate pairs.
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+BREAKS = re.compile("[\t\n]")
+
+
+def plain(text: str) -> str:
+    """The same with each of them written out, as Python writes it in a string."""
+    return BREAKS.sub(_written, UNSEEN.sub(_written, text))
+
+
+def _written(found: re.Match[str]) -> str:
+    return found.group().encode("unicode_escape").decode("ascii")
+
+
+class Line(logging.Formatter):
+    """A message is one line; a traceback below it keeps its own, without what moves a cursor."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = plain(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei) -> str:  # type: ignore[no-untyped-def]
+        return UNSEEN.sub(_written, super().formatException(ei))

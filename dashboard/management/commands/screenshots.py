@@ -1,0 +1,33 @@
+"""``manage.py screenshots [folder]``: a picture of every page, in light, in dark and on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from dashboard.demo import pictures
+from dashboard.demo.errors import DemoFailed
+
+
+class Command(BaseCommand):
+    help = "Starts a demo of its own, visits every page, and writes pictures. Needs Playwright and a Chromium."
+    requires_system_checks = []  # the server they look at is not there yet
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", nargs="?", default="screenshots", type=Path, help="default: screenshots")
+        parser.add_argument("--only", nargs="+", choices=pictures.NAMES, default=pictures.NAMES, metavar="PAGE")
+        parser.add_argument("--looks", nargs="+", choices=pictures.LOOKS, default=list(pictures.LOOKS))
+        parser.add_argument("--whole", action="store_true", help="pages to their end, not only what a window shows")
+        parser.add_argument("--after", type=float, default=60, help="seconds the demo runs first (default 60)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        wish = pictures.Wish(
+            options["folder"], tuple(options["only"]), tuple(options["looks"]), options["whole"], options["after"]
+        )
+        try:
+            count = pictures.take(wish, say=self.stdout.write)
+        except DemoFailed as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"{count} pictures in {wish.folder}")

@@ -1,0 +1,88 @@
+"""A person's own page: how pages look to them, what they may do, and what is theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from dashboard import zones
+from dashboard.access import MEANINGS, scope_of
+from dashboard.models import Preferences, SavedView
+from dashboard.pages.rendering import page
+
+
+class PreferencesForm(forms.ModelForm):
+    time_zone = forms.ChoiceField(label="time zone", choices=zones.choices)
+
+    class Meta:
+        model = Preferences
+        fields = ("time_zone", "clock", "calm", "keys")
+        labels = {"clock": "clock", "calm": "fewer live changes", "keys": "single keys are shortcuts"}
+        help_texts = {
+            "calm": "Figures change every five seconds, and nothing moves.",
+            "keys": "Pressing ? lists them. Switch them off where voice control or a screen reader needs the letters.",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A right somebody holds. ``machines``: where, empty for all of them."""
+
+    right: str
+    meaning: str
+    machines: tuple[str, ...] = ()
+
+
+@login_required
+def show(request: HttpRequest) -> HttpResponse:
+    """The preferences are saved by a POST to the same address."""
+    kept = request.preferences
+    initial = {"time_zone": kept.time_zone or zones.zone_of("").key}
+    form = PreferencesForm(request.POST if request.method == "POST" else None, instance=kept, initial=initial)
+    if form.is_valid():
+        form.save()
+        messages.success(request, "Saved. Pages show times in your zone from now on.")
+        return redirect("account")
+    status = 400 if form.is_bound else 200
+    return page(request, "pages/account.html", {"section": "account", "form": form, **_theirs(request)}, status=status)
+
+
+@require_POST
+@login_required
+def choose_zone(request: HttpRequest) -> HttpResponse:
+    """The answer to the offer to take the browser's zone; back to the page it was made on."""
+    name, kept = request.POST.get("time_zone", ""), request.preferences
+    if zones.is_zone(name):
+        kept.time_zone = name
+        kept.save()
+        messages.success(request, f"Times are in {name} from now on. You can change that in your account.")
+    else:
+        messages.error(request, "There is no such time zone here. Choose one in your account.")
+    back = request.POST.get("next", "")
+    return redirect(back if url_has_allowed_host_and_scheme(back, {request.get_host()}) else "account")
+
+
+def _theirs(request: HttpRequest) -> dict[str, Any]:
+    return {
+        "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
+        "held": _held(request.user),
+        "views": SavedView.objects.filter(owner=request.user),
+        "groups": [group.name for group in request.user.groups.order_by("name")],
+    }
+
+
+def _held(user: Any) -> list[Held]:
+    found = []
+    for right, meaning in MEANINGS.items():
+        scope = scope_of(user, right)
+        if scope:
+            found.append(Held(right, meaning, () if scope.all else tuple(sorted(scope.names))))
+    return found

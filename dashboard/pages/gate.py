@@ -1,0 +1,49 @@
+"""The way to a view that changes something: whoever may not is turned away, and that is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.access import View, require
+from dashboard.pages.verdicts import FORBIDDEN
+from machines.access import Forbidden
+from machines.auditing import REFUSED, record, source_of
+
+Action = str | Callable[[HttpRequest], str]
+
+
+def lever(right: str, action: Action, *, globally: bool | None = None, **columns: str) -> Callable[[View], View]:
+    """As ``dashboard.access.require``, and a POST it turns away stands in the audit as ``action``, refused.
+
+    ``action``: of the audit, or what tells it from the request. ``columns``: column of the audit -> the argument of the
+    address that belongs there.
+    """
+
+    def decorate(view: View) -> View:
+        guarded = require(right, globally=globally)(view)
+
+        @wraps(guarded)
+        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            try:
+                return guarded(request, *args, **kwargs)
+            except Forbidden as error:
+                if request.method == "POST":
+                    about = {"machine": error.machine} | {column: str(kwargs[name]) for column, name in columns.items()}
+                    refused(request, action if isinstance(action, str) else action(request), error, **about)
+                raise
+
+        return asked
+
+    return decorate
+
+
+def refused(request: HttpRequest, action: str, error: Forbidden, **about: str) -> None:
+    """``about``: as ``machines.auditing.record`` takes it."""
+    record(
+        request.user, action, reason=request.POST.get("reason", ""), source=source_of(request), outcome=REFUSED,
+        detail={"error": str(error), "code": FORBIDDEN}, **about,
+    )  # fmt: skip

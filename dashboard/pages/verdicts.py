@@ -1,0 +1,81 @@
+"""What each kind of error is over HTTP: one table for pages and API alike. The site's own codes are
+
+SB700 the request does not make sense     SB701 a field of the form cannot be taken as it is
+SB703 you may not do this                 SB704 nothing lives at this address
+SB705 a job is not where it was seen      SB708 the form is too old or not ours
+SB709 too many attempts to log in         SB710 the site failed
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.allowing import NotAllowed
+from machines.bulk.errors import NotNow
+from machines.engine import errors
+from machines.publishing import Diverged
+from machines.services.errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest
+
+BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
+NOT_MOVED, TOO_MANY = "SB705", "SB709"
+
+STATUS: dict[type[Exception], int] = {
+    errors.LookupFailed: 404,
+    errors.BadInput: 400,
+    errors.DefinitionError: 422,
+    errors.Refused: 422,
+    NotAllowed: 403,
+    Forbidden: 403,
+    OwnRequest: 403,
+    ApprovalNeeded: 409,
+    NotOpen: 409,
+    NotMoved: 409,
+    NotNow: 409,
+    Diverged: 409,
+    errors.InstanceExists: 409,
+    errors.Conflict: 409,
+    errors.Miscounted: 409,
+    errors.Suspended: 409,
+    errors.LeaseLost: 409,
+    errors.EngineUnavailable: 503,
+    errors.EngineFault: 500,
+}
+
+TITLES: dict[type[Exception], str] = {
+    errors.LookupFailed: "Not there",
+    errors.UnknownMachine: "No such machine",
+    errors.UnknownInstance: "No such instance",
+    errors.BadInput: "The engine cannot take that",
+    errors.BadPayload: "The payload or the data does not fit",
+    errors.DefinitionError: "The definition has errors",
+    errors.Refused: "Refused",
+    errors.UnknownEvent: "No such event",
+    errors.Suspended: "It is suspended",
+    NotAllowed: "That is for others",
+    Forbidden: "Not with this account",
+    OwnRequest: "Somebody else has to decide that",
+    ApprovalNeeded: "That takes two",
+    NotOpen: "It is decided already",
+    NotMoved: "It is not where it was",
+    NotNow: "Not in this state",
+    Diverged: "SQL and Redis differ",
+    errors.Conflict: "Someone else moved it first",
+    errors.Miscounted: "The number is another one",
+    errors.InstanceExists: "That id is taken",
+    errors.LeaseLost: "The job is no longer yours",
+    errors.EngineUnavailable: "Redis does not answer",
+    errors.EngineFault: "The engine gave an answer nobody expected",
+}
+
+
+def status_of(kind: type[BaseException]) -> int:
+    return int(_nearest(STATUS, kind) or 500)
+
+
+def title_of(kind: type[BaseException]) -> str:
+    return str(_nearest(TITLES, kind) or "That did not work")
+
+
+def _nearest(table: dict[type[Exception], Any], kind: type[BaseException]) -> Any:
+    """The entry of the class itself, or of the closest class above it."""
+    return next((table[one] for one in kind.__mro__ if one in table), None)

@@ -1,0 +1,25 @@
+"""Descriptions written with backticks, as markup."""
+
+from __future__ import annotations
+
+import re
+
+from django import template
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+register = template.Library()
+CODE = re.compile(r"``?([^`]+)``?")
+
+
+@register.filter
+def ticked(text: str) -> SafeString:
+    """What stands between backticks as code; everything is escaped."""
+    parts = CODE.split(text)
+    return format_html_join("", "{}{}", (_pair(plain, number) for number, plain in enumerate(parts)))
+
+
+def _pair(text: str, number: int) -> tuple[str, SafeString]:
+    return (
+        ("", format_html_join("", '<span class="key">{}</span>', [(text,)])) if number % 2 else (text, SafeString(""))
+    )

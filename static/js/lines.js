@@ -1,0 +1,30 @@
+// Tab goes over the states of a drawing. Its lines, which are many, are reached from a state: `l` goes from one that leaves
+// it to the next, Escape back to the state.
+
+/** For a frame with a drawing in it, which may be replaced by another. */
+export function walkable(frame) {
+  const settle = () => links(frame).forEach((line) => line.setAttribute("tabindex", "-1"));
+  frame.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const found = { l: next, Escape: back }[event.key]?.(frame, event.target.closest("a"));
+    if (!found) return;
+    event.preventDefault();
+    found.focus();
+  });
+  document.addEventListener("redrawn", settle);
+  settle();
+}
+
+function links(frame) {
+  return [...frame.querySelectorAll("a.transition")];
+}
+
+function next(frame, at) {
+  const source = at?.dataset.state ?? at?.dataset.source;
+  const leaving = links(frame).filter((line) => line.dataset.source === source);
+  return leaving[(leaving.indexOf(at) + 1) % leaving.length];
+}
+
+function back(frame, at) {
+  return [...frame.querySelectorAll("a.state")].find((state) => state.dataset.state === at?.dataset.source);
+}

@@ -1,0 +1,79 @@
+// One websocket after another: opens it, ends it where it falls silent, and tries again with growing waits.
+
+import { fullJitter } from "./backoff.js";
+
+const OPEN_WITHIN = 10000; // ms
+export const SIGNED_OUT = "signed out";
+const FINAL = { 4401: SIGNED_OUT, 4403: "another site" }; // closes that trying again cannot mend
+const ABUSE = 4413;
+
+export class Connection {
+  #host;
+  #socket = null;
+  #attempt = 0;
+  #timer = null;
+  #watchdog = null;
+
+  /** `host`: opened(), frame(f), lost(), close(reason), and `patience`, how long silence is normal, ms. */
+  constructor(host, url, Socket) {
+    this.#host = host;
+    this.url = url;
+    this.Socket = Socket;
+  }
+
+  /** Attempts in a row that failed; 0 while there is a socket. */
+  get failures() {
+    return this.#socket ? 0 : this.#attempt;
+  }
+
+  open() {
+    const socket = new this.Socket(this.url);
+    this.#socket = socket;
+    this.#watch(OPEN_WITHIN);
+    socket.onopen = () => this.#host.opened();
+    socket.onmessage = ({ data }) => {
+      this.#watch(this.#host.patience);
+      this.#host.frame(JSON.parse(data));
+    };
+    socket.onclose = ({ code }) => this.#lost(socket, code);
+  }
+
+  send(frame) {
+    if (this.#socket?.readyState === 1) this.#socket.send(JSON.stringify(frame));
+  }
+
+  /** The server said that it serves: the next loss is a first one. */
+  proven() {
+    this.#attempt = 0;
+  }
+
+  /** For good. */
+  close() {
+    this.#attempt = 0;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#watchdog);
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+
+  // A half-open connection never closes by itself: silence for too long ends it here.
+  #watch(patience) {
+    clearTimeout(this.#watchdog);
+    const socket = this.#socket;
+    this.#watchdog = setTimeout(() => {
+      this.#lost(socket, 0);
+      socket.close();
+    }, patience);
+  }
+
+  #lost(socket, code) {
+    if (socket !== this.#socket) return;
+    clearTimeout(this.#watchdog);
+    this.#socket = null;
+    if (FINAL[code]) return this.#host.close(FINAL[code]);
+    this.#attempt += code === ABUSE ? 6 : 1;
+    this.#host.lost();
+    this.#timer = setTimeout(() => this.open(), fullJitter(this.#attempt));
+  }
+}

@@ -1,0 +1,30 @@
+// What is wrong in states, marked on a drawing in every mode; dashboard/pages/modes.py has the same words.
+
+import { short } from "./format.js";
+import { putText } from "./paint.js";
+
+const WRONG = { late: ["▲", "past the service level"], failing: ["✕", "in error"] };
+
+/** `breaches`: state -> instances past its service level; `failing(mark)`: instances in error in the mark's state. */
+export function putMarks(drawing, breaches, failing) {
+  for (const mark of drawing.querySelectorAll(".mark[data-states]")) {
+    const kind = mark.classList.contains("late") ? "late" : "failing";
+    const { of } = mark.dataset;
+    const states = JSON.parse(mark.dataset.states);
+    const own = states.length === 1 && states[0] === of;
+    const figure = (state) => (kind === "late" ? (breaches[state] ?? 0) : failing(mark));
+    const some = states.some((state) => figure(state) > 0);
+    const [text, said] = some ? words(kind, of, own ? figure(of) : 0) : ["", ""];
+    putText(mark, ".told", text);
+    mark.classList.toggle("shown", some);
+    if (said) mark.setAttribute("aria-label", said);
+    else mark.removeAttribute("aria-label");
+  }
+}
+
+// 0: some, in states that are folded away.
+function words(kind, state, number) {
+  const [sign, why] = WRONG[kind];
+  if (!number) return [sign, `in ${state}, folded away: some ${why}`];
+  return [`${sign} ${short(number)}`, `${number.toLocaleString("en")} in ${state} ${why}`];
+}
