@@ -10,7 +10,7 @@ SUITE :=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-queues conformance format lint types engine-on-redis
+.PHONY: help demo test check bench bench-queues bench-room conformance screenshots audit format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,15 @@ bench: ## how fast the engine is, as ratios to hand-written Redis code in the sa
 
 bench-queues: ## how fast our workers are, beside RQ, Celery, Dramatiq, Huey and BullMQ in the same run
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.queues $(ARGS)
+
+bench-room: ## the operator's room with a million instances: pages, sockets, browser
+	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.room $(ARGS)
+
+screenshots: ## every page of a site with sample work, light, dark and phone, as PNGs: ARGS=folder
+	@.ci/venv requirements-dev.txt && exec $(PY) manage.py screenshots $(ARGS)
+
+audit: ## has an installed package a known hole?
+	@.ci/venv requirements-dev.txt && exec .ci/audit $(PY)
 
 conformance: ## play a folder of SCXML cases, SUITE=path, and write docs/conformance.md
 	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.conformance "$(SUITE)" $(ARGS)

@@ -7,6 +7,7 @@ with the server, which real browsers would not: the ratio is on the strict side.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import time
 from collections.abc import Callable
@@ -26,16 +27,19 @@ WARM_UP = 0.5  # seconds of firing before the clock starts: hub and server settl
 
 
 class Pages:
-    def __init__(self, stage: Stage, driver: Driver, seconds: float) -> None:
+    def __init__(self, stage: Stage, driver: Driver, seconds: float, site: Site | None = None) -> None:
+        """``site``: one that is there already; else its own."""
+        self._site = site
         self._stage = stage
         self._driver = driver
         self._seconds = seconds
         self._updates: list[float] = []
+        self._costs: dict[str, list[float]] = {"none": [], "open": []}  # µs of the server's CPU for a step
 
     def section(self, rounds: int) -> Section:
-        with Site(self._stage.url) as site:
+        with contextlib.nullcontext(self._site) if self._site else Site(self._stage.url) as site:
             pipe = _start(site)
-            found = interleave(rounds, {"none": self._fire, "open": self._with_pages(pipe)})
+            found = interleave(rounds, {"none": lambda: self._fire("none"), "open": self._with_pages(pipe)})
             pipe.send(None)
         open_, none = found["open"], found["none"]
         return Section(
@@ -43,18 +47,29 @@ class Pages:
             [
                 Row("fire, no page open", none.rate),
                 Row("fire, pages open", open_.rate, {"none open": open_.against(none)}, self._note()),
+                self._cost(),
             ],
         )
 
-    def _fire(self) -> float:
+    def _fire(self, pages: str) -> float:
         self._driver.run("fire", DEPTH, WARM_UP)
-        return self._driver.run("fire", DEPTH, self._seconds).rate
+        before = self._stage.cpu()
+        load = self._driver.run("fire", DEPTH, self._seconds)
+        self._costs[pages].append((self._stage.cpu() - before) / load.calls * 1e6)
+        return load.rate
+
+    def _cost(self) -> Row:
+        """What the server itself spends on a step, reads for the pages included: the same on a busy machine."""
+        none, open_ = (median(self._costs[pages]) for pages in ("none", "open"))
+        return Row(
+            "server's CPU for a step, pages open", open_, {"none open": none / open_}, f"none: {none:.1f} µs", "µs"
+        )
 
     def _with_pages(self, pipe: Pipe) -> Callable[[], float]:
         def run() -> float:
             _ask(pipe, "open")
             started = time.perf_counter()
-            rate = self._fire()
+            rate = self._fire("open")
             took = time.perf_counter() - started
             self._updates.append(_ask(pipe, "close") / PAGES / took)
             return rate

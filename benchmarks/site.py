@@ -45,6 +45,13 @@ class Site:
         self.address = self._wait(self._process)
         return self
 
+    @property
+    def pid(self) -> int:
+        """Of the process that serves: the child of its guardian."""
+        assert self._process is not None
+        guardian = self._process.pid
+        return int(Path(f"/proc/{guardian}/task/{guardian}/children").read_text().split()[0])
+
     def _wait(self, process: Guarded) -> str:
         deadline = time.monotonic() + START
         while (found := re.search(r"http://\S+", self._log.read_text())) is None:

@@ -130,7 +130,7 @@ def as_(browser: Callable, user_of: Callable) -> Callable[..., Page]:
         user = user_of(role, name)
         page = browser(**options).new_page()
         log_in(page, user.username)
-        expect(page.get_by_role("button", name="Log out")).to_be_visible()
+        expect(page.locator("[data-place=account]")).to_be_visible()
         return page
 
     return logged_in
@@ -152,6 +152,11 @@ def log_in(page: Page, name: str, password: str = PASSWORD) -> None:
 def is_live(page: Page) -> None:
     """Waits until the page's connection is up."""
     expect(page.locator("[data-live]")).to_have_attribute("data-state", "live")
+
+
+def keys_work(page: Page) -> None:
+    """Waits until the page's script is there: a page that was just gone to does not hear keys before."""
+    expect(page.get_by_role("button", name="Keys")).to_be_visible()
 
 
 def _listen(message, complaints: list[str]) -> None:

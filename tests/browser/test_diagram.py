@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
+from machines.models import Machine
 from tests.pages.conftest import delivery, order, paying
 
 from .conftest import is_live
@@ -204,3 +206,65 @@ def test_without_scripts_it_scrolls_and_folds_by_its_link(as_, order):
     expect(page.locator(".sb-diagram .state")).to_have_count(5)
     page.get_by_role("link", name="All states").click()
     expect(page.locator(".sb-diagram [data-state='Parcel']")).to_be_visible()
+
+
+def test_a_state_folds_under_the_hand_and_stays_live(open_page, engine):
+    open_page.get_by_role("button", name="Natural size").click()
+    grip = open_page.locator("#fold-3")
+    grip.scroll_into_view_if_needed()
+    grip.focus()
+    open_page.keyboard.press("Enter")
+    expect(open_page.locator(".sb-diagram [data-state='Parcel']")).to_have_class(
+        "node state compound region folded occupied heat-1"
+    )
+    expect(open_page).to_have_url(f"{MACHINE}?fold=Parcel")
+    expect(grip).to_be_focused()
+    after, frame = grip.bounding_box(), open_page.locator("[data-diagram]").bounding_box()
+    assert frame["x"] <= after["x"] <= frame["x"] + frame["width"]
+    assert frame["y"] <= after["y"] <= frame["y"] + frame["height"]
+    expect(open_page.locator(".sb-diagram [data-state='Parcel'] .count")).to_have_text("1")
+    engine.create("delivery", "R-2", {"article": "lamp", "amount": 20})
+    expect(open_page.locator(".sb-diagram [data-state='Paying'] .count")).to_have_text("1")
+    grip.click()
+    expect(open_page).to_have_url(MACHINE)
+    expect(open_page.locator(".sb-diagram [data-state='Picking']")).to_be_visible()
+
+
+def test_tab_goes_over_states_and_l_over_the_lines_of_one(open_page):
+    open_page.locator("#state-1").focus()
+    open_page.keyboard.press("l")
+    focused = "document.activeElement.dataset.source"
+    assert open_page.evaluate(focused) == "Paying"
+    open_page.keyboard.press("Escape")
+    expect(open_page.locator("#state-1")).to_be_focused()
+    for _ in range(3):
+        open_page.keyboard.press("Tab")
+        assert open_page.evaluate("document.activeElement.matches('a.state, a.queue')")
+
+
+def test_what_is_late_is_marked_as_it_gets_late_without_a_new_drawing(page, engine):
+    engine.publish(
+        {"id": "desk", "initial": "Open", "states": {"Open": {"sla": "2s", "on": {"take": "Done"}}, "Done": {}}}
+    )
+    page.goto("/machines/desk/?mode=flow")
+    is_live(page)
+    page.evaluate("document.querySelector('.sb-diagram').dataset.marked = 'yes'")
+    engine.create("desk", "slow")
+    mark = page.locator("#late-1")
+    expect(mark).to_have_accessible_name("1 in Open past the service level")
+    expect(mark).to_be_visible()
+    engine.fire("desk", "slow", "take")
+    expect(mark).to_be_hidden()
+    assert page.evaluate("document.querySelector('.sb-diagram').dataset.marked") == "yes"
+
+
+def test_the_drawing_in_the_admin_zooms_too(as_, delivery):
+    page = as_("operator", "staff")
+    get_user_model().objects.filter(username="staff").update(is_staff=True)
+    page.goto(f"/admin/machines/machine/{Machine.objects.get(name='delivery').pk}/change/")
+    frame = page.locator(".sb-frame")
+    frame.focus()
+    before = frame.locator("svg").bounding_box()["width"]
+    page.keyboard.press("+")
+    expect(frame).to_have_class("sb-frame zoomed")
+    assert frame.locator("svg").bounding_box()["width"] == pytest.approx(before * 1.25, rel=0.01)

@@ -1,4 +1,7 @@
-"""Every page, light and dark, wide and narrow: nothing complains, nothing runs off the side, everything has a name."""
+"""Every page, light and dark, wide and narrow: nothing complains, nothing runs off the side, everything has a name,
+
+and axe-core finds nothing that keeps anybody out: contrast, names, landmarks, sizes of what is touched.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from playwright.sync_api import expect
 from machines.auditing import record
 from machines.bulk import Bulk, Order
 from machines.engine import WorkerRow
+from machines.models import Approval, Webhook
 from tests.pages.conftest import delivery, order, paying
+
+from .accessibility import AXE, violations
 
 __all__ = ["delivery", "order", "paying"]
 
@@ -35,6 +41,7 @@ PAGES = [
     "/queues/new_device/start/",
     "/jobs/new_device/0-1/",
     "/jobs/new_device/0-99/",
+    "/machines/activation/?state=Waiting&actor=alice&older=1s&version=x",
     "/machines/activation/bulk/?state=Waiting",
     "/machines/activation/bulk/?state=Waiting&do=fire&event=entitle",
     "/machines/activation/bulk/?do=force",
@@ -42,14 +49,33 @@ PAGES = [
     "/workers/",
     "/audit/",
     "/audit/?machine=activation&since=2021-11-20",
+    "/approvals/",
+    "/approvals/{approval}/",
+    "/webhooks/",
+    "/webhooks/{webhook}/",
+    "/account/",
+    "/account/tokens/",
+    "/search/?q=act",
+    "/api/v1/docs",
     "/components/",
     "/machines/nothing/",
 ]
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a[href]")]
+    .filter((e) => e.checkVisibility() || !e.closest("svg"))
     .filter((e) => !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim() || e.title))
     .map((e) => e.outerHTML.slice(0, 120))"""
 DOUBLE_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
     return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
+
+
+BESIDE = """width => document.documentElement.scrollWidth <= width ? [] :
+    [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > width + 1
+        && !e.closest(".scroll, .diagram, pre, nav")).slice(0, 3).map((e) => `beside: ${e.outerHTML.slice(0, 90)}`)"""
+
+
+def beside(page, width: int) -> list[str]:
+    """What makes the page wider than the window."""
+    return page.evaluate(BESIDE, width)
 
 
 def busy(engine) -> None:
@@ -62,9 +88,9 @@ def busy(engine) -> None:
     ))  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [1400, 390])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, order, theme, width):
+@pytest.fixture
+def everything(engine, waiting, devices, order) -> dict[str, int]:
+    """Something long and something odd on each page; the numbers that addresses need."""
     engine.create(devices, "one", {"service": "x" * 300})
     engine.create("delivery", "held")
     engine.force("delivery", "held", "On its way", actor="sue", reason="a test")
@@ -75,14 +101,44 @@ def test_every_page_fits_and_nothing_complains(as_, engine, waiting, devices, or
     record("sue", "worker.quiet", target="w" * 100, outcome="refused", detail={"error": "e" * 200, "code": "SB423"})
     forced = Order("activation", "force", "sue", "r" * 200, {"state": "Waiting"}, states=("Active",))
     Bulk.start(engine, forced, id="3f2a")
-    page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme=theme)
-    child = engine.find("payment").instances[0]
+    asked = Approval.objects.create(
+        machine="activation", instance="x" * 200, action="delete", asker="ann", reason="r" * 200
+    )  # fmt: skip
+    hook = Webhook.objects.create(name="n" * 60, url=f"https://example.org/{'u' * 200}", secret="x", maker="sue")
+    return {"approval": asked.pk, "webhook": hook.pk}
+
+
+@pytest.mark.parametrize(
+    ("theme", "width", "zoomed"), [("light", 1400, 700), ("dark", 1400, 1024), ("light", 390, 320)]
+)
+def test_every_page_fits_and_nothing_complains(as_, engine, everything, theme, width, zoomed):
+    page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme=theme, reduced_motion="reduce")
+    page.add_init_script(path=AXE)
+    child, wrong = engine.find("payment").instances[0], {}
+    # Zoomed in, a window has fewer pixels: 1400 at 200 %, 1280 at 400 %.
+    # What a theme changes is colours, and what a width changes is places.
+    rules = [] if (theme, width) == ("light", 1400) else ["color-contrast"] if width == 1400 else ["target-size"]
     for address in [*PAGES, reverse("instance", args=["payment", child.id])]:
-        page.goto(address)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
-        assert page.evaluate(UNNAMED) == [], address
-        assert page.evaluate(DOUBLE_IDS) == [], address
-        assert page.locator("h1").count() == 1, address
+        page.goto(address.format_map(everything) if "{" in address else address)
+        found = [*violations(page, *rules), *page.evaluate(UNNAMED), *page.evaluate(DOUBLE_IDS), *beside(page, width)]
+        page.set_viewport_size({"width": zoomed, "height": 844})
+        found += beside(page, zoomed)
+        page.set_viewport_size({"width": width, "height": 844})
+        if found or page.locator("h1").count() != 1:
+            wrong[address] = found
+    assert wrong == {}
+
+
+def test_the_focus_can_be_seen_wherever_it_is_also_in_forced_colours(as_, waiting):
+    page = as_("supervisor", forced_colors="active")
+    page.goto("/machines/activation/instances/ATV-123:NBCSports/")
+    seen = """() => { const e = document.activeElement, style = getComputedStyle(e);
+        const plate = e.querySelector?.(".plate");
+        return e === document.body || (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2)
+            || (plate && parseFloat(getComputedStyle(plate).strokeWidth) >= 3) ? "" : e.outerHTML.slice(0, 120); }"""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        assert page.evaluate(seen) == ""
 
 
 def test_dark_is_dark_and_light_is_light(as_, waiting):

@@ -329,3 +329,10 @@ def test_a_bulk_is_started_without_django(engine, redis_url, prefix):
     command = [sys.executable, "-c", PROGRAM, redis_url, prefix]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.returncode) == ("collecting", 0), done.stderr
+
+
+def test_what_was_ordered_first_is_what_is_done(engine):
+    parcels(engine, 1)
+    first = Bulk.start(engine, order(action="suspend", event=""), id="b1")
+    Bulk.start(engine, order(action="delete", event=""), id="b1")
+    assert (first.order().action, first.get().data["action"]) == ("suspend", "suspend")

@@ -121,12 +121,13 @@ def test_the_longest_id_still_has_a_key_of_its_own():
 
 
 @pytest.fixture
-def start(redis_url, prefix):
-    """Starts worker processes on this test's keys."""
+def start(redis_url, prefix, tmp_path):
+    """Starts worker processes on this test's keys, and never on the database of whoever runs it."""
     started = []
 
     def start(*arguments):
-        environment = os.environ | {"REDIS_URL": redis_url, "SIGNALBOX_PREFIX": prefix}
+        database = f"sqlite:///{tmp_path}/worker.sqlite3"
+        environment = os.environ | {"REDIS_URL": redis_url, "SIGNALBOX_PREFIX": prefix, "DATABASE_URL": database}
         command = [sys.executable, "manage.py", "worker", *arguments]
         started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL))
         return started[-1]

@@ -89,7 +89,7 @@ def test_what_no_column_takes_is_kept_as_far_as_it_goes(alice):
     assert entry.machine == "m" * 64
     assert entry.instance.startswith("a\\0b\\ud800éé")
     assert len(entry.instance) == 200
-    assert entry.detail == {"said": "\0\ud800"}
+    assert entry.detail == {"said": "\0\\ud800"}
 
 
 @pytest.mark.parametrize("given", [{"action": "fly"}, {"outcome": "perhaps"}])

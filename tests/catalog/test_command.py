@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import io
 import json
 import os
@@ -15,7 +16,7 @@ from django.core.management import CommandError, call_command
 
 from machines.engine import Engine
 from machines.engine.definitions import schema
-from machines.models import MachineVersion
+from machines.models import AuditEntry, MachineVersion
 from machines.publishing import publish
 from tests.conftest import remove
 
@@ -94,6 +95,17 @@ def test_publish_says_what_is_current(engine: Engine, file) -> None:
     assert run("publish", file(door()), "--notes", "first").startswith("door v1 is current (")
     assert run("publish", file(wider_door())).startswith("door v2 is current (")
     assert MachineVersion.objects.get(number=1).notes == "first"
+
+
+@pytest.mark.django_db
+def test_publishing_stands_in_the_audit_with_the_name_of_the_system_account(engine: Engine, file) -> None:
+    run("publish", file(door()), "--notes", "first")
+    entry = AuditEntry.objects.get()
+    assert (entry.actor, entry.actor_id, entry.source) == (getpass.getuser(), "", "command line")
+    assert (entry.action, entry.machine, entry.target, entry.reason) == ("publish", "door", "v1", "first")
+    with pytest.raises(CommandError):
+        run("publish", file(BROKEN))
+    assert AuditEntry.objects.count() == 1  # nothing was tried: the file was read and found wanting
 
 
 @pytest.mark.django_db

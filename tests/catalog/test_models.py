@@ -72,10 +72,11 @@ def test_a_drawing_of_an_older_release_is_drawn_again_and_kept(version: MachineV
     assert MachineVersion.objects.get().drawing_format == diagrams.DRAWING
 
 
-def test_the_five_rights_exist_and_no_others() -> None:
+def test_the_rights_exist_and_no_others() -> None:
     found = Permission.objects.filter(content_type__app_label="machines").values_list("codename", flat=True)
     assert set(found) == {
-        "view_machine", "fire_machine", "operate_machine", "publish_machine", "view_auditentry"
+        "view_machine", "fire_machine", "operate_machine", "reveal_machine", "publish_machine", "view_auditentry",
+        "view_token", "revoke_token",
     }  # fmt: skip
 
 

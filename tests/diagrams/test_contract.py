@@ -117,6 +117,7 @@ def test_every_class_that_is_drawn_has_a_look() -> None:
         "nodes",
         "label",
         "branch",
+        "controls",
         "parallel",
         "compound",
         "folded",

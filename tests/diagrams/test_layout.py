@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from machines import diagrams
-from machines.diagrams import layout
+from machines.diagrams import layout, sizes
 from machines.diagrams.geometry import Box, Layout
 from machines.diagrams.host import LayoutFailed, graphviz_host
+from machines.diagrams.labels import transition_lines
 from machines.diagrams.tree import Tree
 from machines.engine.definitions import Outline, outline
 
@@ -112,3 +113,19 @@ def test_more_transitions_than_graphviz_can_take_go_to_the_grid(
 
 def test_a_state_without_a_way_in_or_out_is_drawn() -> None:
     assert {"state-1", "state-2", "state-3"} <= parsed(diagrams.draw(one_state()).svg).keys()
+
+
+def test_the_label_of_a_line_to_itself_stands_clear_of_the_line_to_a_queue() -> None:
+    actions = {"set": {"a": "a + 1", "b": "b + 1", "c": "c + 1"}}
+    work = {"src": "work", "queue": "jobs", "onDone": {"target": "Done"}}
+    states = {"Working": {"invoke": work, "on": {"note": {"actions": actions}}}, "Done": {}}
+    made = outline({"id": "m", "initial": "Working", "context": {"a": 0, "b": 0, "c": 0}, "states": states})
+    places = layout.lay_out(Tree(made))
+    (loop,) = (t for t in made.states[0].transitions if not t.targets)
+    label = places.curves[f"edge-{loop.id}"].label
+    _, height = sizes.label_size(transition_lines(loop, made.states[0]))
+    assert label is not None
+    assert height == 4 * sizes.SMALL_LINE
+    feed = places.curves["feeds-1-jobs"].points
+    assert all(y > label[1] + height / 2 for _, y in feed)
+    assert overlapping(places.boxes) == []

@@ -180,8 +180,8 @@ def test_a_state_is_active_with_those_around_it_in_every_region() -> None:
 
 
 def test_the_top_level_shows_states_whole_and_what_leads_between_them() -> None:
-    assert diagrams.can_fold(DELIVERY)
-    drawn = parsed(diagrams.draw(DELIVERY, top=True).svg)
+    assert diagrams.foldable(DELIVERY) == ("Fulfilling", "Parcel", "Invoice", "Customer")
+    drawn = parsed(diagrams.draw(DELIVERY, folds=diagrams.top_level(DELIVERY)).svg)
     assert [id for id in drawn if id.startswith("state-")] == [f"state-{n}" for n in (1, 2, 20, 21, 22)]
     folded = drawn["state-2"]
     assert folded.get("class") == "node state parallel folded"
@@ -195,22 +195,22 @@ def test_the_top_level_shows_states_whole_and_what_leads_between_them() -> None:
 def test_lines_that_lead_the_same_way_become_one_with_all_their_ids() -> None:
     inner = {"a": {"on": {"quit": "Z", "go": "b"}}, "b": {"on": {"stop": "Z"}, "after": {"5s": "Z"}}}
     made = outline({"id": "m", "initial": "A", "states": {"A": {"initial": "a", "states": inner}, "Z": {}}})
-    line = parsed(diagrams.draw(made, top=True).svg)["edge-t1"]
+    line = parsed(diagrams.draw(made, folds=diagrams.top_level(made)).svg)["edge-t1"]
     assert line.get("data-transition") == "t1 t3 t4"
     assert texts(line, "event") == ["quit, stop, after 5 s"]
-    index = diagrams.index(made, top=True)
+    index = diagrams.index(made, folds=diagrams.top_level(made))
     assert index["transitions"] == {"t1": "edge-t1", "t3": "edge-t1", "t4": "edge-t1"}
     assert index["states"] == {"A": "state-1", "a": "state-1", "b": "state-1", "Z": "state-4"}
 
 
 def test_flat_machines_have_no_other_view() -> None:
-    assert not diagrams.can_fold(outline(example("activation")))
+    assert diagrams.foldable(outline(example("activation"))) == ()
 
 
 def test_a_parallel_machine_folds_to_its_regions() -> None:
     regions = {name: {"initial": f"{name}1", "states": {f"{name}1": {}}} for name in ("a", "b")}
     made = outline({"id": "m", "type": "parallel", "states": regions})
-    drawn = parsed(diagrams.draw(made, top=True).svg)
+    drawn = parsed(diagrams.draw(made, folds=diagrams.top_level(made)).svg)
     assert "parallel" in (drawn["state-1"].get("class") or "").split()
     assert {drawn[id].get("class") for id in ("state-2", "state-4")} == {"node state compound region folded"}
 
@@ -220,7 +220,7 @@ def test_a_state_around_others_may_have_any_name(name: str) -> None:
     inner = {"in": {"on": {"go": {"target": "out", "guard": f"s == {name!r}"}}}, "h": {"type": "history"}}
     states = {name: {"initial": "in", "states": inner, "entry": {"log": repr(name)}}, "out": {}}
     made = outline({"id": "m", "initial": name, "context": {"s": ""}, "states": states})
-    for drawing in (diagrams.draw(made), diagrams.draw(made, top=True)):
+    for drawing in (diagrams.draw(made), diagrams.draw(made, folds=diagrams.top_level(made))):
         drawn = parsed(drawing.svg)
         assert drawn["state-1"].get("data-state") == name
         assert "script" not in {part.tag.split("}")[-1] for part in drawn["state-1"].iter()}

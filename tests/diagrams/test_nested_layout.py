@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from machines import diagrams
 from machines.diagrams import layout
@@ -46,16 +47,22 @@ def test_any_chart_is_laid_out_without_graphviz_too(definition: dict) -> None:
         assert faults(Tree(made), places(made)) == []
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(charts())
-def test_any_chart_folds_to_a_drawing_of_its_top_level(definition: dict) -> None:
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(charts(), st.data())
+def test_any_chart_can_be_drawn_with_any_of_its_states_folded(definition: dict, data: st.DataObject) -> None:
     made = outline(definition)
-    small = fold(made).outline
-    tree = Tree(small, made)
-    assert faults(tree, layout.lay_out(tree)) == []
-    ids = parsed(diagrams.draw(made, top=True).svg).keys()
-    index = diagrams.index(made, top=True)
-    assert {*index["states"].values(), *index["transitions"].values()} <= ids
+    choices = [diagrams.top_level(made)]
+    if diagrams.foldable(made):
+        choices.append(data.draw(st.frozensets(st.sampled_from(diagrams.foldable(made)))))
+    for folds in choices:
+        small = fold(made, folds).outline
+        tree = Tree(small, made)
+        assert faults(tree, layout.lay_out(tree)) == []
+        ids = parsed(diagrams.draw(made, folds=folds).svg).keys()
+        index = diagrams.index(made, folds=folds)
+        assert {*index["states"].values(), *index["transitions"].values(), *index["marks"]} <= ids
+        hidden = {state.name for state in made.states} - {state.name for state in small.states}
+        assert all(any(above in folds for above in Tree(made).ancestors(name)) for name in hidden)
 
 
 @pytest.mark.parametrize("made", [outline(example("delivery")), tangled()], ids=["delivery", "tangled"])
@@ -77,7 +84,7 @@ def test_the_top_level_of_two_hundred_states_is_small_and_fast() -> None:
     made = large()
     whole = diagrams.draw(made).svg
     start = time.process_time()
-    top = diagrams.draw(made, top=True).svg
+    top = diagrams.draw(made, folds=diagrams.top_level(made)).svg
     assert time.process_time() - start < 0.2
     assert len(top) < len(whole) / 8
 

@@ -28,7 +28,7 @@ class Worker:
             self.process = subprocess.Popen(
                 [sys.executable, *command],
                 cwd=ROOT,
-                env=os.environ | environment,
+                env=os.environ | {"DATABASE_URL": f"sqlite:///{log.parent}/worker.sqlite3"} | environment,
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -69,6 +69,14 @@ async def test_after_a_read_it_rests(make_hub, count: int, took: float, rest: fl
     assert make_hub()._rest_after(count, took) == pytest.approx(rest)
 
 
+async def test_the_more_sockets_it_has_the_less_often_it_reads(make_hub) -> None:
+    hub = make_hub(frames=40)
+    outboxes = [hub.enter() for _ in range(20)]
+    assert hub._rest_after(1, 0.001) == pytest.approx(0.5)
+    for outbox in outboxes:
+        await hub.exit(outbox)
+
+
 async def test_an_instance_shows_with_its_data(gate: Engine, watch: Watch) -> None:
     watcher = watch("instance:gate/north", "instance:gate/south")
     await watcher.sees("instance:gate/south", gone=True)

@@ -9,6 +9,7 @@ from dashboard.live.protocol import CLIENT, SERVER, CloseCode, ErrorCode
 
 FOLDER = Path(__file__).resolve().parents[2] / "static" / "js" / "live"
 SOCKET = (FOLDER / "socket.js").read_text(encoding="utf-8")
+CONNECTION = (FOLDER / "connection.js").read_text(encoding="utf-8")
 
 
 def test_it_has_a_handler_for_each_message_of_the_server_and_no_other() -> None:
@@ -22,7 +23,7 @@ def test_it_sends_the_commands_there_are_and_no_other() -> None:
 
 
 def test_it_knows_the_codes_by_their_numbers() -> None:
-    numbers = {int(number) for number in re.findall(r"\b(4\d{3})\b", SOCKET)}
+    numbers = {int(number) for number in re.findall(r"\b(4\d{3})\b", CONNECTION)}
     assert numbers <= set(CloseCode)
     assert {CloseCode.SIGNED_OUT, CloseCode.BAD_ORIGIN} <= numbers
     assert set(re.findall(r'"(SB\d+)"', SOCKET)) <= set(ErrorCode)

@@ -17,7 +17,7 @@ from tests.stage.processes import ROOT, eventually
 
 
 @pytest.fixture
-def start(engine, redis_url, prefix):
+def start(engine, redis_url, prefix, tmp_path):
     """Starts worker processes on this test's keys."""
     started = []
 
@@ -26,6 +26,7 @@ def start(engine, redis_url, prefix):
             "DJANGO_SETTINGS_MODULE": "tests.mapreduce.settings",
             "REDIS_URL": redis_url,
             "SIGNALBOX_PREFIX": prefix,
+            "DATABASE_URL": f"sqlite:///{tmp_path}/worker.sqlite3",  # never that of whoever runs this
         }
         command = [sys.executable, "manage.py", "worker", *arguments]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)

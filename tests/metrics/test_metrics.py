@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 import time
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.db import connections
 from django.test import Client
+from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics.collecting import Snapshot, registry
-from machines.engine import WorkerRow
+from machines.engine import Refused, WorkerRow
 from machines.engine.rates import quantile
+from machines.models import Approval, SamplingTurn
 
 TOKEN = "a-token-of-some-length"
 ERRAND = {
@@ -136,6 +140,26 @@ def test_a_time_beyond_the_last_bucket_is_in_the_whole(engine, opened, db, scrap
     assert found[(str(2**22 / 1000), "work")] == 0
 
 
+def test_what_is_refused_breached_waited_for_and_measured_is_told(engine, errands, scraped):
+    for event, times in (("stop", 2), ("nonsense", 1)):
+        for _ in range(times):
+            with pytest.raises(Refused):
+                engine.fire("errand", "e0", event)
+    assert "signalbox_statistics_age_seconds" not in scraped()
+    SamplingTurn.objects.create(pk=1, number=1, at=errands - 90_000, began=1)
+    Approval.objects.create(
+        machine="errand", instance="e1", action="force", asker="ann", expires_at=timezone.now() + timedelta(hours=1)
+    )
+    read = scraped()
+    assert read.of("events_refused_total") == {("stop",): 2, ("",): 1}
+    assert read.of("approvals_waiting") == {(): 1}
+    assert read.of("timers_failing") == {(): 0}
+    assert 89 < read["signalbox_statistics_age_seconds"][()] < 150
+    assert sum(read.of("sla_breaches").values()) == sum(engine.live("errand").breaches.values()) == 2
+    told = Client().get("/metrics").content.decode()
+    assert all(f"# HELP {name}" in told and f"# TYPE {name}" in told for name in read.types if name in read)
+
+
 def test_only_edges_of_the_current_version_are_told_apart(engine, errands, scraped):
     engine.publish(ERRAND | {"description": "another"})
     engine.create("errand", "new")
@@ -247,13 +271,26 @@ def test_switched_off_it_is_not_there(prefix, db, settings):
     assert code(signed_in(db, "view_machine")) == 404
 
 
-def test_a_token_needs_neither_session_nor_database(prefix, settings, django_db_blocker):
+@pytest.fixture
+def no_database(django_db_blocker, monkeypatch):
+    """The database that the settings name is not there."""
+    connection = connections["default"]
+    monkeypatch.setitem(connection.settings_dict, "NAME", "/nonexistent/signalbox.sqlite3")
+    with django_db_blocker.unblock():
+        connection.close()
+        yield
+        connection.close()
+
+
+def test_a_token_needs_neither_session_nor_database(prefix, settings, no_database):
     settings.SIGNALBOX_METRICS_TOKEN = TOKEN
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
-    with django_db_blocker.block():
-        assert code(**bearer(TOKEN)) == 200
+    answer = Client().get("/metrics", headers=bearer(TOKEN))
+    read = Read(answer.content.decode())
+    assert (answer.status_code, read["signalbox_up"]) == (200, {(): 1})
+    assert not {"signalbox_approvals_waiting", "signalbox_statistics_age_seconds"} & set(read)
 
 
-def test_it_is_read_and_nothing_else(opened):
+def test_it_is_read_and_nothing_else(opened, db):
     assert Client().post("/metrics").status_code == 405
     assert "no-store" in Client().get("/metrics")["Cache-Control"]

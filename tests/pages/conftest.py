@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from dashboard.access import RIGHTS, ROLES
+from machines.bulk import Bulk, Order
+from machines.engine import WorkerRow
+from machines.engine.compat import call
+from machines.models import Approval, Delivery, Webhook
+
+from .table import DOOR, OF_BULK, OF_KEY, OF_WORKER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOKEN = {"token": "MTOB1J"}
@@ -91,3 +98,24 @@ def order(engine, paying):
         (job,) = engine.take(machine, queue, "a-worker")
         engine.complete(job, result)
     return engine.get("delivery", paying.id)
+
+
+@pytest.fixture
+def filled(engine, waiting, devices) -> Iterator[None]:
+    """Something at each address, and a machine that none of them is about."""
+    engine.publish(example("payment"))
+    call(engine.client, "SM.SET", OF_KEY["key"], DOOR)
+    engine.create(devices, "one")
+    Bulk.start(engine, Order("activation", "suspend", "sue", "a test"), id=OF_BULK["id"])
+    Approval.objects.create(
+        pk=7, machine="activation", instance="ATV-123:NBCSports", action="suspend", reason="a test", asker="sue",
+        asker_id="0",
+    )  # fmt: skip
+    now = int(time.time() * 1000)
+    engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], 0, now, now))
+    hook = Webhook.objects.create(
+        pk=7, name="hook", url="https://hooks.example/", types=["*"], secret="whsec_" + "a" * 44
+    )
+    Delivery.objects.create(pk=7, webhook=hook, message="activation:0:1-0", key="msg_1", type="begun", body="{}")
+    yield
+    engine.client.delete(OF_KEY["key"])

@@ -1,14 +1,9 @@
-"""Every address of the site, who may open it, and what they get. A URL that is not in the table fails the suite.
-
-404 for what is not there, 403 for what you may not do, the login page for who is not logged in.
-"""
+"""Who may open which address of the site, by role: what ``table`` says, held against all addresses there are."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -17,93 +12,17 @@ from django.urls import URLPattern, reverse
 
 from dashboard import urls
 from dashboard.access import RIGHTS, ROLES, allows, require
-from machines.bulk import Bulk, Order
-from machines.engine import WorkerRow
-from machines.engine.compat import call
+
+from .table import NOT_FOR_BROWSERS, OF_INSTANCE, TABLE
 
 ROLE_NAMES = ["nobody", *ROLES]
-OF_INSTANCE = {"machine": "activation", "id": "ATV-123:NBCSports"}
-OF_QUEUE = {"machine": "new_device", "queue": "todo"}
-OF_JOB = {"machine": "new_device", "id": "0-1"}
-OF_KEY = {"key": "signalbox-test:access:door"}
-OF_BULK = {"id": "3f2a"}
-OF_WORKER = {"worker": "box:1/2"}
-DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
-
-
-class Entry(NamedTuple):
-    """One address: the right it needs, and the code it gives those who hold it, for GET and for an empty POST."""
-
-    right: str | None
-    get: int
-    post: int
-    arguments: dict[str, str] = {}
-    query: str = ""
-
-    def url(self, name: str) -> str:
-        return reverse(name, kwargs=self.arguments) + self.query
-
-
-TABLE = {
-    "overview": Entry("view", 200, 200),
-    "machine": Entry("view", 200, 200, {"machine": "activation"}),
-    "diagram": Entry("view", 200, 200, {"machine": "activation"}),
-    "instances": Entry("view", 200, 200, {"machine": "activation"}),
-    "create": Entry("fire", 302, 302, {"machine": "activation"}),
-    "instance": Entry("view", 200, 200, OF_INSTANCE),
-    "fire": Entry("fire", 302, 400, OF_INSTANCE),
-    "force": Entry("operate", 200, 400, OF_INSTANCE),
-    "edit": Entry("operate", 200, 400, OF_INSTANCE),
-    "reset": Entry("operate", 200, 400, OF_INSTANCE),
-    "retry": Entry("operate", 200, 400, OF_INSTANCE),
-    "skip": Entry("operate", 200, 400, OF_INSTANCE),
-    "cancel": Entry("operate", 200, 400, OF_INSTANCE),
-    "suspend": Entry("operate", 200, 400, OF_INSTANCE),
-    "resume": Entry("operate", 200, 400, OF_INSTANCE),
-    "delete": Entry("operate", 200, 400, OF_INSTANCE),
-    "sm": Entry("view", 200, 200),
-    "sm-key": Entry("view", 200, 200, OF_KEY),
-    "sm-mutate": Entry("fire", 302, 400, OF_KEY),
-    "sm-force": Entry("operate", 302, 400, OF_KEY),
-    "queues": Entry("view", 200, 200),
-    "queue": Entry("view", 200, 200, OF_QUEUE),
-    "queue-pause": Entry("operate", 302, 400, OF_QUEUE),
-    "queue-resume": Entry("operate", 302, 400, OF_QUEUE),
-    "queue-limit": Entry("operate", 302, 400, OF_QUEUE),
-    "queue-purge": Entry("operate", 302, 400, OF_QUEUE),
-    "queue-redrive": Entry("operate", 302, 400, OF_QUEUE),
-    "queue-move": Entry("operate", 302, 400, OF_QUEUE),
-    "job": Entry("view", 200, 200, OF_JOB),
-    "job-redrive": Entry("operate", 302, 400, OF_JOB),
-    "job-move": Entry("operate", 302, 400, OF_JOB),
-    "job-withdraw": Entry("operate", 302, 400, OF_JOB),
-    "bulk-new": Entry("operate", 200, 400, {"machine": "activation"}),
-    "bulk": Entry("view", 200, 200, OF_BULK),
-    "bulk-run": Entry("operate", 302, 302, OF_BULK),
-    "bulk-pause": Entry("operate", 302, 302, OF_BULK),
-    "bulk-resume": Entry("operate", 302, 302, OF_BULK),
-    "bulk-retry": Entry("operate", 302, 302, OF_BULK),
-    "bulk-stop": Entry("operate", 302, 302, OF_BULK),
-    "bulk-again": Entry("operate", 302, 400, OF_BULK),
-    "bulk-results": Entry("view", 200, 200, OF_BULK),
-    "workers": Entry("view", 200, 200),
-    "direct": Entry("operate", 302, 400, OF_WORKER),
-    "audit": Entry("audit", 200, 200),
-    "audit-export": Entry("audit", 200, 200),
-    "components": Entry("view", 200, 200),
-    "login": Entry(None, 200, 200),
-    "logout": Entry(None, 405, 302),
-    "healthz": Entry(None, 200, 405),
-    "favicon": Entry(None, 302, 405),
-    "metrics": Entry("view", 200, 405),
-    "api-live": Entry("view", 200, 405, query="?topic=overview"),
-}
-NOT_FOR_BROWSERS = {"api-live", "metrics"}  # who is not logged in gets a 401 there, not a login page
 
 MISSING = [
     ("machine", {"machine": "nothing"}),
     ("diagram", {"machine": "nothing"}),
     ("instances", {"machine": "nothing"}),
+    ("counts", {"machine": "nothing"}),
+    ("rows", {"machine": "nothing"}),
     ("create", {"machine": "nothing"}),
     ("instance", {"machine": "activation", "id": "nobody"}),
     ("instance", {"machine": "nothing", "id": "nobody"}),
@@ -121,8 +40,15 @@ MISSING = [
     ("bulk", {"id": "nothing"}),
     ("bulk-run", {"id": "nothing"}),
     ("bulk-results", {"id": "nothing"}),
+    ("approval", {"id": "99"}),
+    ("approval-approve", {"id": "99"}),
     ("direct", {"worker": "nobody"}),
+    ("webhook", {"id": 99}),
+    ("webhook-pause", {"id": 99}),
+    ("webhook-redeliver", {"id": 7, "delivery": 99}),
     ("queue", {"machine": "new_device", "queue": "nothing"}),
+    ("queue-charts", {"machine": "new_device", "queue": "nothing"}),
+    ("machine-charts", {"machine": "nothing"}),
     ("queue", {"machine": "nothing", "queue": "todo"}),
     ("queue-pause", {"machine": "new_device", "queue": "nothing"}),
     ("queue-purge", {"machine": "nothing", "queue": "todo"}),
@@ -131,18 +57,6 @@ MISSING = [
     ("job", {"machine": "nothing", "id": "0-1"}),
     ("job-withdraw", {"machine": "new_device", "id": "0-99"}),
 ]
-
-
-@pytest.fixture
-def filled(engine, waiting, devices) -> Iterator[None]:
-    """Something at each address."""
-    call(engine.client, "SM.SET", OF_KEY["key"], DOOR)
-    engine.create(devices, "one")
-    Bulk.start(engine, Order("activation", "suspend", "sue", "a test"), id=OF_BULK["id"])
-    now = int(time.time() * 1000)
-    engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], 0, now, now))
-    yield
-    engine.client.delete(OF_KEY["key"])
 
 
 def _addresses(patterns: list, namespace: str) -> Iterator[URLPattern]:
@@ -243,7 +157,7 @@ def test_who_was_deactivated_has_no_right(user_of):
 
 
 def test_a_right_nobody_knows_is_a_mistake_in_the_code():
-    with pytest.raises(ValueError, match="view, fire, operate, publish"):
+    with pytest.raises(ValueError, match="view, fire, operate, reveal, publish"):
         require("drive")
 
 

@@ -9,6 +9,7 @@ from django.http import Http404
 from django.test import RequestFactory
 
 from dashboard.pages import errors as pages
+from dashboard.pages import verdicts
 from machines.engine import errors
 from machines.engine.records import Explanation
 
@@ -67,7 +68,7 @@ def test_the_api_gets_the_same_as_json(mapper, request_of, error, status):
 
 def test_every_engine_error_has_a_status():
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.SignalboxError)]
-    assert [kind.__name__ for kind in kinds if not any(base in pages.STATUS for base in kind.__mro__)] == [
+    assert [kind.__name__ for kind in kinds if not any(base in verdicts.STATUS for base in kind.__mro__)] == [
         "SignalboxError"
     ]
 

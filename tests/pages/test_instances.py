@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from .conftest import example
 from .reading import read
 
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
@@ -71,6 +72,18 @@ def test_a_job_that_failed_says_how(as_, engine, devices):
     page = read(as_("viewer").get(DEVICE))
     assert "LookupError: no such <device>" in page.one("section", class_="jobs-panel").text
     assert "attempt 1 of 3" in page.text
+
+
+def test_a_dead_job_is_shown_where_it_is_waited_for(as_, engine, db):
+    machine = engine.publish(example("service_activation")).name
+    engine.create(machine, "one")
+    (job,) = engine.take(machine, "todo", "w")
+    engine.complete(job, {"account": "a"})
+    (job,) = engine.take(machine, "devices", "w")
+    engine.fail(job, "no such device", kind="LookupError", retry=False)
+    page = read(as_("viewer").get(f"/machines/{machine}/instances/one/"))
+    assert "dead add_device on devices" in page.one("section", class_="jobs-panel").text
+    assert "LookupError: no such device" in page.text
 
 
 def test_an_instance_at_its_end_says_that_nothing_more_can_happen(as_, engine, devices):

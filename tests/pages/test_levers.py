@@ -79,6 +79,12 @@ def test_a_required_field_makes_it_depend(lever):
     assert found.form.fields["x"].required
 
 
+def test_a_required_field_leaves_an_event_idle_where_no_state_listens(lever):
+    payload = {"x": {"type": "integer", "required": True}}
+    found = lever([], payload, B={"on": {"go": "A"}})["go"]
+    assert (found.verdict, found.told) == ("idle", "A does not listen for it.")
+
+
 def test_a_declared_payload_takes_no_other_field(lever):
     assert set(lever([{"target": "B"}], {"x": 1})["go"].form.fields) == {"x"}
 

@@ -79,7 +79,7 @@ def test_a_cursor_that_is_none_is_a_400(as_, many, cursor):
 
 
 def test_an_instance_can_be_opened_by_its_id(as_, waiting):
-    answer = as_("viewer").get(MACHINE, {"id": "ATV-123:NBCSports"})
+    answer = as_("viewer").get(MACHINE, {"open": "ATV-123:NBCSports"})
     assert answer.url == "/machines/activation/instances/ATV-123:NBCSports/"
 
 

@@ -100,11 +100,30 @@ def test_so_is_that_of_its_tab_and_of_its_row(as_, crowd):
         assert row.one("td", data_count="").text == badges(page)[row["data-state"]]
 
 
-def test_the_number_of_the_late_is_that_of_the_list_of_the_late(as_, desk):
+@pytest.mark.parametrize("mode", MODES)
+def test_the_late_are_marked_in_every_mode_and_the_mark_leads_to_the_list_of_them(as_, desk, mode):
     client = as_("viewer")
-    page = read(client.get(f"{desk}?mode=failures"))
-    assert badges(page) == {"Open": "2", "On hold": "", "Broken": ""}
-    assert listed(client, links(page)["Open"].partition("#")[0]) == ["old", "late"]
+    mark = drawing(read(client.get(f"{desk}?mode={mode}"))).one("a", class_="late", data_of="Open")
+    assert (mark.text, mark["aria-label"]) == ("▲ 2", "2 in Open past the service level")
+    assert mark.has("class", "shown")
+    assert listed(client, mark["href"].partition("#")[0]) == ["old", "late"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_those_in_error_are_marked_in_every_mode_and_are_the_figure_and_the_list_of_failures(as_, desk, mode):
+    client = as_("viewer")
+    page = read(client.get(f"{desk}?mode={mode}"))
+    mark = drawing(page).one("a", class_="failing", data_of="Broken")
+    assert (mark.text, mark["aria-label"]) == ("✕ 1", "1 in Broken in error")
+    assert listed(client, mark["href"].partition("#")[0]) == ["bad"]
+    assert [part["data-of"] for part in drawing(page).all(class_="shown") if part.has("class", "failing")] == ["Broken"]
+    if mode == "failures":
+        assert badges(page) == {"Open": "0", "On hold": "0", "Broken": "1"}
+        assert listed(client, links(page)["Broken"].partition("#")[0]) == ["bad"]
+
+
+def test_dead_jobs_are_the_failures_of_a_queue(as_, desk):
+    page = read(as_("viewer").get(f"{desk}?mode=failures"))
     assert drawing(page).one("a", class_="queue").one(class_="count").text == "1"
 
 

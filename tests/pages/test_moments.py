@@ -162,7 +162,7 @@ def test_the_list_shows_the_moment_however_long_ago_it_was(as_, engine, waiting)
 
 def test_the_script_gets_every_moment_with_the_parts_it_lights(as_, order):
     page = read(as_("viewer").get("/machines/delivery/instances/R-1/"))
-    trail = json.loads(page.one("script", id="trail").text)
+    trail = json.loads(page.one("div", id="trail").text)
     assert [moment["version"] for moment in trail] == [1, 2, 3]
     drawn = {part["id"] for part in page.one("svg", class_="sb-diagram").all("g") if "id" in part.attributes}
     assert {id for moment in trail for id in (*moment["lit"], *moment["taken"])} <= drawn

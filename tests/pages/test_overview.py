@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from dashboard.models import SavedView
 from dashboard.pages import alarms
 from dashboard.pages.depths import Depth
-from machines.engine import WorkerRow
-from machines.models import Machine
+from machines.engine import Refused, WorkerRow
+from machines.models import Approval, Machine
+from machines.statistics import Storm, recording
+from tests.engine.builders import machine
 
 from .reading import read
 
@@ -121,3 +128,107 @@ def test_timers_that_nobody_fires_raise_an_alarm(overdue, workers, said):
 def test_an_alarm_leads_to_what_it_is_about():
     raised = alarms.raised([Depth("m", "q", 1, 0, 0, 2)], [])
     assert [alarm.url for alarm in raised] == ["/queues/m/q/?place=dead", "/queues/m/q/"]
+
+
+@pytest.mark.parametrize(
+    ("given", "workers", "said", "leads"),
+    [
+        ({"approvals": 1}, [], "1 action waits for a second person", "/approvals/"),
+        ({"approvals": 12}, [], "12 actions wait for a second person", "/approvals/"),
+        (
+            {"late": {"m": 2}},
+            [worker("m/q")],
+            "2 timers of m due, and the step fails each time; tried again every minute",
+            "/machines/m/",
+        ),
+        ({"unmeasured": 300_000}, [worker("m/q")], "", ""),
+        ({"unmeasured": 400_000}, [], "", ""),  # no worker runs: that is said elsewhere
+        (
+            {"unmeasured": 400_000},
+            [worker("m/q")],
+            "nothing measured for the charts for 6 min, though workers run: their logs say why",
+            "/workers/",
+        ),
+        (
+            {"storms": [Storm("m", 1234.4, ["entitle", "", "close", "open"])]},
+            [],
+            "about 1,234 events a minute refused by m: entitle, events nothing listens for, close and 1 more",
+            "/machines/m/#chart-refused",
+        ),
+        (
+            {"stuck": [alarms.Stuck("m", "On hold", 3, 900_000)]},
+            [],
+            "3 instances of m in On hold for longer than 15 min",
+            "/machines/m/?state=On+hold&older=15m#instances",
+        ),
+    ],
+)
+def test_each_alarm_says_what_is_wrong_and_leads_to_it(given, workers, said, leads):
+    raised = alarms.raised([], workers, **given)
+    assert [(alarm.text, alarm.url, alarm.act_url) for alarm in raised] == ([(said, leads, "")] if said else [])
+
+
+def test_failing_timers_and_those_nobody_fires_are_not_both_told():
+    raised = alarms.raised([], [], {"m": 3}, late={"m": 3})
+    assert [alarm.text for alarm in raised] == ["3 timers of m overdue, and no worker is running"]
+
+
+def test_who_may_repair_gets_the_form_for_all_that_are_late(as_, engine, db):
+    engine.publish(machine("desk", {"Open": {"sla": "15m", "on": {"take": "Taken"}}, "Taken": {}}))
+    engine.create("desk", "slow", now=int(time.time() * 1000) - 3_600_000)
+    assert not read(as_("operator").get("/")).all("a", class_="mend")
+    client = as_("supervisor")
+    mend = read(client.get("/")).one("a", class_="mend")
+    assert mend["href"] == "/machines/desk/bulk/?state=Open&older=15m"
+    form = client.get(mend["href"])
+    assert form.status_code == 200
+    assert "Open" in read(form).one("main").text
+
+
+def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(as_, engine, activation, waiting):
+    def measure(ago: int) -> None:
+        seen = engine.survey()
+        at = int(time.time() * 1000) - ago
+        lives = {name: replace(live, now=at) for name, live in seen.lives.items()}
+        recording.record(replace(seen, lives=lives), recording.turn(), now=at)
+
+    measure(60_000)
+    for _ in range(100):
+        with pytest.raises(Refused):
+            engine.fire(activation, waiting.id, "activate")
+    measure(1_000)
+    Approval.objects.create(machine=activation, instance=waiting.id, action="force", asker="ann", reason="x")
+    page = read(as_("viewer").get("/"))
+    told = [link.text for link in page.one("ul", class_="alarms").all("a")]
+    assert told[0] == "1 action waits for a second person"
+    assert re.fullmatch(r"about (9\d|100) events a minute refused by activation: activate", told[1])
+    line = page.one("section", data_machine="activation").one("p", class_="line").text
+    assert re.search(r"flow 0 /min longest in Waiting \d+ s refused (9\d|100) /min", line)
+    page = read(as_("viewer", "another").get("/machines/activation/"))
+    assert page.one("h3", id="chart-refused").text == "Refused events"
+
+
+def test_saved_views_are_listed(as_, activation):
+    client = as_("viewer", "vera")
+    SavedView.objects.create(
+        owner=get_user_model().objects.get(username="vera"),
+        name="stuck codes",
+        page="/machines/activation/",
+        query="state=Waiting",
+    )
+    link = read(client.get("/")).one("nav", aria_label="Saved views").one("a")
+    assert (link.text, link["href"]) == ("stuck codes", "/machines/activation/?state=Waiting")
+    assert not read(as_("viewer").get("/")).all("nav", aria_label="Saved views")
+
+
+def test_it_asks_the_database_no_more_often_however_many_machines_there_are(as_, engine, db):
+    client = as_("viewer")
+    asked = []
+    for number in (1, 7):
+        for place in range(number):
+            engine.publish({"id": f"m{number}-{place}", "initial": "A", "states": {"A": {}}})
+        client.get("/")  # takes them in
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get("/").status_code == 200
+        asked.append(len(queries))
+    assert asked[0] == asked[1]

@@ -1,76 +1,87 @@
-"""A machine's list searched by indexed data: a form that sends GET parameters, so that every search is an address."""
+"""The box in the bar: what it finds, what it opens at once, and what it keeps from whom."""
 
 from __future__ import annotations
 
 import pytest
+from django.urls import reverse
+from guardian.shortcuts import assign_perm
 
-from .reading import fields, read
-from .test_machines import listed
+from machines import publishing
+from machines.models import Machine
 
-MACHINE = "/machines/device/"
-NOW = 1_700_000_000_000
-DEVICE = {
-    "id": "device",
-    "initial": "New",
-    "context": {"serial": "", "price": 0.0, "paid": False},
-    "index": ["serial", "price", "paid", "instance.id"],
-    "states": {"New": {"on": {"go": "Sold"}}, "Sold": {"on": {"back": "New"}}},
-}
+from .conftest import TOKEN, example
+
+
+def found(answer) -> list[tuple[str, str, str]]:
+    return [(hit.kind, hit.name, hit.of) for hit in answer.context["hits"]]
 
 
 @pytest.fixture
-def devices(engine) -> None:
-    engine.publish(DEVICE)
-    for number in range(60):
-        data = {"serial": f"ATV-{number:02}", "price": number / 2, "paid": number == 7}
-        engine.create("device", f"d{number:02}", data, now=NOW + number)
-    engine.fire("device", "d12", "go")
+def indexed(engine, db) -> str:
+    """A machine that indexes its ids, with three instances."""
+    definition = example("activation") | {"id": "indexed", "index": ["instance.id"]}
+    name = engine.publish(definition).name
+    for id in ("XTV-1", "XTV-10", "BTV-1"):
+        engine.create(name, id)
+    return name
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("by=serial&is=ATV-12", ["d12"]),
-        ("by=serial&is=ATV-1*&state=Sold", ["d12"]),
-        ("by=serial&is=ATV-5*&order=newest", [f"d{n}" for n in range(59, 49, -1)]),
-        ("by=price&is=2..3", ["d04", "d05", "d06"]),
-        ("by=price&is=29..", ["d58", "d59"]),
-        ("by=price&is=2.5", ["d05"]),
-        ("by=paid&is=true", ["d07"]),
-        ("by=instance.id&is=d3*&older=1m&state=New", [f"d3{n}" for n in range(10)]),
-    ],
-)
-def test_a_search_is_an_address(as_, devices, query, found):
-    assert listed(read(as_("viewer").get(f"{MACHINE}?{query}"))) == found
-
-
-def test_the_form_keeps_what_is_looked_for_and_the_state(as_, devices):
-    page = read(as_("viewer").get(f"{MACHINE}?state=New&by=price&is=2..&older=1s"))
-    sent = fields(page.one("form", class_="sought"))
-    assert sent == {"state": "New", "by": "price", "is": "2..", "older": "1s"}
-
-
-def test_pages_of_a_search_follow_each_other(as_, devices):
+def test_the_only_thing_of_that_name_is_opened_at_once(as_, waiting, devices, engine):
+    engine.create(devices, "one")
     client = as_("viewer")
-    first = read(client.get(f"{MACHINE}?by=serial&is=ATV-*"))
-    second = read(client.get(first.one("a", rel="next")["href"]))
-    assert listed(first) + listed(second) == [f"d{n:02}" for n in range(60)]
+    for asked, address in [
+        ("ATV-123:NBCSports", reverse("instance", args=["activation", "ATV-123:NBCSports"])),
+        (" new_device ", reverse("machine", args=["new_device"])),
+        ("0-1", reverse("job", args=["new_device", "0-1"])),
+    ]:
+        answer = client.get(reverse("search"), {"q": asked})
+        assert (answer.status_code, answer.url) == (302, address)
 
 
-def test_nothing_found_says_so(as_, devices):
-    assert "None now." in read(as_("viewer").get(f"{MACHINE}?by=serial&is=none")).text
+def test_what_has_the_same_name_is_listed(as_, waiting, devices, engine):
+    engine.create(devices, "one")
+    engine.create("activation", "one")
+    answer = as_("viewer").get(reverse("search"), {"q": "one"})
+    assert found(answer) == [("instance", "one", "activation"), ("instance", "one", "new_device")]
 
 
-@pytest.mark.parametrize("query", ["by=nope&is=1", "by=price&is=cheap", "by=paid&is=maybe", "by=price&is=inf"])
-def test_what_cannot_be_searched_is_a_400(as_, devices, query):
-    assert as_("viewer").get(f"{MACHINE}?{query}").status_code == 400
+def test_names_are_found_by_a_part_and_ids_by_their_beginning_where_they_are_indexed(as_, waiting, devices, indexed):
+    client = as_("viewer")
+    assert found(client.get(reverse("search"), {"q": "DEV"})) == [("machine", "new_device", "")]
+    assert ("queue", "provision", "new_device") in found(client.get(reverse("search"), {"q": "provis"}))
+    assert found(client.get(reverse("search"), {"q": "XTV-1", "all": "1"})) == [
+        ("instance", "XTV-1", "indexed"), ("instance", "XTV-10", "indexed"),
+    ]  # fmt: skip
+    assert found(client.get(reverse("search"), {"q": "XTV-12"})) == []
 
 
-def test_a_machine_without_indexes_has_no_such_form(as_, waiting):
-    assert read(as_("viewer").get("/machines/activation/")).all("form", class_="sought") == []
+@pytest.mark.parametrize("asked", ["", "x" * 3000, "<script>", "99999-1", "0-9999999999999999", "%00", "../..", "🚦"])
+def test_nothing_is_found_without_harm(as_, waiting, asked):
+    answer = as_("viewer").get(reverse("search"), {"q": asked})
+    assert answer.status_code == 200
+    assert found(answer) == []
+    assert b"<script>" not in answer.content
 
 
-def test_what_is_typed_is_harmless(as_, devices):
-    hostile = '"><script>alert(1)</script>'
-    page = read(as_("viewer").get(MACHINE, {"by": "serial", "is": hostile}))
-    assert fields(page.one("form", class_="sought"))["is"] == hostile
+def test_only_machines_in_scope_are_looked_through(as_, waiting, devices, engine):
+    engine.create(devices, "ATV-123:NBCSports")
+    client = as_("nobody")
+    user = client.get(reverse("account")).wsgi_request.user
+    publishing.adopt(devices)
+    assign_perm("machines.view_machine", user, Machine.objects.get(name=devices))
+    assert client.get(reverse("search"), {"q": "ATV-123:NBCSports"}).url.startswith("/machines/new_device/")
+    assert found(client.get(reverse("search"), {"q": "activation"})) == []
+
+
+def test_the_cost_does_not_grow_with_the_instances(as_, waiting, engine, monkeypatch):
+    for number in range(50):
+        engine.create("activation", f"n{number}")
+    sent = []
+    real = type(engine._caller).commands
+    monkeypatch.setattr(type(engine._caller), "commands", lambda self, all: sent.extend(all) or real(self, all))
+    as_("viewer").get(reverse("search"), {"q": "n1"})
+    assert sum(words[0] == "EXISTS" for _, words in sent) == len(engine.machines())
+
+
+def test_tokens_of_an_instance_are_not_looked_into(as_, waiting):
+    assert found(as_("viewer").get(reverse("search"), {"q": TOKEN["token"]})) == []

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,7 @@ def errand(engine: Engine) -> Callable[[str], Instance]:
 
 
 @pytest.fixture
-def start(engine: Engine, redis_url: str, prefix: str) -> Iterator[Callable[..., subprocess.Popen]]:
+def start(engine: Engine, redis_url: str, prefix: str, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen]]:
     """Starts worker processes on this test's keys."""
     started = []
 
@@ -31,6 +32,7 @@ def start(engine: Engine, redis_url: str, prefix: str) -> Iterator[Callable[...,
             "DJANGO_SETTINGS_MODULE": "tests.worker.settings",
             "REDIS_URL": redis_url,
             "SIGNALBOX_PREFIX": prefix,
+            "DATABASE_URL": f"sqlite:///{tmp_path}/worker.sqlite3",  # never that of whoever runs this
             "LOG_LEVEL": "DEBUG",
         }
         process = subprocess.Popen(

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from machines.worker import coroutines, threads
+from machines.worker import coroutines, hand
 from machines.worker.deadlines import Deadlines
 from machines.worker.job import Job
 from tests.stage.processes import eventually
@@ -104,7 +104,7 @@ def test_the_next_job_does_not_wait_for_a_coroutine_that_will_not_be_cancelled(e
 
 
 def test_only_so_many_coroutines_are_left_behind(engine, put, let, monkeypatch):
-    monkeypatch.setattr(coroutines, "MOST_STUCK", 1)
+    monkeypatch.setattr(hand, "MOST_STUCK", 1)
     monkeypatch.setattr(coroutines, "MOMENT", 0.05)
 
     async def handler(job):
@@ -123,7 +123,7 @@ def test_only_so_many_coroutines_are_left_behind(engine, put, let, monkeypatch):
 
 
 def test_only_so_many_threads_are_left_behind(engine, put, let, monkeypatch):
-    monkeypatch.setattr(threads, "MOST_STUCK", 2)
+    monkeypatch.setattr(hand, "MOST_STUCK", 2)
     for _ in range(5):
         put()
     with Running(engine, registry_of(run=lambda job: let.wait(30)), concurrency=1) as worker:

@@ -1,0 +1,122 @@
+"""``python -m benchmarks.room``: everything in one run, on a server of its own or on ``--url``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.pages import Pages
+from benchmarks.report import Aim, Row, Section
+from benchmarks.room import answers, browser, seeding, sockets
+from benchmarks.room.seeding import Seeded
+from benchmarks.site import Site
+from benchmarks.stage import Stage
+from machines.server import Server
+
+RESULTS = Path(__file__).parent.parent / "ROOM.md"
+INSTANCES = 1_000_000
+PARTS = ("answers", "sockets", "speed", "browser")
+SPEED = 0.95
+ROUNDS = 5
+
+
+def main() -> None:
+    given = _arguments()
+    started = time.monotonic()
+    with _server(given.url) as url:
+        stage = Stage(url)
+        stage.set_up()
+        seeded = seeding.seed(url, int(INSTANCES * given.share))
+        sections, aims = [_shown(_seeded(seeded))], []
+        for found, more in _measured(given, url, stage, seeded):
+            sections.append(_shown(found))
+            aims += more
+        stage.clear()
+    took = time.monotonic() - started
+    print("\n" + "\n".join(map(str, aims)))
+    if not given.dry:
+        loaded = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+        notes = [f"Load average of the machine at the end: {loaded}."]
+        report.write(
+            sections,
+            aims,
+            "Valkey",
+            took,
+            path=RESULTS,
+            command=f"make bench-room (--share {given.share})",
+            notes=notes,
+        )
+        print(f"written to {RESULTS.name}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.room", description=__doc__)
+    parser.add_argument("--url", help="a server to use instead of one of its own; only keys below bench: are touched")
+    parser.add_argument("--share", type=float, default=1.0, help="of a million instances")
+    parser.add_argument("--clients", type=int, default=sockets.CLIENTS)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--dry", action="store_true", help="leave ROOM.md as it is")
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def _server(url: str | None) -> Iterator[str]:
+    if url:
+        yield url
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="signalbox-room-") as folder,
+        Server(Path(folder), persistent=False) as own,
+    ):
+        yield own.url
+
+
+def _measured(given: argparse.Namespace, url: str, stage: Stage, seeded: Seeded) -> Iterator[tuple[Section, list[Aim]]]:
+    with Site(url) as site:
+        if "answers" in given.parts:
+            seeding.fill_audit(seeded.instances)
+            yield _loaded(*answers.section(site, stage, seeded.members))
+        if "browser" in given.parts:
+            yield _loaded(*browser.section(site, url, seeded.members))
+        if "sockets" in given.parts:
+            yield _loaded(*sockets.section(site, url, seeded.members, given.clients))
+        if "speed" in given.parts:
+            with stage.driver() as driver:
+                found = Pages(stage, driver, 2.0, site).section(ROUNDS)
+            aims = [
+                Aim(f"engine with 100 pages open against none, {how}", SPEED, row.ratios["none open"])
+                for how, row in (("by the clock", found.rows[1]), ("by the server's CPU", found.rows[2]))
+            ]
+            yield _loaded(found, aims)
+
+
+def _loaded(section: Section, aims: list[Aim]) -> tuple[Section, list[Aim]]:
+    """With the load of the machine, which others may share, beside the figures."""
+    section.note = f"{section.note} Load average {os.getloadavg()[0]:.1f}.".strip()
+    return section, aims
+
+
+def _seeded(found: Seeded) -> Section:
+    rate = found.calls / found.took
+    rows = [
+        Row("engine calls", rate, note=f"{found.calls:,} calls in {found.took:.0f} s by {seeding.PROCESSES} processes"),
+        Row("memory", found.bytes / 1e6, note=f"{found.bytes / found.instances:,.0f} bytes an instance", unit="MB"),
+    ]
+    largest = max(member.size for member in found.members)
+    title = f"{found.instances:,} instances in {len(found.members)} machines, {largest:,} in the largest"
+    return Section(title, rows)
+
+
+def _shown(section: Section) -> Section:
+    print(report.text([section]), flush=True)
+    return section
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""How long the site takes to answer, page by page: one person, one connection, a real session."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from urllib.parse import urlsplit
+
+from benchmarks.report import Aim, Row, Section
+from benchmarks.room.fleet import Member
+from benchmarks.room.process import Process
+from benchmarks.site import Site
+from benchmarks.stage import Stage
+
+WARM = 4  # answers before the clock counts: templates and outlines are read once in a process
+TIMES = 60
+LIMIT = 200.0  # ms at p95
+Address = Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """ms; ``cpu`` and ``server``: ms of CPU that the web process and Redis spent on each, on any machine;
+    ``size``: bytes."""
+
+    median: float
+    p95: float
+    cpu: float
+    server: float
+    size: int
+
+
+def pages(members: list[Member]) -> dict[str, Address]:
+    """What is asked for, by what it is called; the n-th time with other terms where there are some."""
+    desk = next(member for member in members if member.kind == "desk")
+    order = next(member for member in members if member.kind == "order")
+    work = next(member for member in members if member.kind == "work")
+    here = f"/machines/{desk.name}/"
+
+    def customer(number: int) -> str:
+        return f"c-{number * 7919 % desk.size:07}"
+
+    return {
+        "overview": lambda n: "/",
+        "machine, flat, the largest": lambda n: here,
+        "machine, nested": lambda n: f"/machines/{order.name}/",
+        "machine, nested, a state folded": lambda n: f"/machines/{order.name}/?fold=Parcel",
+        "list of a state, newest first": lambda n: f"{here}?state=Open&order=newest",
+        "list of those past their service level": lambda n: f"{here}?state=Open&older=15m",
+        "find by an exact value": lambda n: f"{here}?by=customer&is={customer(n)}",
+        "find by a prefix": lambda n: f"{here}?by=customer&is=c-00{n % 10}*",
+        "find by a range, in a state, of an age": lambda n: f"{here}?by=total&is={n}..{n + 5}&state=Busy&older=1d",
+        "the list alone, as the script asks for it": lambda n: f"{here}instances/?state=Open",
+        "instance": lambda n: f"{here}instances/{desk.name}-{n * 37 % desk.size:07}/",
+        "instance, nested": lambda n: f"/machines/{order.name}/instances/{order.name}-{n * 37 % order.size:07}/",
+        "queues": lambda n: "/queues/",
+        "queue": lambda n: f"/queues/{work.name}/work/",
+        "queue, its dead jobs": lambda n: f"/queues/{work.name}/work/?place=dead",
+        "audit": lambda n: "/audit/",
+        "audit of a person and a machine": lambda n: f"/audit/?actor=user{n % 40}&machine=desk-1",
+        "metrics": lambda n: "/metrics",
+    }
+
+
+def section(site: Site, stage: Stage, members: list[Member]) -> tuple[Section, list[Aim]]:
+    rows, aims = [], []
+    for title, address in pages(members).items():
+        found = measured(site, stage, address)
+        note = f"p95 {found.p95:.0f} ms, cpu {found.cpu:.0f} + {found.server:.1f} ms, {found.size / 1000:.0f} kB"
+        rows.append(Row(title, found.median, note=note, unit="ms"))
+        aims.append(Aim(f"{title}, ms at p95", LIMIT, found.p95, at_most=True))
+    note = f"Medians of {TIMES} answers, asked for one after the other over one connection, read to the end; cpu: of "
+    note += "the web process and of Redis for one of them."
+    return Section("Answers of the site", rows, note), aims
+
+
+def measured(site: Site, stage: Stage, address: Address, times: int = TIMES) -> Times:
+    numbers = count()
+    asked = _asked(site, (address(number) for number in numbers))
+    sizes = [next(asked)[1] for _ in range(WARM)]
+    web = Process(site.pid)
+    before, server = web.cpu(), stage.cpu()
+    found = sorted(next(asked)[0] for _ in range(times))
+    cpu, server = (web.cpu() - before) / times * 1000, (stage.cpu() - server) / times * 1000
+    return Times(found[len(found) // 2], found[int(len(found) * 0.95)], cpu, server, sizes[-1])
+
+
+def _asked(site: Site, addresses: Iterator[str]) -> Iterator[tuple[float, int]]:
+    """ms and bytes of each answer; anything but a 200 ends it."""
+    where = urlsplit(site.address)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
+    for address in addresses:
+        started = time.perf_counter()
+        connection.request("GET", address, headers={"Cookie": site.cookie, "Accept": "text/html"})
+        answer = connection.getresponse()
+        body = answer.read()
+        took = (time.perf_counter() - started) * 1000
+        if answer.status != 200:
+            raise RuntimeError(f"{address}: {answer.status} {body[:300]!r}")
+        yield took, len(body)

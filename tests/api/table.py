@@ -1,0 +1,165 @@
+"""Every operation of the API: whom it is for, and a request that succeeds. One that is not here fails the suite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+DOOR = {
+    "id": "door",
+    "initial": "shut",
+    "index": ["serial"],
+    "context": {
+        "type": "object",
+        "properties": {
+            "serial": {"type": "string"},
+            "count": {"type": "integer", "default": 0},
+            "pin": {"type": "string", "default": "", "sensitive": True},
+        },
+    },
+    "approval": ["fire:melt"],
+    "states": {
+        "shut": {"on": {"open": "opened", "lock": {"target": "locked", "guard": "event.pin == pin"}, "melt": "jammed"}},
+        "opened": {"on": {"shut": "shut"}},
+        "locked": {
+            "invoke": {"id": "oil", "src": "oil", "queue": "oiling", "onDone": "shut"},
+        },
+        "jammed": {},
+    },
+}  # fmt: skip
+WHY = {"reason": "a test"}
+HERE = "/machines/door/instances/front"
+KEY = "signalbox-test:api:door"
+OF_QUEUE = "/machines/door/queues/oiling"
+
+
+@dataclass(frozen=True)
+class Case:
+    """``path`` below ``/api/v1``; ``stands``: what has to be there: see the builders in conftest."""
+
+    right: str
+    path: str
+    body: dict[str, Any] | None = None
+    status: int = 200
+    stands: str = "shut"
+    everywhere: bool = False
+    machine: bool = True
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def _repairs() -> dict[str, Case]:
+    asked: dict[str, tuple[dict[str, Any], str]] = {
+        "force": ({"state": "opened"}, "shut"),
+        "edit": ({"changes": {"count": 3}}, "shut"),
+        "reset": ({}, "shut"),
+        "retry": ({"invoke": "oil"}, "dead"),
+        "skip": ({"invoke": "oil", "result": None}, "locked"),
+        "cancel": ({"invoke": "oil"}, "locked"),
+        "suspend": ({}, "shut"),
+        "resume": ({}, "suspended"),
+        "delete": ({}, "shut"),
+    }
+    found = {}
+    for name, (body, stands) in asked.items():
+        found[f"{name}Instance"] = Case("operate", f"{HERE}/repairs/{name}", body | WHY, stands=stands)
+        found[f"preview{name.title()}"] = Case("operate", f"{HERE}/repairs/{name}/preview", body, stands=stands)
+    return found
+
+
+TABLE: dict[str, Case] = {
+    "getDocument": Case("view", "/openapi.json", machine=False),
+    "getMe": Case("view", "/me", machine=False),
+    "listAlarms": Case("view", "/alarms", stands="dead", machine=False),
+    "search": Case("view", "/search?q=fron", machine=False),
+    "countInstances": Case("view", "/machines/door/counts?state=shut"),
+    "getTroubles": Case("view", f"{HERE}/troubles", stands="dead"),
+    "listMachines": Case("view", "/machines", machine=False),
+    "getMachine": Case("view", "/machines/door"),
+    "getFigures": Case("view", "/machines/door/live"),
+    "listVersions": Case("view", "/machines/door/versions"),
+    "getDefinition": Case("view", "/machines/door/definition"),
+    "getDiagram": Case("view", "/machines/door/diagram.svg"),
+    "checkDefinition": Case("view", "/definitions/check", {"definition": DOOR}, machine=False),
+    "publishMachine": Case(
+        "publish", "/machines", {"definition": DOOR | {"description": "a door"}}, 201, everywhere=True, machine=False
+    ),
+    "findInstances": Case("view", "/machines/door/instances?state=shut"),
+    "createInstance": Case("fire", "/machines/door/instances", {"id": "back", "data": {"serial": "D-2"}}, 201),
+    "getInstance": Case("view", HERE),
+    "fireEvent": Case("fire", f"{HERE}/events", {"event": "open"}),
+    "fireEvents": Case("fire", "/machines/door/events", {"calls": [{"id": "front", "event": "open"}]}),
+    "explainEvent": Case("view", f"{HERE}/explanations", {"event": "open"}),
+    "getHistory": Case("view", f"{HERE}/history"),
+    "getWaits": Case("view", f"{HERE}/waits", stands="locked"),
+    **_repairs(),
+    "listQueues": Case("view", "/queues", stands="locked", machine=False),
+    "listMachineQueues": Case("view", "/machines/door/queues", stands="locked"),
+    "getQueue": Case("view", OF_QUEUE, stands="locked"),
+    "listJobs": Case("view", f"{OF_QUEUE}/jobs?place=ready", stands="locked"),
+    "pauseQueue": Case("operate", f"{OF_QUEUE}/pause", WHY, stands="locked"),
+    "resumeQueue": Case("operate", f"{OF_QUEUE}/resume", WHY, stands="locked"),
+    "limitQueue": Case("operate", f"{OF_QUEUE}/limit", {"concurrency": 2, **WHY}, stands="locked"),
+    "purgeQueue": Case("operate", f"{OF_QUEUE}/purge", {"place": "ready", "expect": 1, **WHY}, stands="locked"),
+    "redriveQueue": Case("operate", f"{OF_QUEUE}/redrive", WHY, stands="dead"),
+    "runQueueNow": Case("operate", f"{OF_QUEUE}/move", WHY, stands="locked"),
+    "getJob": Case("view", "/machines/door/jobs/0-1", stands="locked"),
+    "redriveJob": Case("operate", "/machines/door/jobs/0-1/redrive", WHY, stands="dead"),
+    "runJobNow": Case("operate", "/machines/door/jobs/0-1/move", WHY, stands="delayed"),
+    "withdrawJob": Case("operate", "/machines/door/jobs/0-1/withdraw", WHY, stands="locked"),
+    "listWorkers": Case("view", "/workers", stands="worker", machine=False),
+    "directWorker": Case(
+        "operate", "/workers/box:1~2F2/orders", {"order": "quiet", **WHY}, stands="worker", everywhere=True,
+        machine=False,
+    ),
+    "startBulk": Case(
+        "operate", "/machines/door/bulks", {"action": "suspend", "filter": {"state": "shut"}, **WHY}, 201
+    ),
+    "getBulk": Case("view", "/bulks/b1", stands="bulk"),
+    "listBulkResults": Case("view", "/bulks/b1/results", stands="bulk"),
+    "runBulk": Case("operate", "/bulks/b1/run", {}, stands="previewed"),
+    "pauseBulk": Case("operate", "/bulks/b1/pause", {}, stands="running"),
+    "resumeBulk": Case("operate", "/bulks/b1/resume", {}, stands="paused"),
+    "stopBulk": Case("operate", "/bulks/b1/stop", {}, stands="previewed"),
+    "retryBulk": Case("operate", "/bulks/b1/retry", {}, 409, stands="bulk"),
+    "againBulk": Case("operate", "/bulks/b1/again", WHY, 201, stands="bulk"),
+    "listApprovals": Case("view", "/approvals", stands="asked", machine=False),
+    "getApproval": Case("view", "/approvals/{asked}", stands="asked"),
+    "approve": Case("operate", "/approvals/{asked}/approve", {}, stands="asked"),
+    "decline": Case("operate", "/approvals/{asked}/decline", {"note": "not now"}, stands="asked"),
+    "withdraw": Case("view", "/approvals/{asked}/withdraw", {}, 403, stands="asked"),
+    "rateBulk": Case("operate", "/bulks/b1/rate", {"rate": 5}, stands="previewed"),
+    "getStatistics": Case("view", "/statistics?what=work&span=day", machine=False),
+    "getMachineStatistics": Case("view", "/machines/door/statistics?what=edges"),
+    "listWebhooks": Case("operate", "/webhooks", stands="hook", everywhere=True, machine=False),
+    "listLogGaps": Case("operate", "/webhooks/gaps", everywhere=True, machine=False),
+    "makeWebhook": Case(
+        "operate", "/webhooks", {"name": "new", "url": "https://example.com/"}, 201, everywhere=True, machine=False
+    ),
+    "getWebhook": Case("operate", "/webhooks/{hook}", stands="hook", everywhere=True, machine=False),
+    "changeWebhook": Case(
+        "operate", "/webhooks/{hook}", {"types": ["x"]}, stands="hook", everywhere=True, machine=False
+    ),
+    "rotateWebhook": Case("operate", "/webhooks/{hook}/rotate", {}, stands="hook", everywhere=True, machine=False),
+    "deleteWebhook": Case("operate", "/webhooks/{hook}", stands="hook", everywhere=True, machine=False),
+    "testWebhook": Case("operate", "/webhooks/{hook}/test", {}, stands="hook", everywhere=True, machine=False),
+    "listDeliveries": Case("operate", "/webhooks/{hook}/deliveries", stands="hook", everywhere=True, machine=False),
+    "redeliver": Case(
+        "operate", "/webhooks/{hook}/deliveries/{delivery}/redeliver", {}, stands="hook", everywhere=True, machine=False
+    ),
+    "pauseWebhook": Case("operate", "/webhooks/{hook}/pause", {}, stands="hook", everywhere=True, machine=False),
+    "resumeWebhook": Case("operate", "/webhooks/{hook}/resume", {}, stands="hook", everywhere=True, machine=False),
+    "listViews": Case("view", "/views", stands="view", machine=False),
+    "saveView": Case(
+        "view", "/views", {"name": "mine", "page": "/machines/door/", "query": "state=shut"}, machine=False
+    ),
+    "deleteView": Case("view", "/views/{view}", None, 404, stands="view", machine=False),
+    "getKey": Case("view", f"/sm/{KEY}", stands="key", everywhere=True, machine=False),
+    "mutateKey": Case(
+        "fire", f"/sm/{KEY}/mutate", {"state": "open", "seen": "shut"}, stands="key", everywhere=True, machine=False
+    ),
+    "forceKey": Case(
+        "operate", f"/sm/{KEY}/force", {"state": "open", "seen": "shut", **WHY}, stands="key", everywhere=True,
+        machine=False,
+    ),
+    "listAudit": Case("audit", "/audit", machine=False),
+}  # fmt: skip

@@ -1,0 +1,48 @@
+"""The OpenAPI document as such."""
+
+from __future__ import annotations
+
+import json
+
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from dashboard.api.document import document
+from dashboard.api.door import OPERATIONS
+
+from .schemas import operations
+from .table import TABLE
+
+
+def test_it_is_valid_openapi():
+    sent = json.loads(json.dumps(document()))
+    assert not list(OpenAPIV31SpecValidator(sent).iter_errors())
+
+
+def test_every_operation_says_all_there_is_to_know():
+    schemes = set(document()["components"]["securitySchemes"])
+    for id, described in operations().items():
+        asked = {name for one in described["security"] for name in one}
+        assert asked == schemes == {"Bearer", "Session"}, id
+        assert described["summary"], id
+        assert described["x-right"] == OPERATIONS[id].right, id
+        assert f"`{OPERATIONS[id].right}`" in described["description"], id
+        statuses = {str(status) for status in described["responses"]}
+        assert statuses >= {"400", "401", "403", "422", "429", "503"}, id
+        named = {term["name"]: term for term in described["parameters"]}
+        assert ("Idempotency-Key" in named) == OPERATIONS[id].once, id
+        assert all(term.get("description") for term in named.values() if term["in"] == "path"), id
+
+
+def test_every_example_of_a_body_is_one_the_schema_takes():
+    from jsonschema import Draft202012Validator
+
+    shown = 0
+    for id, described in operations().items():
+        content = described.get("requestBody", {}).get("content", {}).get("application/json")
+        if content is None:
+            continue
+        schema = content["schema"] | {"components": document()["components"]}
+        for body in (content.get("example", TABLE[id].body), TABLE[id].body):
+            Draft202012Validator(schema).validate(body)
+            shown += 1
+    assert shown > 40

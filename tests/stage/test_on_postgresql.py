@@ -1,0 +1,34 @@
+"""Tests of the suite once more on PostgreSQL: writers at the same moment, and texts that it does not take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from .processes import ROOT
+
+FILES = {
+    "statistics": ["tests/statistics/test_recording.py", "tests/statistics/test_series.py"],
+    "approvals": ["tests/services/test_approvals.py"],
+    "texts": ["tests/admin/test_fire.py", "tests/catalog/test_auditing.py"],
+}
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_it_holds_on_postgresql_too(postgres_url, redis_url, what):
+    name = f"{what}_{os.getpid()}"
+    env = os.environ | {
+        "DATABASE_URL_TEST": f"{postgres_url.rpartition('/')[0]}/{name}",
+        "REDIS_URL_TEST": redis_url,
+        "PYTEST_ADDOPTS": "",
+    }
+    for inherited in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
+        env.pop(inherited, None)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES[what]]
+    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=110)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert "passed" in ran.stdout
+    assert "skipped" not in ran.stdout

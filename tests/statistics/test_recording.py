@@ -1,0 +1,272 @@
+"""Each thing that happened is written once, in the minute and the hour it happened in, whoever measures and whenever.
+
+The whole file runs on SQLite, and once more on PostgreSQL (``test_on_postgresql.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from django.db import connection, connections
+
+from machines.models import CounterReading, Measurement, SamplingTurn
+from machines.statistics import Sampler, recording
+from tests.stage.processes import ROOT, eventually
+from tests.statistics.conftest import MINUTE, START, survey_at
+
+MINUTES, HOURS, GAPS = Measurement.Period.MINUTE, Measurement.Period.HOUR, Measurement.Period.GAP
+
+
+def rows(period: int, column: str = "transitions") -> list[tuple[float, int]]:
+    """(minutes after the start, value), the oldest first."""
+    found = Measurement.objects.filter(period=period).order_by("at").values_list("at", column)
+    return [((at - START // 1000) / 60, value) for at, value in found]
+
+
+def total(column: str = "transitions", period: int = MINUTES) -> int:
+    return sum(value for _, value in rows(period, column))
+
+
+def test_the_first_look_says_nothing_and_each_further_one_what_happened_since(sample, rounds, refuse):
+    rounds(5)
+    assert sample(0)
+    assert rows(MINUTES) == []
+    rounds(2)
+    refuse(3)
+    assert sample(1)
+    rounds(1)
+    assert sample(2)
+    assert sample(3)
+    assert rows(MINUTES) == [(0, 4), (1, 2), (2, 0)]
+    assert rows(MINUTES, "refused") == [(0, 3), (1, 0), (2, 0)]
+    assert rows(MINUTES, "enqueued") == [(0, 2), (1, 1), (2, 0)]
+    assert rows(MINUTES, "covered") == [(0, 60_000), (1, 60_000), (2, 60_000)]
+    assert total(period=HOURS) == 6
+    numbers = Measurement.objects.filter(period=HOURS).get().numbers
+    assert sorted(numbers["edges"].values()) == [3, 3]
+    assert numbers["refused"] == {"abandon": 3}
+    assert numbers["queues"]["work"]["enqueued"] == 3
+
+
+def test_what_jobs_did_and_how_long_they_took_is_kept_by_queue(box, sample):
+    sample(0)
+    box.fire("errand", "one", "start")
+    (job,) = box.take("errand", "work", worker="w")
+    box.complete(job)
+    sample(1)
+    row = Measurement.objects.get(period=MINUTES)
+    assert (row.completed, row.enqueued, row.failed, row.instances) == (1, 1, 0, 1)
+    queue = row.numbers["queues"]["work"]
+    assert (sum(queue["waits"].values()), sum(queue["runs"].values()), queue["taken"]) == (1, 1, 1)
+
+
+def test_looks_within_one_minute_add_up_to_it(sample, rounds):
+    for number in range(7):
+        rounds(1)
+        sample(number / 6)
+    assert rows(MINUTES) == [(0, 12)]
+    assert rows(MINUTES, "covered") == [(0, 60_000)]
+
+
+def test_two_workers_at_the_same_moment_write_once(box, rounds):
+    """Both ask whose turn it is, both read the counters, and then both write."""
+    recording.record(survey_at(box, START), recording.turn(), now=START)
+    rounds(4)
+    together, wrote = threading.Barrier(2), []
+
+    def work() -> None:
+        try:
+            seen, found = recording.turn(), survey_at(box, START + MINUTE)
+            together.wait(20)
+            wrote.append(recording.record(found, seen, now=START + MINUTE))
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(wrote) == [False, True]
+    assert (total(), total(period=HOURS)) == (8, 8)
+
+
+def test_who_read_before_another_wrote_does_not_write_after_it(box, sample, rounds):
+    """It stood still between its reading and its writing: its counters are older than those written meanwhile."""
+    sample(0)
+    rounds(1)
+    slow, old = recording.turn(), survey_at(box, START + MINUTE)
+    rounds(3)
+    assert sample(1)
+    assert not recording.record(old, slow, now=START + MINUTE)
+    assert sample(2)
+    assert total() == 8
+
+
+DIES = """
+import os, signal, sys, django
+django.setup()
+from django.db import connection
+from machines.connections import get_engine
+from machines.statistics import recording
+from tests.statistics.conftest import survey_at
+def die(execute, sql, params, many, context):
+    if sys.argv[1] in sql and "INSERT" in sql:
+        execute(sql, params, many, context)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return execute(sql, params, many, context)
+now = int(sys.argv[2])
+seen = recording.turn()
+with connection.execute_wrapper(die):
+    recording.record(survey_at(get_engine(), now), seen, now=now)
+"""
+
+
+def environment(redis_url: str, prefix: str) -> dict[str, str]:
+    """Of another process on this test's server and database."""
+    given = connection.settings_dict
+    url = f"sqlite:///{given['NAME']}"
+    if connection.vendor == "postgresql":
+        url = f"postgres://{given['USER']}@{given['HOST']}:{given['PORT']}/{given['NAME']}"
+    return os.environ | {
+        "DATABASE_URL": url,
+        "REDIS_URL": redis_url,
+        "SIGNALBOX_PREFIX": prefix,
+        "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+def test_a_worker_that_is_killed_while_it_writes_leaves_nothing(sample, rounds, redis_url, prefix):
+    sample(0)
+    rounds(2)
+    env = environment(redis_url, prefix)
+    last = CounterReading._meta.db_table  # the last statement of the transaction
+    command = [sys.executable, "-c", DIES, last, str(START + MINUTE)]
+    ended = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert rows(MINUTES) == []
+    assert sample(1)
+    assert (rows(MINUTES), SamplingTurn.objects.get().number) == ([(0, 4)], 2)
+
+
+def forget(box, minus: int | None) -> None:
+    """The counters of a server that lost its last writes, or all of them."""
+    partition = box.keys.partition("errand")
+    flow = box.client.hgetall(partition.flow)
+    for edge in flow:
+        if minus is None:
+            box.client.hdel(partition.flow, edge)
+        else:
+            box.client.hincrby(partition.flow, edge, -minus)
+
+
+@pytest.mark.parametrize("minus", [None, 2], ids=["begins at zero", "is rewound"])
+def test_a_server_that_comes_back_with_less_counts_neither_below_zero_nor_twice(box, sample, rounds, minus):
+    sample(0)
+    rounds(5)
+    sample(1)
+    forget(box, minus)
+    rounds(1)
+    assert sample(2)  # less than before: what happened cannot be told, and is left out
+    rounds(3)
+    assert sample(3)
+    assert rows(MINUTES) == [(0, 10), (2, 6)]
+    assert (total(), total(period=HOURS)) == (16, 16)
+    assert total("covered", HOURS) == 120_000
+    assert min(Measurement.objects.values_list("transitions", flat=True)) >= 0
+
+
+def test_an_hour_without_a_worker_is_a_gap_and_no_minute(sample, rounds):
+    sample(0)
+    rounds(2)
+    sample(1)
+    rounds(50)
+    sample(91)
+    rounds(1)
+    sample(92)
+    assert rows(MINUTES) == [(0, 4), (91, 2)]
+    assert rows(GAPS) == [(1, 100)]
+    assert rows(GAPS, "covered") == [(1, 90 * MINUTE)]
+    assert total(period=HOURS) == 6  # it belongs to no one hour
+
+
+def test_a_gap_within_one_hour_belongs_to_it(sample, rounds):
+    start = 60 - START // MINUTE % 60  # minutes to the next full hour
+    sample(start + 5)
+    rounds(7)
+    sample(start + 25)
+    assert (rows(MINUTES), total(period=GAPS), total(period=HOURS)) == ([], 14, 14)
+
+
+def test_a_machine_that_comes_later_is_measured_from_then_on(box, sample, rounds):
+    sample(0)
+    box.publish({"id": "lamp", "initial": "off", "states": {"off": {"on": {"press": "off"}}}})
+    box.create("lamp", "hall")
+    for number in (1, 2):
+        box.fire("lamp", "hall", "press")
+        sample(number)
+    assert list(Measurement.objects.filter(machine="lamp", period=MINUTES).values_list("transitions", flat=True)) == [1]
+
+
+def test_old_rows_go_some_at_a_time(sample, monkeypatch):
+    monkeypatch.setattr(recording, "AT_ONCE", 3)
+    now = START // 1000
+
+    def make(period: int, ages: list[int]) -> None:
+        Measurement.objects.bulk_create([Measurement(machine="m", period=period, at=now - age) for age in ages])
+
+    day = 86_400
+    make(MINUTES, [day, 2 * day + 1, 3 * day, 4 * day])
+    make(HOURS, [4 * day, 399 * day, 401 * day])
+    make(GAPS, [5, 401 * day])
+    assert [recording.prune(START) for _ in range(3)] == [3, 2, 0]
+    assert Measurement.objects.count() == 4
+
+
+def test_the_duty_measures_once_a_minute_and_soon_at_first(box, caplog):
+    moment = time.time() // 60 * 60 + 20
+    sampler = Sampler(box, clock=lambda: moment)
+    assert sampler.once() is False
+    assert (SamplingTurn.objects.get().number, sampler.pause()) == (1, 10)
+    SamplingTurn.objects.update(at=int(moment * 1000) - 8_000)
+    sampler.once()
+    assert SamplingTurn.objects.get().number == 1
+    SamplingTurn.objects.update(began=1, resumed=1, at=int(moment * 1000) - 19_000)
+    sampler.once()
+    assert SamplingTurn.objects.get().number == 1  # this minute has been measured
+    assert 40 < sampler.pause() < 43.1
+    SamplingTurn.objects.update(at=int(moment * 1000) - 21_000)
+    sampler.once()
+    assert SamplingTurn.objects.get().number == 2
+
+
+def test_a_database_that_is_away_is_said_once_and_stops_nothing(box, caplog):
+    sampler = Sampler(box)
+    with connection.schema_editor() as editor:
+        editor.delete_model(SamplingTurn)
+    try:
+        for _ in range(3):
+            assert sampler.once() is False
+        assert sampler.pause() > 0
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(SamplingTurn)
+    assert [record.getMessage()[:29] for record in caplog.records] == ["statistics cannot be written:"]
+    sampler.once()
+    assert SamplingTurn.objects.get().number == 1
+
+
+def test_a_worker_process_measures_by_itself(box, redis_url, prefix):
+    command = [sys.executable, "manage.py", "worker"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment(redis_url, prefix), stdout=subprocess.DEVNULL) as worker:
+        eventually(CounterReading.objects.filter(machine="errand").exists, "the counters are read", patience=30)
+        worker.terminate()
+        assert worker.wait(30) == 0
+    assert SamplingTurn.objects.get().number >= 1

@@ -1,0 +1,79 @@
+"""Where a webhook may lead, and that what was judged is what is connected to."""
+
+import asyncio
+import ipaddress
+
+import httpx
+import pytest
+
+from machines.webhooks.addresses import checked, is_public, resolved
+from machines.webhooks.errors import BadWebhook, Unreachable
+
+INSIDE = [
+    "127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
+    "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
+    "2002:7f00:1::", "2001::7f00:1", "240.0.0.1", "192.0.2.1", "fec0::1",
+]  # fmt: skip
+OUTSIDE = ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "::ffff:93.184.216.34"]
+WRONG = [
+    "", "ftp://example.com/", "file:///etc/passwd", "//example.com", "javascript:alert(1)", "gopher://x/",
+    "http://user:pw@example.com/", "http://user@example.com/", "http://", "http:///x", "http://example.com/#part",
+    "http://example.com:0/", "http://example.com:99999/", "http://exa mple.com/", "http://example.com/\r\nX: y",
+    "http://example.com\\@10.0.0.1/", "http://[::1", "x" * 3000, "http://example.com/\x00", None, 7,
+    "http://127.1/", "http://0x7f.1/", "http://2130706433/", "http://017700000001/", "http://[::ffff:7f00:1]/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", INSIDE)
+def test_an_address_inside_is_refused_when_it_is_written_and_when_a_name_leads_there(address, monkeypatch):
+    assert not is_public(ipaddress.ip_address(address))
+    host = f"[{address}]" if ":" in address else address
+    with pytest.raises(BadWebhook, match="SIGNALBOX_WEBHOOK_HOSTS"):
+        checked(f"https://{host}/")
+    assert "SIGNALBOX_WEBHOOK_HOSTS" in leads_to(monkeypatch, [address])
+    assert "SIGNALBOX_WEBHOOK_HOSTS" in leads_to(monkeypatch, ["93.184.216.34", address])  # one of several
+
+
+@pytest.mark.parametrize("address", OUTSIDE)
+def test_an_address_outside_is_the_one_connected_to(address, monkeypatch):
+    assert leads_to(monkeypatch, [address]) == (f"[{ipaddress.ip_address(address)}]" if ":" in address else address)
+
+
+def test_a_name_with_several_addresses_leads_to_three_of_them_at_most(monkeypatch):
+    assert leads_to(monkeypatch, ["1.1.1.1", "1.1.1.1", "8.8.8.8", "2606:4700::1", "9.9.9.9"]) == (
+        "1.1.1.1 8.8.8.8 [2606:4700::1]"
+    )
+
+
+def leads_to(monkeypatch, addresses) -> str:
+    async def lookup(loop, host, port, **kwargs):
+        return [(0, 0, 0, "", (address, port)) for address in addresses]
+
+    async def ask():
+        monkeypatch.setattr(type(asyncio.get_running_loop()), "getaddrinfo", lookup)
+        return await resolved(httpx.URL("https://hooks.example/"))
+
+    try:
+        return " ".join(asyncio.run(ask()))
+    except Unreachable as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("url", WRONG, ids=lambda url: repr(url)[:40])
+def test_what_is_no_address_for_a_webhook_is_said(url):
+    with pytest.raises(BadWebhook) as caught:
+        checked(url)
+    assert (caught.value.field, caught.value.code) == ("url", "SB445")
+
+
+def test_a_host_that_was_named_may_lie_inside_and_no_other(settings):
+    settings.SIGNALBOX_WEBHOOK_HOSTS = ["127.0.0.1", "[::1]"]
+    assert str(checked("http://127.0.0.1:8080/x?y=1")) == "http://127.0.0.1:8080/x?y=1"
+    assert checked("http://[::1]/").host == "::1"
+    with pytest.raises(BadWebhook):
+        checked("http://127.0.0.2/")
+
+
+def test_a_name_that_is_none_is_an_attempt_that_failed(monkeypatch):
+    with pytest.raises(Unreachable, match="looked up"):
+        asyncio.run(resolved(httpx.URL("https://nothing.invalid/")))
