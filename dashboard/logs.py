@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import re
 
+from django.core.exceptions import PermissionDenied
+
 # Controls, what reorders or hides text, other ends of lines, halves of surrogate pairs.
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 BREAKS = re.compile("[\t\n]")
@@ -28,3 +30,18 @@ class Line(logging.Formatter):
 
     def formatException(self, ei) -> str:  # type: ignore[no-untyped-def]
         return UNSEEN.sub(_written, super().formatException(ei))
+
+
+class Refusals(logging.Filter):
+    """A right that is missing is no fault of the site: one line with who lacks which right where, no traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        request = getattr(record, "request", None)
+        if isinstance(error, PermissionDenied) and request is not None:
+            who = getattr(getattr(request, "user", None), "get_username", str)() or "somebody"
+            right, machine = getattr(error, "right", "") or "access", getattr(error, "machine", "")
+            of = f" on {machine}" if machine else ""
+            record.msg, record.args = "%s lacks the right %s%s: %s", (who, right, of, request.path)
+            record.exc_info = None
+        return True

@@ -184,7 +184,9 @@ LOGGING = {
     "formatters": {
         "line": {"()": "dashboard.logs.Line", "format": "{asctime} {levelname} {name}: {message}", "style": "{"}
     },
+    "filters": {"refusals": {"()": "dashboard.logs.Refusals"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "examples")},
+    "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "examples")}
+    | {"django.request": {"filters": ["refusals"]}},
 }

@@ -293,7 +293,7 @@ def at_hand(machine: str) -> Veil | None:
 
 def _by_sql(machine: str) -> Veil:
     """By the versions that SQL has."""
-    from machines.outlines import every_outline
+    from machines.outlines import every_outline  # needs the models: a worker runs without them, too
 
     data: set[str] = set()
     events: dict[str, frozenset[str]] = {}

@@ -5,7 +5,7 @@ The engine's come from its classes, so that none is forgotten; those of the API 
     SB708 a session sent no CSRF token         SB720 nobody is known by these credentials
     SB721 the request does not fit             SB722 a method that is not there
     SB723 the same Idempotency-Key, another request     SB724 the first request of that key is still under way
-    SB725 too many requests                    SB726 a header or cursor is none
+    SB725 the budget of requests is spent      SB726 a header or cursor is none
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from dashboard.pages.verdicts import BAD_REQUEST, FAULT, FORBIDDEN, NO_PAGE, STALE_FORM, status_of, title_of
 from machines.engine.errors import NARROWER, SignalboxError
 
-NOBODY, UNFIT, NO_METHOD, OTHER_REQUEST, UNDER_WAY, TOO_MANY, BAD_HEADER = (f"SB{n}" for n in range(720, 727))
+NOBODY, UNFIT, NO_METHOD, OTHER_REQUEST, UNDER_WAY, OVER_BUDGET, BAD_HEADER = (f"SB{n}" for n in range(720, 727))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ OWN = (
     Code(NO_METHOD, 405, "No such method here", "`Allow` lists those there are."),
     Code(OTHER_REQUEST, 422, "The key is taken", "The same Idempotency-Key came before with another request."),
     Code(UNDER_WAY, 409, "Still under way", "The first request of this Idempotency-Key has not ended: ask again."),
-    Code(TOO_MANY, 429, "Too many requests", "`Retry-After` says in how many seconds one is allowed again."),
+    Code(OVER_BUDGET, 429, "Too many requests", "`Retry-After` says in how many seconds one is allowed again."),
     Code(BAD_HEADER, 400, "A header or a cursor is none", "It is not written as it has to be, or not from here."),
 )
 BY_CODE = {one.code: one for one in OWN}

@@ -200,7 +200,7 @@ def _repeat(request: HttpRequest, operation: Operation, path: Mapping[str, Any])
         raise Forbidden(operation.right, machine)
     if not allowed or not operation.once:
         return None
-    made = idempotency.claim(request, caller.key)
+    made = idempotency.claim(request, caller.key, lambda: idempotency.revealed(caller.actor, machine))
     if isinstance(made, HttpResponse):
         return made
     request.claim = made  # type: ignore[attr-defined]

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
+from machines.services import Actor, Forbidden
+
 DAY = 86_400  # seconds
 UNDER_WAY = 60  # seconds a request may take before another with its key is let in
 MAX_BODY = 256 * 1024  # characters of an answer that is kept
 SHAPE = re.compile(r'"?([\x21\x23-\x7e]{1,200})"?', re.ASCII)
+ALL = "*"  # every machine
 KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 
 
@@ -37,11 +41,13 @@ class StillUnderWay(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A key in use by this request. ``engine_key``: what the engine's own idempotency takes."""
+    """A key in use by this request. ``engine_key``: what the engine's own idempotency takes; ``reveals``: the machines
+    of which its answer may hold what is sensitive."""
 
     slot: str
     digest: str
     engine_key: str
+    reveals: list[str]
 
 
 def key_of(request: HttpRequest) -> str | None:
@@ -55,16 +61,18 @@ def key_of(request: HttpRequest) -> str | None:
     return found[1]
 
 
-def claim(request: HttpRequest, caller: str) -> Claim | HttpResponse | None:
+def claim(request: HttpRequest, caller: str, reveals: Callable[[], list[str]]) -> Claim | HttpResponse | None:
     """None without a key; the first answer where there is one; else the claim, which ``settle`` has to end.
 
-    Raises BadKey, OtherRequest, StillUnderWay, and what the cache raises when Redis is away.
+    ``reveals``: see ``revealed``. Raises BadKey, OtherRequest, StillUnderWay, Forbidden where the first answer may hold
+    what the caller may no longer see, and what the cache raises when Redis is away.
     """
     key = key_of(request)
     if key is None:
         return None
     name = _digest(caller, request.path, key)
-    made = Claim(f"api:once:{name}", _digest(request.META.get("QUERY_STRING", ""), request.body), f"api:{name[:40]}")
+    sent, now = _digest(request.META.get("QUERY_STRING", ""), request.body), reveals()
+    made = Claim(f"api:once:{name}", sent, f"api:{name[:40]}", now)
     if cache.add(made.slot, {"digest": made.digest}, UNDER_WAY):
         return made
     held = cache.get(made.slot)
@@ -74,7 +82,17 @@ def claim(request: HttpRequest, caller: str) -> Claim | HttpResponse | None:
         raise OtherRequest
     if "status" not in held:
         raise StillUnderWay
+    if ALL not in now and not set(held.get("reveals", ())) <= set(now):
+        raise Forbidden("reveal")
     return _again(held)
+
+
+def revealed(actor: Actor, machine: str) -> list[str]:
+    """Where the actor sees what is sensitive: on the machine of the request, or of all where it names none."""
+    if machine:
+        return [machine] if actor.may("reveal", machine) else []
+    scope = actor.scope("reveal")
+    return [ALL] if scope.all else sorted(scope.names)
 
 
 def settle(made: Claim, response: HttpResponse | None) -> None:
@@ -83,7 +101,7 @@ def settle(made: Claim, response: HttpResponse | None) -> None:
         cache.delete(made.slot)
         return
     headers = {name: response[name] for name in KEPT_HEADERS if name in response}
-    held = {"digest": made.digest, "status": response.status_code, "headers": headers}
+    held = {"digest": made.digest, "status": response.status_code, "headers": headers, "reveals": made.reveals}
     cache.set(made.slot, held | {"body": response.content.decode()}, DAY)
 
 

@@ -21,12 +21,11 @@ from dashboard.api.operations import GROUPS
 from dashboard.api.parsing import Strict
 from dashboard.api.preconditions import BadTag
 from dashboard.api.shapes import Mistaken
-from dashboard.pages import sm_keys
 from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, title_of
 from machines import access
 from machines.bulk.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
-from machines.services import ApprovalNeeded, Forbidden
+from machines.services import ApprovalNeeded, Forbidden, keys
 
 VERSION = "1"
 ABOUT = (
@@ -58,7 +57,7 @@ for _kind, _code in {
     Unauthorized: codes.NOBODY,
     NoCsrf: STALE_FORM,
     InAddress: codes.BAD_HEADER,
-    limiting.TooMany: codes.TOO_MANY,
+    limiting.TooMany: codes.OVER_BUDGET,
     idempotency.BadKey: codes.BAD_HEADER,
     idempotency.OtherRequest: codes.OTHER_REQUEST,
     idempotency.StillUnderWay: codes.UNDER_WAY,
@@ -85,16 +84,16 @@ def _takes_two(request: HttpRequest, error: ApprovalNeeded) -> HttpResponse:
         return problems.of_error(request, refused)
 
 
-@api.exception_handler(sm_keys.Moved)
-def _moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
+@api.exception_handler(keys.Moved)
+def _moved(request: HttpRequest, error: keys.Moved) -> HttpResponse:
     told = f"It stands in {error.now.current!r} now: somebody else moved it first."
     return problems.problem(
         request, Conflict.code, told, status=409, title=title_of(Conflict), actual=error.now.current
     )
 
 
-@api.exception_handler(sm_keys.NotAllowed)
-def _no_way(request: HttpRequest, error: sm_keys.NotAllowed) -> HttpResponse:
+@api.exception_handler(keys.NotAllowed)
+def _no_way(request: HttpRequest, error: keys.NotAllowed) -> HttpResponse:
     return problems.problem(request, Refused.code, str(error), status=422, title=title_of(Refused))
 
 

@@ -20,6 +20,7 @@ from dashboard.pages.gate import lever
 from dashboard.pages.listing import Listing
 from dashboard.pages.plans import Plan
 from dashboard.pages.rendering import page
+from dashboard.pages.sight import sight
 from dashboard.pages.tracks import track_of
 from machines.bulk import Bulk, Order, Row
 from machines.bulk.acting import OUTCOMES
@@ -55,6 +56,7 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     action, event = _chosen(request, plan)
     asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
     if request.method != "POST":
+        sight(request, machine).find(machine, **_filter(listing), limit=1)  # what cannot be found is said before work
         return _form(request, plan, listing, asked)
     if not asked.is_valid():
         return _form(request, plan, listing, asked, status=400)
@@ -80,8 +82,12 @@ def _chosen(request: HttpRequest, plan: Plan) -> tuple[str, str]:
 
 
 def _started(request: HttpRequest, listing: Listing, asked: NewBulk) -> Bulk:
-    found = {name: term for name, term in listing.terms.items() if term is not None}
+    found = _filter(listing)
     return services.start(Actor.of(request), listing.machine, filter=found, id=id_of(request), **asked.terms())
+
+
+def _filter(listing: Listing) -> dict[str, Any]:
+    return {name: term for name, term in listing.terms.items() if term is not None}
 
 
 def id_of(request: HttpRequest) -> str | None:
@@ -98,7 +104,7 @@ def _form(request: HttpRequest, plan: Plan, listing: Listing, asked: NewBulk, *,
         "plan": plan,
         "listing": listing,
         "asked": asked,
-        "found": {name: term for name, term in listing.terms.items() if term is not None},
+        "found": _filter(listing),
         "choices": list(_choices(request, plan, asked)),
         "address": request.get_full_path(),
     }

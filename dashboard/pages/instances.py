@@ -61,6 +61,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attem
         "before": before,
         "replay": replay,
         "jobs": list(_jobs(engine, instance, waits)),
+        "stuck": any(wait.place == "dead" for wait in waits),
         "drawing": _drawing(replay, pulls),
         "seconds": {lever.event for lever in pulls if rules.demands([plan.outline], f"fire:{lever.event}")},
         "requests": approvals.waiting().filter(machine=machine, instance=id),

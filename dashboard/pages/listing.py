@@ -193,7 +193,7 @@ class Listing:
     def order_said(self) -> str:
         texts = self.sought.texts
         if "is" in texts or "id" in texts or "error" in texts:
-            return "In the order of what is searched by, or by time where fewer are in the state."
+            return "The search sets the order: by the value looked for, or by the time in the state."
         return "Latest in their state first." if self.newest else "Longest in their state first."
 
 

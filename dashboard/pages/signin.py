@@ -27,7 +27,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from dashboard import outage
 from dashboard.pages.errors import error_page
-from dashboard.pages.verdicts import TOO_MANY
+from dashboard.pages.verdicts import LOGIN_THROTTLED
 from machines.auditing import DONE, REFUSED, record, source_of
 from machines.connections import get_throttle
 from machines.engine.errors import EngineUnavailable
@@ -99,7 +99,7 @@ def throttled(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 def too_many(request: HttpRequest, wait: float) -> HttpResponse:
     minutes = math.ceil(wait / 60)
     response = error_page(
-        request, 429, title="Too many attempts", code=TOO_MANY,
+        request, 429, title="Too many attempts", code=LOGIN_THROTTLED,
         message="Nobody was logged in: there were too many attempts for this name or from this address.",
         hint=f"Try again in {minutes} minute{'' if minutes == 1 else 's'}. The account is not locked.",
     )  # fmt: skip

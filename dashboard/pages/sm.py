@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.access import require
-from dashboard.pages import sm_drawing, sm_keys
+from dashboard.pages import sm_drawing
 from dashboard.pages.gate import lever
 from dashboard.pages.rendering import page
 from dashboard.pages.sm_forms import ForcedMoveForm, MoveForm
-from dashboard.pages.sm_keys import Kept, Moved, NotAllowed
 from dashboard.pages.verdicts import MISTAKE
-from machines.auditing import audited
 from machines.engine import errors
+from machines.services import Actor, keys
+from machines.services.keys import Kept, Moved, NotAllowed
 
-log = logging.getLogger(__name__)
 BUTTONS = 40  # ways on with a form each
 ROWS = 500  # states in the table and in the list to choose from
 LED_TO = 30  # states one row of the table leads to
@@ -72,7 +70,7 @@ def find(request: HttpRequest) -> HttpResponse:
 
 @require("view", globally=True)
 def show(request: HttpRequest, key: str) -> HttpResponse:
-    return _page(request, sm_keys.read(key))
+    return _page(request, keys.get(Actor.of(request), key))
 
 
 @lever("fire", "fire", globally=True, instance="key")
@@ -88,26 +86,19 @@ def force(request: HttpRequest, key: str) -> HttpResponse:
 def _moved(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> HttpResponse:
     if request.method != "POST":
         return redirect("sm-key", key)
-    what = "force it" if force else "move it"
+    actor, what = Actor.of(request), "force it" if force else "move it"
     if not form.is_valid():
         told = " ".join(error for found in form.errors.values() for error in found)
-        return _page(request, sm_keys.read(key), Attempt("mistake", what, told, MISTAKE, 400))
+        return _page(request, keys.get(actor, key), Attempt("mistake", what, told, MISTAKE, 400))
     given = form.cleaned_data
-    state = Name(given["state"])
+    state, move = Name(given["state"]), keys.force if force else keys.mutate
     try:
-        with audited(
-            request, "force" if force else "fire", instance=key, target=state.name, reason=given["reason"],
-            refusals=(Moved, NotAllowed),
-        ) as deed:  # fmt: skip
-            before = sm_keys.move(key, state.name, seen=given["seen"], reason=given["reason"], force=force)
-            deed.note(before=before.current, after=state.name)
+        before = move(actor, key, state.name, seen=given["seen"], reason=given["reason"])
     except Moved as error:
         told = f"It stood in {Name(given['seen'])} when you looked. Now it stands in {Name(error.now.current)}."
         return _page(request, error.now, Attempt("conflict", what, told, errors.Conflict.code, 409))
     except NotAllowed as error:
-        return _page(request, sm_keys.read(key), Attempt("refused", what, str(error), errors.Refused.code, 422))
-    if force:
-        log.warning("%s forced %r from %r to %r: %s", request.user, key, before.current, state.name, given["reason"])
+        return _page(request, keys.get(actor, key), Attempt("refused", what, str(error), errors.Refused.code, 422))
     messages.success(request, f"{'Forced: ' if force else ''}{Name(before.current)} → {state}")
     return redirect("sm-key", key)
 

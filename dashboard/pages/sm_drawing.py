@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString
 
 from dashboard.pages.painting import Paint
 from dashboard.pages.plans import Plan
-from dashboard.pages.sm_keys import Kept
 from machines import diagrams, formats
 from machines.engine.definitions import outline
 from machines.engine.errors import DefinitionError
+from machines.services.keys import Kept
 
 KEPT = 32  # drawings of maps that were looked at last
 MAX_STATES, MAX_ARROWS = 200, 600  # past these nobody can read the diagram, and laying it out takes seconds

@@ -18,9 +18,9 @@ from dashboard.access import MEANINGS, anywhere, rights_of, scope_of
 from dashboard.pages.forms import fresh_key
 from dashboard.pages.rendering import page
 from dashboard.pages.times import in_ms
-from machines import tokens
 from machines.models import Machine, Token
-from machines.services import Actor
+from machines.services import Actor, tokens
+from machines.tokens import MAX_DAYS, Unmakeable
 
 DAY = 86_400  # seconds a form that was sent is remembered
 ENDED_SHOWN = timedelta(days=30)
@@ -38,7 +38,7 @@ class TokenForm(forms.Form):
         help_text="None chosen: every machine you may see, also those to come.",
     )  # fmt: skip
     days = forms.IntegerField(
-        label="days it holds", min_value=1, max_value=tokens.MAX_DAYS, initial=90,
+        label="days it holds", min_value=1, max_value=MAX_DAYS, initial=90,
         widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}), help_text="365 at most.",
     )  # fmt: skip
     key = forms.CharField(max_length=64, widget=forms.HiddenInput)
@@ -64,24 +64,14 @@ def show(request: HttpRequest) -> HttpResponse:
         )
         return redirect("tokens")
     try:
-        made, text = _made(request, given)
-    except tokens.Unmakeable as error:
+        made, text = tokens.make(
+            Actor.of(request), given["name"], given["rights"], machines=given["machines"], days=given["days"]
+        )
+    except Unmakeable as error:
         cache.delete(f"token-form:{request.user.pk}:{given['key']}")
         form.add_error(error.field if error.field in form.fields else None, str(error))
         return _page(request, form, status=400)
     return _page(request, TokenForm(request.user), made=made, text=text)
-
-
-def _made(request: HttpRequest, given: dict[str, Any]) -> tuple[Token, str]:
-    actor = Actor.of(request)
-    refusals = (tokens.Unmakeable,)
-    with actor.records("token.make", refusals=refusals, target=given["name"]) as deed:
-        made, text = tokens.make(
-            request.user, given["name"], given["rights"], machines=given["machines"], days=given["days"]
-        )
-        deed.name(target=made.handle)
-        deed.note(**made.facts)
-    return made, text
 
 
 @require_POST
@@ -91,8 +81,7 @@ def revoke(request: HttpRequest, handle: str) -> HttpResponse:
     token = Token.objects.filter(owner=request.user, handle=handle).first()
     if token is None:
         raise Http404("You have no such token.")
-    with Actor.of(request).records("token.revoke", target=token.handle) as deed:
-        deed.note(name=token.name, held=tokens.revoke(token))
+    tokens.revoke(Actor.of(request), token)
     messages.success(request, f"{token.name} is revoked: it opens nothing from now on.")
     return redirect("tokens")
 

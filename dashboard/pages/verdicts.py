@@ -17,7 +17,7 @@ from machines.publishing import Diverged
 from machines.services.errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
-NOT_MOVED, TOO_MANY = "SB705", "SB709"
+NOT_MOVED, LOGIN_THROTTLED = "SB705", "SB709"
 
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,

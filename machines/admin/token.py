@@ -8,9 +8,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from machines import tokens
 from machines.models import Token
-from machines.services import Actor
+from machines.services import Actor, tokens
 
 from .rights import ReadOnly
 
@@ -56,10 +55,5 @@ class TokenAdmin(ReadOnly, admin.ModelAdmin):
     @admin.action(description="Revoke the selected tokens", permissions=["revoke"])
     def revoke(self, request: HttpRequest, chosen: QuerySet[Token]) -> None:
         actor = Actor.of(request)
-        count = 0
-        for token in chosen.select_related("owner"):
-            with actor.records("token.revoke", target=token.handle) as deed:
-                held = tokens.revoke(token)
-                deed.note(name=token.name, owner=token.owner.get_username(), held=held)
-            count += held
+        count = sum(tokens.revoke(actor, token) for token in chosen.select_related("owner"))
         messages.success(request, f"{count} {'token is' if count == 1 else 'tokens are'} revoked.")

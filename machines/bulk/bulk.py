@@ -14,7 +14,7 @@ from machines.bulk.order import MAX_RATE, Order
 from machines.bulk.publishing import BULK
 from machines.bulk.store import PAGE, Item, Note, Store
 from machines.engine import Engine, Instance, arguments
-from machines.engine.errors import InstanceExists, Refused
+from machines.engine.errors import Conflict, InstanceExists, Refused
 
 LIVE = ("collecting", "previewing", "previewed", "running", "paused", "failed")
 
@@ -70,17 +70,19 @@ class Bulk:
             raise NotNow(self.id, "slow down or speed up", state)
         self._store().put_rate(rate)
 
-    def approve(self, second: str) -> None:
-        """``second``: whoever looked at it beside the person who ordered it."""
-        self._store().approve(second)
+    def approve(self, second: str, seen: Instance) -> None:
+        """``second``: whoever looked at it, beside the person who ordered it; ``seen``: as it was then."""
+        self._store().approve(second, seen.data["selection"])
 
     def is_approved(self) -> bool:
-        return self._store().approved()
+        """Not any more once something else was frozen."""
+        return self._store().approved(self.get().data["selection"])
 
-    def run(self, actor: str) -> Instance:
-        """Let it go. Said twice, it runs once."""
-        self._release("previewed", actor)
-        return self._tell("run", actor, key="run")
+    def run(self, actor: str, *, expect: int | None = None) -> Instance:
+        """Let it go. Said twice, it runs once. ``expect``: the version that was looked at, any other raises Conflict;
+        so in ``resume`` and ``retry``."""
+        self._release("previewed", actor, expect)
+        return self._tell("run", actor, key="run", expect=expect)
 
     def pause(self, actor: str) -> Instance:
         """No further instance is moved, but for those in hand just now (25 at most)."""
@@ -88,9 +90,9 @@ class Bulk:
         self._store().revoke()
         return told
 
-    def resume(self, actor: str) -> Instance:
-        self._release("paused", actor)
-        return self._tell("resume", actor)
+    def resume(self, actor: str, *, expect: int | None = None) -> Instance:
+        self._release("paused", actor, expect)
+        return self._tell("resume", actor, expect=expect)
 
     def stop(self, actor: str) -> Instance:
         """As ``pause``, for good."""
@@ -98,11 +100,11 @@ class Bulk:
         self._store().revoke()
         return told
 
-    def retry(self, actor: str) -> Instance:
+    def retry(self, actor: str, *, expect: int | None = None) -> Instance:
         """Go on where it broke."""
         if self.get().data["stage"] == "running":
-            self._release("failed", actor)
-        return self._tell("retry", actor)
+            self._release("failed", actor, expect)
+        return self._tell("retry", actor, expect=expect)
 
     def again(self, actor: str, reason: str, *, id: str | None = None, groups: Groups = None) -> Bulk:
         """A new bulk of the same kind with those that were refused, changed or failed, as they are now. ``groups``:
@@ -136,13 +138,16 @@ class Bulk:
     def _store(self) -> Store:
         return Store(self._engine, self.id)
 
-    def _release(self, state: str, actor: str) -> None:
+    def _release(self, state: str, actor: str, expect: int | None) -> None:
         """Let it be run by the event that leads out of ``state``; in any other, that event is refused."""
-        if self.get().state == state:
-            self._store().release(actor)
+        now = self.get()
+        if expect is not None and now.version != expect:
+            raise Conflict(BULK, self.id, expected=expect, actual=now.version)
+        if now.state == state:
+            self._store().release(actor, now.data["selection"])
 
-    def _tell(self, event: str, actor: str, key: str | None = None) -> Instance:
+    def _tell(self, event: str, actor: str, key: str | None = None, expect: int | None = None) -> Instance:
         try:
-            return self._engine.fire(BULK, self.id, event, actor=actor, key=key)
+            return self._engine.fire(BULK, self.id, event, actor=actor, key=key, expect=expect)
         except Refused as refused:
             raise NotNow(self.id, event, refused.explanation.state) from refused

@@ -59,7 +59,7 @@ def act(job: Job) -> dict[str, Any]:
     """Moves the next instances: no more than a second's worth of the rate."""
     engine, data = get_engine(), job.data
     store = Store(engine, job.instance)
-    if not store.released():
+    if not store.released(data["selection"]):
         raise NotReleased("nobody who may operate has let it run: its own page does that")
     order, start, rate = store.order(), data["tried"], store.rate()
     items = store.items(data["selection"], start, min(start + _turn(rate), data["found"]))

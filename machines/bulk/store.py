@@ -85,23 +85,26 @@ class Store:
         put = self._storage.command("HGET", self._order, "rate")
         return self.order().rate if put is None else int(put)
 
-    def release(self, actor: str) -> None:
-        """Let it run."""
-        self._write(self._order, ("HSET", self._order, "released", actor))
+    def release(self, actor: str, selection: str) -> None:
+        """Let it run, on what was frozen under this name and on nothing that is frozen later."""
+        self._write(self._order, ("HSET", self._order, "released", actor, "released_for", selection))
 
     def revoke(self) -> None:
         """Nothing further may be done."""
         self._write(self._order, ("HDEL", self._order, "released"))
 
-    def released(self) -> bool:
-        return bool(self._storage.command("HEXISTS", self._order, "released"))
+    def released(self, selection: str) -> bool:
+        """One that was let run by a former version goes on: it names no selection."""
+        actor, frozen = self._storage.command("HMGET", self._order, "released", "released_for")
+        return actor is not None and frozen in (None, selection)
 
-    def approve(self, second: str) -> None:
-        """A second person has looked at it: from now on nobody is asked again."""
-        self._write(self._order, ("HSET", self._order, "approved", second))
+    def approve(self, second: str, selection: str) -> None:
+        """A second person has looked at what was frozen under this name: of that nobody is asked again."""
+        self._write(self._order, ("HSET", self._order, "approved", second, "approved_for", selection))
 
-    def approved(self) -> bool:
-        return bool(self._storage.command("HEXISTS", self._order, "approved"))
+    def approved(self, selection: str) -> bool:
+        held: str | None = self._storage.command("HGET", self._order, "approved_for")
+        return held == selection
 
     # The selection
 

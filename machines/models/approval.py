@@ -12,6 +12,8 @@ from machines.engine.limits import MAX_INSTANCE_ID
 
 from .document import DocumentField
 
+UNKNOWN = "nobody knows whether it was done; look at the instance"
+"""The outcome of what was begun and not heard of again."""
 LASTS = timedelta(days=1)  # after which nobody may approve it any more
 
 
@@ -64,6 +66,12 @@ class Approval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.asker} asks for {self.action} on {self.subject} ({self.state})"
+
+    @property
+    def word(self) -> str:
+        """Its state, for people."""
+        is_known = self.state != self.State.FAILED or self.outcome != UNKNOWN
+        return self.get_state_display() if is_known else "not known"
 
     @property
     def name(self) -> str:

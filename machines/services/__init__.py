@@ -10,11 +10,13 @@ leaves an entry in the audit whatever came of it. Each that reads answers masked
 
 - ``actor``: who acts, by which door, and within which limits; ``errors``: what is said no to here
 - ``instances``, ``queues``, ``jobs``, ``workers``, ``definitions``, ``bulks``: one function for each lever
+- ``keys``: state machines that the SM commands keep, outside of the engine
+- ``tokens``: those of the API, made and revoked
 - ``approvals``: what waits for a second person, and deciding it
 - ``rules``: whether a definition lets this person do it alone
 """
 
-from . import approvals, bulks, definitions, instances, jobs, queues, workers
+from . import approvals, bulks, definitions, instances, jobs, keys, queues, tokens, workers
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest
 
@@ -30,6 +32,8 @@ __all__ = [
     "definitions",
     "instances",
     "jobs",
+    "keys",
     "queues",
+    "tokens",
     "workers",
 ]

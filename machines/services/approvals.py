@@ -23,6 +23,7 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError
 from machines.engine.limits import MAX_REASON
 from machines.models import Approval
+from machines.models.approval import UNKNOWN
 
 from . import bulks
 from .actor import Actor
@@ -32,7 +33,7 @@ from .reading import veil_of
 
 State = Approval.State
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
-CUT_OFF = timedelta(minutes=5)  # after which nobody is doing it any more
+CUT_OFF = timedelta(minutes=5)  # after which nobody is taken to be doing it any more
 SAID = 2000  # characters of what came of it
 CLOCK = "signalbox"  # who lets requests expire
 
@@ -107,7 +108,10 @@ def asked_for(actor: Actor, approval: Approval) -> dict[str, Any]:
 
 def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
     """What it would do now; None for a bulk, whose own page says it. Raises what doing it would."""
-    if approval.bulk or not approval.is_open:
+    if not approval.is_open:
+        return None
+    if approval.bulk:
+        bulks.demand_unmoved(approval.bulk, approval.expect)
         return None
     engine, asked, veil = get_engine(), approval.asked, veil_of(actor, approval.machine)
     machine, id = approval.machine, approval.instance
@@ -155,7 +159,10 @@ def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
 
 
 def expire(now: datetime | None = None) -> int:
-    """Close those whose time is over, and those somebody began to do and never ended; how many."""
+    """Close those whose time is over, and those of which nobody heard the end; how many.
+
+    The latter may still be done: who does it then says what came of it.
+    """
     now = now or timezone.now()
     over = Approval.objects.filter(state=State.OPEN, expires_at__lte=now)
     lost = Approval.objects.filter(state=State.RUNNING, decided_at__lte=now - CUT_OFF)
@@ -165,8 +172,7 @@ def expire(now: datetime | None = None) -> int:
             record(CLOCK, "approval.expire", **_about(approval), detail=approval.facts())
             count += 1
     for approval in lost:
-        why = "it was cut off while it was done: its history says whether it was"
-        count += _moved(approval, State.RUNNING, state=State.FAILED, outcome=why)
+        count += _moved(approval, State.RUNNING, state=State.FAILED, outcome=UNKNOWN)
     return count
 
 
@@ -217,7 +223,9 @@ def _finish(approval: Approval, actor: Actor) -> None:
             "code": getattr(error, "code", ""),
         }
     finally:
-        _moved(approval, State.RUNNING, **facts)
+        # Given up meanwhile: only who took it on knows, so that their word counts.
+        if not _moved(approval, State.RUNNING, **facts):
+            _moved(approval, State.FAILED, **facts)
 
 
 def _do(approval: Approval, second: str) -> str:
@@ -226,7 +234,7 @@ def _do(approval: Approval, second: str) -> str:
         raise SignalboxError(f"{approval.asker} has no account here any more", code=Forbidden.code)
     asker = Actor(account, f"approval {approval.pk}")
     if approval.bulk:
-        after = bulks.release(asker, approval.bulk, second=second)
+        after = bulks.release(asker, approval.bulk, second=second, expect=approval.expect)
         return f"the bulk is {after.state}"
     asked = dict(approval.asked)
     call = Call(

@@ -12,10 +12,10 @@ from typing import Any
 
 from machines import allowing
 from machines.auditing import Deed
-from machines.bulk import Bulk, NotNow, Order, Row
+from machines.bulk import BULK, Bulk, NotNow, Order, Row
 from machines.bulk.store import Note, OrderLost
 from machines.connections import get_engine
-from machines.engine import Instance, LookupFailed
+from machines.engine import Conflict, Instance, LookupFailed
 from machines.masking import Veil
 from machines.outlines import every_outline
 
@@ -67,8 +67,8 @@ def start(
 
 
 def get(actor: Actor, id: str) -> tuple[Instance, Order]:
-    """The bulk as it is, and what was ordered. Raises Forbidden, UnknownInstance, OrderLost."""
-    bulk, order = _known(actor, id)
+    """The bulk as it is, and what was ordered. Raises Forbidden, OrderLost."""
+    bulk, order = _known(actor, id, "view")
     if not actor.may("view", order.machine):
         raise Forbidden("view")
     return bulk.get(), order
@@ -101,10 +101,19 @@ def run(actor: Actor, id: str) -> Instance:
     return _let(actor, id, "run", "bulk.run")
 
 
-def release(actor: Actor, id: str, *, second: str) -> Instance:
-    """``second``: who approved it; then no rule asks for one any more. It goes on from wherever it waits."""
+def release(actor: Actor, id: str, *, second: str, expect: int | None = None) -> Instance:
+    """``second``: who approved it; then no rule asks for one any more. It goes on from wherever it waits.
+
+    ``expect``: the version they looked at. Raises Conflict for any other: it may have found something else since."""
     lever = WAITING.get(_known(actor, id)[0].get().state, "run")
-    return _let(actor, id, lever, "bulk.run", second=second)
+    return _let(actor, id, lever, "bulk.run", second=second, expect=expect)
+
+
+def demand_unmoved(id: str, expect: int | None) -> None:
+    """Raises Conflict where it is not at the version that was looked at, if one was; UnknownInstance."""
+    now = Bulk(get_engine(), id).get()
+    if expect is not None and now.version != expect:
+        raise Conflict(BULK, id, expected=expect, actual=now.version)
 
 
 def needs_second(actor: Actor, order: Order) -> bool:
@@ -149,28 +158,30 @@ def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk
     return made
 
 
-def _known(actor: Actor, id: str) -> tuple[Bulk, Order]:
-    """Whoever does not see every machine does not learn which bulks there are."""
+def _known(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
+    """Whoever does not hold the right on every machine does not learn which bulks there are. Raises OrderLost."""
     bulk = Bulk(get_engine(), id)
     try:
         bulk.get()
         return bulk, bulk.order()
     except (LookupFailed, OrderLost):
-        actor.demand("view")
-        raise
+        actor.demand(right)
+        raise OrderLost(f"there is no bulk {id[:100]}: it was not made by starting one, or its time is over") from None
 
 
-def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "") -> Instance:
+def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "", expect: int | None = None) -> Instance:
     """Pull a lever behind which instances are moved."""
     bulk, order = _known(actor, id)
     with actor.records(action, machine=order.machine, target=id) as deed:
         _demand(actor, order)
         if second:
             deed.note(approved_by=second)
-            bulk.approve(second)
         elif needs_second(actor, order) and not bulk.is_approved():
             _ask(deed, bulk, order, name)
-        return _moved(deed, bulk, name, actor)
+        after = _moved(deed, bulk, name, actor, **({} if expect is None else {"expect": expect}))
+        if second:
+            bulk.approve(second, after)
+        return after
 
 
 def _ask(deed: Deed, bulk: Bulk, order: Order, name: str) -> None:
@@ -181,7 +192,9 @@ def _ask(deed: Deed, bulk: Bulk, order: Order, name: str) -> None:
     if now.state not in WAITING:
         raise NotNow(bulk.id, name, now.state)
     deed.void()
-    raise ApprovalNeeded(order.machine, "", _action(order), asked={}, reason=order.reason, bulk=bulk.id)
+    raise ApprovalNeeded(
+        order.machine, "", _action(order), asked={}, reason=order.reason, expect=now.version, bulk=bulk.id
+    )
 
 
 def _told(actor: Actor, id: str, name: str, action: str) -> Instance:
@@ -191,9 +204,9 @@ def _told(actor: Actor, id: str, name: str, action: str) -> Instance:
         return _moved(deed, bulk, name, actor)
 
 
-def _moved(deed: Deed, bulk: Bulk, name: str, actor: Actor) -> Instance:
+def _moved(deed: Deed, bulk: Bulk, name: str, actor: Actor, **more: Any) -> Instance:
     before = bulk.get()
-    after: Instance = getattr(bulk, name)(actor.name)
+    after: Instance = getattr(bulk, name)(actor.name, **more)
     deed.moved(before.state, after)
     return after
 

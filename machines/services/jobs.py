@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from machines.connections import get_engine
 from machines.engine import Engine, Job
+from machines.masking import Veil
 
 from . import rules
 from .actor import Actor
@@ -18,17 +19,25 @@ UNMOVED = {
 }
 
 
-def get(actor: Actor, machine: str, job: str) -> Job:
+def get(actor: Actor, machine: str, job: str, *, veil: Veil | None = None) -> Job:
     """Raises Forbidden, LookupFailed."""
     actor.demand("view", machine)
-    return veil_of(actor, machine).job(get_engine().job(machine, job))
+    return (veil or veil_of(actor, machine)).job(get_engine().job(machine, job))
 
 
 def listed(
-    actor: Actor, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
+    actor: Actor,
+    machine: str,
+    queue: str,
+    *,
+    place: str = "ready",
+    limit: int = 50,
+    offset: int = 0,
+    veil: Veil | None = None,
 ) -> list[Job]:
+    """Raises Forbidden."""
     actor.demand("view", machine)
-    veil = veil_of(actor, machine)
+    veil = veil or veil_of(actor, machine)
     found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)
     return [veil.job(job) for job in found]
 

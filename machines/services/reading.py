@@ -1,6 +1,7 @@
 """What an actor sees: as the engine has it, masked where fields are sensitive and the actor may not reveal them.
 
-Each raises Forbidden without ``view`` on the machine, and what the engine raises.
+Each raises Forbidden without ``view`` on the machine, and what the engine raises. Whoever reads several things of one
+instance hands the same ``veil`` to each: what is hidden in one answer is found in the texts of those after it.
 """
 
 from __future__ import annotations
@@ -32,29 +33,43 @@ def seen_by(actor: Actor, instance: Instance) -> Instance:
     return veil_of(actor, instance.machine).instance(among(instance, actor.scope()))
 
 
-def get(actor: Actor, machine: str, id: str) -> Instance:
+def get(actor: Actor, machine: str, id: str, *, veil: Veil | None = None) -> Instance:
     actor.demand("view", machine)
-    return seen_by(actor, get_engine().get(machine, id))
+    seen = among(get_engine().get(machine, id), actor.scope())
+    return (veil or veil_of(actor, machine)).instance(seen)
 
 
-def history(actor: Actor, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
+def history(
+    actor: Actor, machine: str, id: str, *, limit: int = 100, before: int | None = None, veil: Veil | None = None
+) -> list[Step]:
     """The latest steps, newest first; ``before`` is a version, for the page after."""
     actor.demand("view", machine)
-    return veil_of(actor, machine).steps(get_engine().history(machine, id, limit=limit, before=before))
+    return (veil or veil_of(actor, machine)).steps(get_engine().history(machine, id, limit=limit, before=before))
 
 
-def explain(actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None) -> Explanation:
+def explain(
+    actor: Actor,
+    machine: str,
+    id: str,
+    event: str,
+    payload: Mapping[str, Any] | None = None,
+    *,
+    veil: Veil | None = None,
+) -> Explanation:
     """What firing it would do, and why. It asks for no right to fire."""
     actor.demand("view", machine)
-    return veil_of(actor, machine).explanation(get_engine().explain(machine, id, event, payload))
+    veil = veil or veil_of(actor, machine)
+    veil.learn(payload)
+    return veil.explanation(get_engine().explain(machine, id, event, payload))
 
 
-def find(actor: Actor, machine: str, /, **terms: Any) -> Page:
+def find(actor: Actor, machine: str, /, *, veil: Veil | None = None, **terms: Any) -> Page:
     """``terms``: those of ``Engine.find``. A field that is hidden is not found by either: that would tell its value."""
     actor.demand("view", machine)
     demand_findable(reveals(actor, machine), machine, terms)
-    page, veil = get_engine().find(machine, **terms), veil_of(actor, machine)
-    return replace(page, instances=[among(instance, actor.scope()) for instance in veil.instances(page.instances)])
+    page, scope = get_engine().find(machine, **terms), actor.scope()
+    seen = (veil or veil_of(actor, machine)).instances(page.instances)
+    return replace(page, instances=[among(instance, scope) for instance in seen])
 
 
 def demand_findable(reveal: bool, machine: str, terms: Mapping[str, Any]) -> None:

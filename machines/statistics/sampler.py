@@ -7,8 +7,7 @@ import random
 import time
 from collections.abc import Callable
 
-from django.db import Error, close_old_connections
-
+from machines.databases import Patience
 from machines.engine import Engine
 from machines.models import SamplingTurn
 from machines.statistics import recording
@@ -29,26 +28,17 @@ class Sampler:
         self._engine = engine
         self._clock = clock
         self._early = True
-        self._away = False
+        self._database = Patience(log, "statistics cannot be written: %s")
 
     def once(self) -> bool:
         """One pass. There is never more to do at once: False."""
-        close_old_connections()
-        try:
+        with self._database.around():
             self._look()
-        except Error as error:
-            if not self._away:
-                log.warning("statistics cannot be written: %s", error)
-            self._away = True
-        else:
-            self._away = False
-        finally:
-            close_old_connections()
         return False
 
     def pause(self) -> float:
         """Seconds: to a little after the next full minute."""
-        if self._early and not self._away:
+        if self._early and not self._database.away:
             return EARLY_EVERY / 1000
         to_minute = 60 - self._clock() % 60
         return to_minute + random.uniform(*SPREAD)  # noqa: S311  spreading load, not a secret

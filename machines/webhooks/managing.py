@@ -202,6 +202,8 @@ def _fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]
             raise BadWebhook("machines", f"the name {machine!r:.80} {why}")
     if not types or len(types) > MOST_TYPES or any(not 0 < len(type) <= LONGEST_TYPE for type in types):
         raise BadWebhook("types", f"1 to {MOST_TYPES} types, of 1 to {LONGEST_TYPE} characters each; * is any of them")
+    if not all(type.isprintable() for type in types):  # a NUL no database takes, and nobody would see why
+        raise BadWebhook("types", "a type holds characters that can be seen, and no NUL")
     if any(type.count("*") > 5 for type in types):
         raise BadWebhook("types", "a type has five * at most")
     return {"name": name, "url": str(checked(url)), "machines": machines, "types": types}

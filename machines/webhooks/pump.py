@@ -7,10 +7,11 @@ import secrets
 from collections.abc import Sequence
 from datetime import timedelta
 
-from django.db import Error, close_old_connections, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from machines.connections import get_throttle
+from machines.databases import Patience
 from machines.engine import Engine
 from machines.engine.emitted import START, Emitted, End, Entry, Place
 from machines.models import Delivery, LogCursor, LogGap, Webhook
@@ -33,26 +34,17 @@ class Pump:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._away = False
+        self._database = Patience(log, "webhooks wait for the database: %s")
         self._idle = True
 
     def once(self) -> bool:
         """One pass. Says whether a log has more; what is wrong with the database waits, and is told once."""
-        close_old_connections()
-        try:
-            more = self._look()
-        except Error as error:
-            if not self._away:
-                log.warning("webhooks wait for the database: %s", error)
-            self._away, more = True, False
-        else:
-            self._away = False
-        finally:
-            close_old_connections()
-        return more
+        with self._database.around():
+            return self._look()
+        return False
 
     def pause(self) -> float:
-        return self.IDLE if self._idle or self._away else self.EVERY
+        return self.IDLE if self._idle or self._database.away else self.EVERY
 
     def _look(self) -> bool:
         webhooks = list(Webhook.objects.filter(active=True))

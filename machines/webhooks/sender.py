@@ -9,10 +9,10 @@ import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db import Error, close_old_connections
 from django.db.models import F, Q
 from django.utils import timezone
 
+from machines.databases import Patience
 from machines.models import Delivery, Webhook
 
 from .posting import Answer, post
@@ -39,23 +39,18 @@ class Sender:
 
     def __init__(self, *, clock: Callable[[], datetime] = timezone.now) -> None:
         self._clock = clock
+        self._database = Patience(log, "webhooks: %s", level=logging.DEBUG)  # the pump tells
         self._idle = True
 
     def once(self) -> bool:
-        close_old_connections()
-        try:
+        sent = 0
+        with self._database.around():
             sent = send_due(clock=self._clock)
             self._idle = not sent and not Webhook.objects.filter(active=True).exists()
-        except Error as error:  # the pump tells
-            log.debug("webhooks: %s", error)
-            self._idle = True
-            return False
-        finally:
-            close_old_connections()
         return sent > 0
 
     def pause(self) -> float:
-        return self.IDLE if self._idle else self.EVERY
+        return self.IDLE if self._idle or self._database.away else self.EVERY
 
 
 def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:

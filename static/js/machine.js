@@ -42,7 +42,7 @@ function paint(value) {
   put(document.querySelector(".facts [data-timers]"), figure(value.timers));
   for (const place of document.querySelectorAll(".tabs [data-state], tr[data-state]")) {
     putCount(place.querySelector("[data-count]"), countOf(place, counts), more);
-    putOldest(place.querySelector("[data-oldest]"), figures.narrowed ? null : value.oldest[place.dataset.state]);
+    putOldest(place.querySelector("[data-oldest]"), value.oldest[place.dataset.state]);
   }
   const own = Object.entries(value.queues ?? {}).map(([queue, held]) => [`${machine}/${queue}`, held]);
   putDepths(Object.fromEntries(own), document.querySelector("main"));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.cache import cache
 from django.db import connections
 
@@ -133,6 +134,19 @@ def test_what_is_kept_is_kept_for_a_day_and_no_longer(door, boss):
     boss.post(EVENTS, {"event": "open"}, Idempotency_Key="k")
     (slot,) = cache.keys("api:once:*")
     assert 86_000 < cache.ttl(slot) <= 86_400
+
+
+def test_an_answer_in_clear_is_not_given_again_to_who_may_not_see_it_any_more(door, caller):
+    person = caller("view", "fire", "reveal")
+    first = person.post("/machines/door/instances", {"id": "new", "data": {"pin": "4712"}}, Idempotency_Key="k")
+    assert "4712" in first.content.decode()
+    user = get_user_model().objects.get(username__startswith="user-")
+    user.user_permissions.remove(*user.user_permissions.filter(codename="reveal_machine"))
+    again = person.post("/machines/door/instances", {"id": "new", "data": {"pin": "4712"}}, Idempotency_Key="k")
+    assert (again.status_code, again.json()["code"], again.json()["right"]) == (403, "SB434", "reveal")
+    assert "4712" not in again.content.decode()
+    masked = [person.post(EVENTS, {"event": "open"}, Idempotency_Key="m") for _ in range(2)]
+    assert [one.status_code for one in masked] == [200, 200]
 
 
 def test_a_key_that_is_none_is_a_mistake(door, boss):

@@ -7,11 +7,14 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.core.exceptions import PermissionDenied
 from django.test import Client
 from django.utils import timezone
 
 from machines import tokens
 from machines.models import AuditEntry, Token
+from machines.services import Actor, Forbidden
+from machines.services import tokens as services
 
 from .conftest import Caller
 
@@ -82,6 +85,18 @@ def test_the_admin_shows_them_without_their_digest_and_revokes(ann, user_of):
     client.post("/admin/machines/token/", action)
     assert Caller(text).get("/me").status_code == 401
     assert AuditEntry.objects.get(action="token.revoke").actor == "staff"
+
+
+def test_a_service_makes_ones_own_within_ones_rights_and_revokes_no_other(ann, user_of):
+    actor, other = Actor(ann, "test"), tokens.make(user_of("bob", "view"), "bobs", ["view"])[0]
+    with pytest.raises(Forbidden):
+        services.make(actor, "more", ["operate"])
+    with pytest.raises(tokens.Unmakeable, match="logged in"):
+        services.make(Actor(ann, "api", tokens.reach_of(other)), "longer", ["view"])
+    with pytest.raises(PermissionDenied):
+        services.revoke(actor, other)
+    assert list(Token.objects.filter(revoked=None)) == [other]
+    assert [entry.outcome for entry in AuditEntry.objects.filter(actor="ann")] == ["refused"] * 3
 
 
 def test_its_use_is_written_once_a_minute(ann):

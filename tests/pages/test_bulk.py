@@ -64,6 +64,13 @@ def test_a_list_leads_to_what_can_be_done_with_all_it_finds(as_, shop):
     assert choices[-5:] == ["force", "reset", "suspend", "resume", "delete"]
 
 
+def test_what_a_list_does_not_find_opens_no_form(as_, shop):
+    answer = as_("supervisor").get("/machines/parcel/bulk/?tag=nope")
+    assert answer.status_code == 400
+    assert "SB412" in read(answer).text
+    assert "no state with the tag" in read(answer).text
+
+
 @pytest.mark.parametrize("role", ["viewer", "operator"])
 def test_who_may_not_operate_sees_no_way_there(as_, shop, role):
     page = as_(role).get("/machines/parcel/").content.decode()

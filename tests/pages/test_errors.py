@@ -99,6 +99,13 @@ def test_the_sites_own_errors_have_codes_too(request_of, handler, status, code):
     assert code in read(answer).text
 
 
+def test_a_right_that_is_missing_is_one_line_of_the_log(as_, caplog):
+    assert as_("viewer", "vera").get("/webhooks/").status_code == 403
+    (record,) = [one for one in caplog.records if one.name == "django.request"]
+    assert record.getMessage() == "vera lacks the right operate: /webhooks/"
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+
+
 def test_the_page_for_a_fault_needs_nothing_that_may_have_failed(request_of):
     answer = pages.fault(request_of())
     assert answer.status_code == 500

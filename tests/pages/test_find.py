@@ -168,6 +168,20 @@ def test_what_is_wrong_is_said_at_its_field(as_, parcels, query, field, word):
         assert page.one("input", name=field)["aria-invalid"] == "true"
 
 
+def test_a_place_in_the_list_that_is_not_known_leads_to_its_beginning(as_, parcels):
+    page = read(as_("viewer").get(f"{MACHINE}?state=Here&cursor=xyz"))
+    said = page.one("p", role="alert")
+    assert "SB405 This page of the list is no longer known." in said.text
+    assert said.one("a")["href"] == f"{MACHINE}?state=Here#instances"
+
+
+def test_how_long_somebody_is_in_a_state_is_not_said_while_a_search_narrows_the_figures(as_, parcels):
+    client = as_("viewer")
+    for query, said in (("", True), ("?version=1", False)):
+        states = read(client.get(f"{MACHINE}{query}")).one("section", aria_labelledby="states-title")
+        assert ("longest in it" in states.text, bool(states.all("td", data_oldest=""))) == (said, said)
+
+
 def test_pages_lead_back_while_instances_move(as_, parcels, engine):
     client = as_("viewer")
     first = read(client.get(f"{MACHINE}?state=Here"))

@@ -83,6 +83,11 @@ def test_a_dead_job_is_shown_where_it_is_waited_for(as_, engine, db):
     engine.fail(job, "no such device", kind="LookupError", retry=False)
     page = read(as_("viewer").get(f"/machines/{machine}/instances/one/"))
     assert "dead add_device on devices" in page.one("section", class_="jobs-panel").text
+    levers = page.one("section", class_="levers-panel")
+    assert "it waits for a job that is dead." in levers.text
+    page = read(as_("supervisor").get(f"/machines/{machine}/instances/one/"))
+    assert page.one("section", class_="levers-panel").one("a", href="#repairs").text == "Repairs"
+    assert page.one("details", id="repairs")
     assert "LookupError: no such device" in page.text
 
 

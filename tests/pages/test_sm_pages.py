@@ -10,11 +10,12 @@ import redis
 from django.test import Client
 from django.urls import resolve, reverse
 
-from dashboard.pages import sm_drawing, sm_keys
-from dashboard.pages.sm_keys import Kept
+from dashboard.pages import sm_drawing
 from machines.connections import get_engine
 from machines.engine.compat import call
 from machines.models import AuditEntry
+from machines.services import keys
+from machines.services.keys import Kept
 
 from .reading import fields, read
 
@@ -145,7 +146,7 @@ def test_what_was_moved_meanwhile_is_not_moved_again(as_, client, put, what):
 
 def test_and_not_even_when_that_happens_in_the_last_moment(as_, client, put, monkeypatch):
     key = put()
-    look = sm_keys.read
+    look = keys.read
 
     def looked_and_then_it_moved(key):
         found = look(key)
@@ -153,7 +154,7 @@ def test_and_not_even_when_that_happens_in_the_last_moment(as_, client, put, mon
         call(client, "SM.MUTATE", key, "placed")
         return found
 
-    monkeypatch.setattr(sm_keys, "read", looked_and_then_it_moved)
+    monkeypatch.setattr(keys, "read", looked_and_then_it_moved)
     answer = as_("operator").post(at(key, "mutate"), sent("paid"))
     assert answer.status_code == 409
     monkeypatch.undo()
@@ -338,7 +339,7 @@ def test_when_redis_is_away_the_page_says_so(as_, put, monkeypatch):
     def away(*_):
         raise redis.ConnectionError("refused")
 
-    monkeypatch.setattr(sm_keys.compat, "call", away)
+    monkeypatch.setattr(keys.compat, "call", away)
     for answer in (supervisor.get(at(key)), supervisor.post(at(key, "mutate"), sent("paid"))):
         assert answer.status_code == 503
         assert b"Redis does not answer" in answer.content

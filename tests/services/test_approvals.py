@@ -172,8 +172,22 @@ def test_what_was_cut_off_while_it_was_done_is_told(order, actor):
     Approval.objects.update(state="running", decided_at=timezone.now() - timedelta(minutes=6))
     assert approvals.expire() == 1
     request.refresh_from_db()
-    assert (request.state, request.asked) == ("failed", {})
-    assert "its history says" in request.outcome
+    assert (request.state, request.word, request.asked) == ("failed", "not known", {})
+    assert "nobody knows whether it was done" in request.outcome
+
+
+def test_who_did_it_says_so_though_it_was_given_up_meanwhile(order, actor, monkeypatch):
+    request, real = asked(actor("ann")), approvals.perform
+
+    def slowly(*given, **more):
+        Approval.objects.update(decided_at=timezone.now() - timedelta(minutes=6))
+        assert approvals.expire() == 1
+        return real(*given, **more)
+
+    monkeypatch.setattr(approvals, "perform", slowly)
+    approvals.approve(actor("bob"), request.pk)
+    request.refresh_from_db()
+    assert (request.state, request.word, request.outcome) == ("done", "done", "it is in Refunded, version 2")
 
 
 @pytest.mark.parametrize("rights", [("view", "fire"), ("view", "fire", "reveal")], ids=["masked", "clear"])

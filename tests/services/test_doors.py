@@ -18,7 +18,7 @@ from machines.engine import BadInput, Engine
 from machines.models import Approval, AuditEntry, Machine
 from machines.services import Actor, bulks, instances
 from machines.worker.discovery import discover
-from tests.bulk.builders import step, work_off
+from tests.bulk.builders import step, step_failing, work_off
 
 INSTANCE = {"machine": "order", "id": "o-1"}
 WHY = "they asked for it"
@@ -194,6 +194,52 @@ def test_no_way_around_the_second_person_leads_through_the_machine_of_the_bulk(o
     browser(ann).post(reverse("approval-approve", args=[filed.pk]))
     work_off(order)
     assert order.counts("order")["Open"] == 0
+
+
+def test_who_approves_a_bulk_approves_what_it_found_then(order, person):
+    """Forced back to where it collects, it freezes another selection under the same order."""
+    discover()
+    sue, ann = person("sue", "view", "fire", "operate"), person("ann", "view", "fire", "operate")
+    id = bulk(sue, state="Open", do="delete")
+    work_off(order)
+    browser(sue).post(reverse("bulk-run", args=[id]))
+    filed = Approval.objects.get()
+    assert filed.expect == Bulk(order, id).get().version
+    assert "would be refused" not in browser(ann).get(reverse("approval", args=[filed.pk])).content.decode()
+    order.force("bulk", id, "collecting", actor="sue", reason=WHY)
+    work_off(order)
+    assert "would be refused" in browser(ann).get(reverse("approval", args=[filed.pk])).content.decode()
+    browser(ann).post(reverse("approval-approve", args=[filed.pk]))
+    work_off(order)
+    filed.refresh_from_db()
+    assert (filed.state, filed.code, order.counts("order")["Open"]) == ("failed", "SB440", 1)
+    for one in (sue, ann):
+        assert "someone else moved it first" in browser(one).get(reverse("approval", args=[filed.pk])).content.decode()
+    assert not Bulk(order, id).is_approved()
+
+
+def test_an_approval_does_not_reach_what_is_frozen_after_it(order, person):
+    discover()
+    for number in range(5):
+        order.create("order", f"n-{number}")
+    sue, ann = person("sue", "view", "fire", "operate"), person("ann", "view", "fire", "operate")
+    id = bulk(sue, state="Open", do="delete")
+    work_off(order)
+    bulks.rate(Actor(sue, "test"), id, 1)
+    browser(sue).post(reverse("bulk-run", args=[id]))
+    browser(ann).post(reverse("approval-approve", args=[Approval.objects.get().pk]))
+    assert step(order, "act") is not None
+    made = Bulk(order, id)
+    assert made.is_approved()
+    order.force("bulk", id, "collecting", actor="sue", reason=WHY)
+    work_off(order)
+    assert not made.is_approved()
+    order.edit("bulk", id, {"rest": 0, "stage": "running"}, actor="sue", reason=WHY)
+    order.force("bulk", id, "running", actor="sue", reason=WHY)
+    assert "nobody who may operate" in step_failing(order, "act")
+    browser(sue).post(reverse("bulk-retry", args=[id]))
+    assert Approval.objects.filter(state="open", bulk=id).exists()
+    assert order.counts("order")["Open"] == 5
 
 
 def test_a_bulk_that_is_not_asked_yet_does_not_slip_past_the_second_person(order, person):

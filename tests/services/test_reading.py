@@ -70,6 +70,8 @@ def test_an_answer_names_no_kin_on_machines_out_of_scope(engine, actor, person):
     engine.create("boss", "b-1")
     assert not instances.fire(actor, "boss", "b-1", "go").children
     assert not instances.repair(actor, "suspend", "boss", "b-1", reason="a test").children
+    assert [found.children for found in instances.find(actor, "boss")] == [{}]
+    assert not instances.get(actor, "boss", "b-1").children
     assert engine.get("boss", "b-1").children
 
 

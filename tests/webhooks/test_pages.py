@@ -33,6 +33,15 @@ def test_one_is_made_and_its_secret_shown_once_and_kept_out_of_everything_else(c
     assert secret not in repr(webhook)
 
 
+@pytest.mark.parametrize("field", ["types", "machines", "name"])
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800"], ids=["NUL", "half a pair"])
+def test_what_no_database_takes_is_refused_whoever_sends_it(user_of, engine, field, text):
+    fields = {"name": "billing", "url": FORM["url"], field: text if field == "name" else [text]}
+    with pytest.raises(BadWebhook) as refused:
+        managing.make(Actor(user_of("supervisor")), **fields)
+    assert refused.value.field == field
+
+
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [

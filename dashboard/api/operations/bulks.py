@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
@@ -17,10 +16,9 @@ from dashboard.api.door import Group, actor_of, engine_key
 from dashboard.api.shapes import Acting, Body, Data, Listed, Ms, Out, Reason
 from machines.bulk import Order, Row
 from machines.bulk.order import ACTIONS, MAX_RATE
-from machines.bulk.store import OrderLost
-from machines.engine import Instance, LookupFailed
+from machines.engine import Instance
 from machines.masking import Veil, veil_if
-from machines.services import Actor, Forbidden, bulks
+from machines.services import Actor, bulks
 
 group = Group("bulks", "One event or repair on everything a filter finds.")
 BULK = "/bulks/{instance:id}"
@@ -122,23 +120,7 @@ def _named(key: str | None) -> str | None:
 @group.get(BULK, id="getBulk", right="view", answers=BulkOut, summary="How far it is")
 def one(request: HttpRequest, id: str) -> dict[str, Any]:
     actor = actor_of(request)
-    return shown(actor, *_known(actor, id))
-
-
-@contextmanager
-def _hidden(actor: Actor, id: str, right: str) -> Iterator[None]:
-    """Whoever does not see every machine does not learn which bulks there are."""
-    try:
-        yield
-    except (LookupFailed, OrderLost):
-        if not actor.may(right):
-            raise Forbidden(right) from None
-        raise Http404(f"There is no bulk {id[:100]}.") from None
-
-
-def _known(actor: Actor, id: str) -> tuple[Instance, Order]:
-    with _hidden(actor, id, "view"):
-        return bulks.get(actor, id)
+    return shown(actor, *bulks.get(actor, id))
 
 
 @group.get(f"{BULK}/results", id="listBulkResults", right="view", answers=Rows, summary="Verdict and outcome of each")
@@ -147,7 +129,7 @@ def results(
 ) -> dict[str, Any]:
     """In the order in which they are moved."""
     actor = actor_of(request)
-    now, order = _known(actor, id)
+    now, order = bulks.get(actor, id)
     veil = veil_if(actor.may("reveal", order.machine), order.machine)
     start = cursors.number("bulk", cursor) or 0
     found = bulks.rows(actor, id, start, limit)
@@ -183,8 +165,7 @@ def _declare(name: str) -> None:
 def _lever(pull: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
     def lever(request: HttpRequest, id: str) -> dict[str, Any]:
         actor = actor_of(request)
-        with _hidden(actor, id, "operate"):
-            pull(actor, id)
+        pull(actor, id)
         return shown(actor, *bulks.get(actor, id))
 
     lever.__doc__ = about
@@ -201,8 +182,7 @@ for _name in LEVERS:
 )  # fmt: skip
 def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
     actor = actor_of(request)
-    with _hidden(actor, id, "operate"):
-        bulks.rate(actor, id, body.rate)
+    bulks.rate(actor, id, body.rate)
     return shown(actor, *bulks.get(actor, id))
 
 
@@ -214,6 +194,5 @@ def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
 def again(request: HttpRequest, id: str, body: Acting) -> Status:
     """Of the same kind, with a dry run of its own."""
     actor = actor_of(request)
-    with _hidden(actor, id, "operate"):
-        made = bulks.again(actor, id, reason=body.reason, new=_named(engine_key(request)))
+    made = bulks.again(actor, id, reason=body.reason, new=_named(engine_key(request)))
     return Status(201, shown(actor, *bulks.get(actor, made.id)))

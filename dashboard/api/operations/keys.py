@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest
 from pydantic import Field
 
 from dashboard.api.door import Group, actor_of
 from dashboard.api.shapes import Body, Out, Reason, Why
-from dashboard.pages import sm_keys
+from machines.services import keys
 
 group = Group("keys", "State machines under keys of their own, as the SM commands keep them.")
 KEY = "/sm/{instance:key}"
@@ -37,25 +35,22 @@ class Forcing(Moving):
 @group.get(KEY, id="getKey", right="view", everywhere=True, answers=KeptOut, summary="One, by its key")
 def one(request: HttpRequest, key: str) -> KeptOut:
     """Nobody can list such keys: they look like any other."""
-    return KeptOut.model_validate(sm_keys.read(key))
+    return _shown(request, key)
 
 
 @group.post(f"{KEY}/mutate", id="mutateKey", right="fire", everywhere=True, answers=KeptOut, summary="Move it")
 def mutate(request: HttpRequest, key: str, body: Moving) -> KeptOut:
     """Along its map: where that does not lead there, 422."""
-    return _moved(request, key, body, "fire", "fire")
+    keys.mutate(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
+    return _shown(request, key)
 
 
 @group.post(f"{KEY}/force", id="forceKey", right="operate", everywhere=True, answers=KeptOut, summary="Put it anywhere")
 def force(request: HttpRequest, key: str, body: Forcing) -> KeptOut:
     """Into any state of its map."""
-    return _moved(request, key, body, "force", "operate")
+    keys.force(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
+    return _shown(request, key)
 
 
-def _moved(request: HttpRequest, key: str, body: Any, action: str, right: str) -> KeptOut:
-    actor, refusals = actor_of(request), (sm_keys.Moved, sm_keys.NotAllowed)
-    with actor.records(action, instance=key, target=body.state, reason=body.reason, refusals=refusals) as deed:
-        actor.demand(right)
-        before = sm_keys.move(key, body.state, seen=body.seen, reason=body.reason, force=action == "force")
-        deed.note(before=before.current, after=body.state)
-    return KeptOut.model_validate(sm_keys.read(key))
+def _shown(request: HttpRequest, key: str) -> KeptOut:
+    return KeptOut.model_validate(keys.get(actor_of(request), key))

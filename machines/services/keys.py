@@ -1,12 +1,14 @@
 """State machines under keys of other people's choosing, as the SM commands keep them: reading one, moving one.
 
-The keys are not the engine's, and anyone may have written to them. The library checks all it reads, and what it does
-not take for a state machine is, for these pages, not there.
+They belong to no machine of the engine's, so the rights are asked for globally. The keys are not the engine's, and
+anyone may have written to them. The library checks all it reads, and what it does not take for a state machine is not
+there.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 
 from django.http import Http404
@@ -16,6 +18,9 @@ from machines.connections import get_engine
 from machines.engine import calls, compat
 from machines.engine.client import FAILURES
 
+from .actor import Actor
+
+log = logging.getLogger(__name__)
 SHOWN = 80  # characters of a key in a sentence
 OURS = ("ERR", "WRONGTYPE")  # how errors begin that say something about the key, and not about the server
 
@@ -48,6 +53,33 @@ class NotAllowed(Exception):
     """The map does not lead there. The text is the library's."""
 
 
+def get(actor: Actor, key: str) -> Kept:
+    """Raises Forbidden, and what ``read`` raises."""
+    actor.demand("view")
+    return read(key)
+
+
+def mutate(actor: Actor, key: str, state: str, *, seen: str, reason: str = "") -> Kept:
+    """Along its map, if it still stands in ``seen``; how it stood before. Raises Forbidden, Http404, Moved,
+    NotAllowed."""
+    return _act(actor, "fire", "fire", key, state, seen, reason)
+
+
+def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> Kept:
+    """As ``mutate``, into any state of its map."""
+    before = _act(actor, "force", "operate", key, state, seen, reason)
+    log.warning("%s forced %r from %r to %r: %s", actor.name, key, before.current, state, reason)
+    return before
+
+
+def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str, reason: str) -> Kept:
+    with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, NotAllowed)) as deed:
+        actor.demand(right)
+        before = _move(key, state, seen=seen, reason=reason, force=action == "force")
+        deed.note(before=before.current, after=state)
+    return before
+
+
 def read(key: str) -> Kept:
     """Raises Http404 where no state machine can be read, whatever else may be there: that is nobody's business here."""
     try:
@@ -61,8 +93,7 @@ def read(key: str) -> Kept:
     return Kept(key, **json.loads(text))
 
 
-def move(key: str, state: str, *, seen: str, reason: str, force: bool = False) -> Kept:
-    """Moves the machine if it still stands in ``seen``; how it stood before. Raises Http404, Moved, NotAllowed."""
+def _move(key: str, state: str, *, seen: str, reason: str, force: bool) -> Kept:
     words = compat.words("SM.MUTATE", key, state, *([reason] if reason or force else []), *(["FORCE"] if force else []))
     try:
         with get_engine().client.pipeline(transaction=True) as pipe:

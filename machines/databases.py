@@ -1,0 +1,34 @@
+"""The SQL database, for duties of workers: none of them ends because it is away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import Error, close_old_connections
+
+
+class Patience:
+    """One duty's. ``told``: what its log says, once for each time the database is away; a ``%s`` takes the error."""
+
+    def __init__(self, log: logging.Logger, told: str, *, level: int = logging.WARNING) -> None:
+        self._log = log
+        self._told = told
+        self._level = level
+        self.away = False
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """One pass, with connections that hold. An error of the database ends the block and goes no further."""
+        close_old_connections()
+        try:
+            yield
+        except Error as error:
+            if not self.away:
+                self._log.log(self._level, self._told, error)
+            self.away = True
+        else:
+            self.away = False
+        finally:
+            close_old_connections()
