@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 TIMES = int(os.environ.get("CHARTS_EXAMPLES", "1"))
 SHRINK = [Phase.shrink] if os.environ.get("CHARTS_SHRINK") else []
 RUN = settings(
-    max_examples=12 * TIMES,
+    max_examples=8 * TIMES,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, *SHRINK],
     report_multiple_bugs=False,

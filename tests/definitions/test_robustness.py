@@ -51,7 +51,7 @@ def test_a_sound_machine_compiles_to_a_program_whose_parts_fit_together(definiti
     assert list(Draft202012Validator(schema()).iter_errors(definition)) == []
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(charts())
 def test_a_sound_chart_compiles_to_a_program_whose_parts_fit_together(definition):
     assert [str(finding) for finding in check(definition) if finding.is_error] == []
