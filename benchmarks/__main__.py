@@ -5,10 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import tempfile
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 from benchmarks import report
 from benchmarks.charts import Charts
@@ -18,10 +15,9 @@ from benchmarks.footprint import Footprint
 from benchmarks.hot import Hot
 from benchmarks.pages import Pages
 from benchmarks.report import Aim, Section
-from benchmarks.stage import Stage
+from benchmarks.stage import Stage, name_of, server
 from benchmarks.throughput import Throughput
 from benchmarks.timing import Timing
-from machines.server import Server
 
 PARTS = ("throughput", "client", "hot", "pages", "charts", "timers", "footprint")
 
@@ -29,19 +25,19 @@ PARTS = ("throughput", "client", "hot", "pages", "charts", "timers", "footprint"
 def main() -> None:
     given = _arguments()
     started = time.monotonic()
-    with _server(given.url) as url, contextlib.ExitStack() as stack:
+    with server(given.url) as url, contextlib.ExitStack() as stack:
         stage = Stage(url)
         stage.set_up()
         run = Run(stage, stack, given.rounds, given.seconds)
         sections = [section for part in given.parts for section in _shown(getattr(run, part)())]
-        aims, server = _aims(sections), _server_name(stage)
+        aims, measured_on = _aims(sections), name_of(stage.engine.client)
         stack.close()
         stage.clear()
     took = time.monotonic() - started
     print("\n" + "\n".join(map(str, aims)))
-    print(f"\n{server}, {took:.0f} seconds")
+    print(f"\n{measured_on}, {took:.0f} seconds")
     if set(given.parts) == set(PARTS) and not given.dry:
-        report.write(sections, aims, server, took)
+        report.write(sections, aims, measured_on, took)
         print(f"written to {report.RESULTS.name}")
 
 
@@ -53,18 +49,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement")
     parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
     return parser.parse_args()
-
-
-@contextlib.contextmanager
-def _server(url: str | None) -> Iterator[str]:
-    if url:
-        yield url
-        return
-    with (
-        tempfile.TemporaryDirectory(prefix="signalbox-bench-") as folder,
-        Server(Path(folder), persistent=False) as own,
-    ):
-        yield own.url
 
 
 def _shown(sections: list[Section]) -> list[Section]:
@@ -132,12 +116,6 @@ AT_MOST = {
     ("Memory of an instance", "without history"): {"bytes": 450},
     ("Memory of an instance", "with three steps of history"): {"bytes": 950},
 }
-
-
-def _server_name(stage: Stage) -> str:
-    info = stage.engine.client.info("server")
-    valkey = info.get("valkey_version")
-    return f"Valkey {valkey}" if valkey else f"Redis {info['redis_version']}"
 
 
 if __name__ == "__main__":

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import workloads
 from benchmarks.driver import Driver
 from machines.engine import Engine
+from machines.engine.client import Client
+from machines.server import Server
 
 HERE = Path(__file__).parent
 DEFINITION = HERE.parent / "examples" / "activation.json"
 PREFIX = "bench:"
 BATCH = 500  # calls in one pipeline while setting up
+
+
+@contextlib.contextmanager
+def server(url: str | None) -> Iterator[str]:
+    """The address of a server: the one that was named, or one of this run's own, which keeps nothing."""
+    if url:
+        yield url
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="signalbox-bench-") as folder,
+        Server(Path(folder), persistent=False) as own,
+    ):
+        yield own.url
+
+
+def name_of(client: Client) -> str:
+    """``Valkey 9.1.0``: what a server is, for the report."""
+    info = client.info("server")
+    valkey = info.get("valkey_version")
+    return f"Valkey {valkey}" if valkey else f"Redis {info['redis_version']}"
 
 
 class Stage:

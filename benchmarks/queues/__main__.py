@@ -16,6 +16,7 @@ from benchmarks.queues.contenders import Contender
 from benchmarks.queues.stage import Stage
 from benchmarks.queues.trial import trial
 from benchmarks.report import Aim, Section
+from benchmarks.stage import name_of
 from machines.server import Server
 
 RESULTS = Path(__file__).parent.parent / "QUEUES.md"
@@ -36,7 +37,7 @@ def main() -> None:
         print("\n".join(missing), flush=True)
         parts = _parts(stage, field, given)
         sections = [_shown(parts[name]()) for name in given.parts]
-        name = _server_name(stage)
+        name = name_of(stage.client)
     found, took = aims(sections), time.monotonic() - started
     print("\n" + "\n".join(map(str, found)))
     print(f"\n{name}, {took:.0f} seconds" + "".join(f"\n{word}" for word in missing))
@@ -142,12 +143,6 @@ AT_MOST = {
     (idle.TITLE, "commands sent"): 5.0,
     (mixed.TITLE, ""): 100.0,
 }
-
-
-def _server_name(stage: Stage) -> str:
-    info = stage.client.info("server")
-    valkey = info.get("valkey_version")
-    return f"Valkey {valkey}" if valkey else f"Redis {info['redis_version']}"
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +14,7 @@ from benchmarks.report import Aim, Row, Section
 from benchmarks.room import answers, browser, seeding, sockets
 from benchmarks.room.seeding import Seeded
 from benchmarks.site import Site
-from benchmarks.stage import Stage
-from machines.server import Server
+from benchmarks.stage import Stage, name_of, server
 
 RESULTS = Path(__file__).parent.parent / "ROOM.md"
 INSTANCES = 1_000_000
@@ -29,7 +26,7 @@ ROUNDS = 5
 def main() -> None:
     given = _arguments()
     started = time.monotonic()
-    with _server(given.url) as url:
+    with server(given.url) as url:
         stage = Stage(url)
         stage.set_up()
         seeded = seeding.seed(url, int(INSTANCES * given.share))
@@ -37,6 +34,7 @@ def main() -> None:
         for found, more in _measured(given, url, stage, seeded):
             sections.append(_shown(found))
             aims += more
+        measured_on = name_of(stage.engine.client)
         stage.clear()
     took = time.monotonic() - started
     print("\n" + "\n".join(map(str, aims)))
@@ -46,7 +44,7 @@ def main() -> None:
         report.write(
             sections,
             aims,
-            "Valkey",
+            measured_on,
             took,
             path=RESULTS,
             command=f"make bench-room (--share {given.share})",
@@ -63,18 +61,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--dry", action="store_true", help="leave ROOM.md as it is")
     return parser.parse_args()
-
-
-@contextlib.contextmanager
-def _server(url: str | None) -> Iterator[str]:
-    if url:
-        yield url
-        return
-    with (
-        tempfile.TemporaryDirectory(prefix="signalbox-room-") as folder,
-        Server(Path(folder), persistent=False) as own,
-    ):
-        yield own.url
 
 
 def _measured(given: argparse.Namespace, url: str, stage: Stage, seeded: Seeded) -> Iterator[tuple[Section, list[Aim]]]:

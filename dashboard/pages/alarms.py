@@ -12,12 +12,12 @@ from dashboard.pages import times
 from dashboard.pages.depths import Depth
 from dashboard.pages.workers import is_alive
 from machines.engine import QueueStats, WorkerRow
+from machines.engine.definitions import durations
 from machines.statistics import Storm
 
 NAMED = 3  # events of a storm
 UNMEASURED = 300_000  # ms
 PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
-UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Stuck:
 
     @property
     def _terms(self) -> str:
-        return urlencode({"state": self.state, "older": length(self.sla)})
+        return urlencode({"state": self.state, "older": durations.written(self.sla)})
 
 
 def raised(
@@ -89,15 +89,9 @@ def raised(
     return found + [_paused(machine, stats) for machine, stats in paused if _is_forgotten(stats)]
 
 
-def length(ms: int) -> str:
-    """As definitions write it, in the largest unit without a fraction: ``15m``."""
-    unit, size = next((unit, size) for unit, size in UNITS.items() if ms % size == 0)
-    return f"{ms // size}{unit}"
-
-
 def _stuck(stuck: Stuck) -> Alarm:
-    instances = "1 instance" if stuck.count == 1 else f"{stuck.count:,} instances"
-    text = f"{instances} of {stuck.machine} in {stuck.state} for longer than {times.span(stuck.sla)}"
+    place = f"{stuck.machine} in {stuck.state}"
+    text = f"{_counted(stuck.count, 'instance')} of {place} for longer than {times.span(stuck.sla)}"
     return Alarm(text, stuck.url, *(("Repair all", stuck.act_url) if stuck.operated else ()))
 
 
@@ -120,8 +114,7 @@ def _unmeasured(ms: int) -> Alarm:
 
 
 def _failing(machine: str, count: int) -> Alarm:
-    timers = "1 timer" if count == 1 else f"{count:,} timers"
-    text = f"{timers} of {machine} due, and the step fails each time; tried again every minute"
+    text = f"{_counted(count, 'timer')} of {machine} due, and the step fails each time; tried again every minute"
     return Alarm(text, reverse("machine", args=[machine]))
 
 
@@ -137,16 +130,16 @@ def _paused(machine: str, stats: QueueStats) -> Alarm:
 
 
 def _late(machine: str, count: int) -> Alarm:
-    timers = "1 timer" if count == 1 else f"{count:,} timers"
-    return Alarm(f"{timers} of {machine} overdue, and no worker is running", reverse("machine", args=[machine]))
+    text = f"{_counted(count, 'timer')} of {machine} overdue, and no worker is running"
+    return Alarm(text, reverse("machine", args=[machine]))
 
 
 def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:
     address = reverse("queue", args=[depth.machine, depth.queue])
     if depth.dead:
-        yield Alarm(f"{_jobs(depth.dead)} dead on {depth.route}", f"{address}?place=dead")
+        yield Alarm(f"{_counted(depth.dead, 'job')} dead on {depth.route}", f"{address}?place=dead")
     if depth.ready and depth.route not in served:
-        yield Alarm(f"{_jobs(depth.ready)} ready on {depth.route}, and no worker serves it", address)
+        yield Alarm(f"{_counted(depth.ready, 'job')} ready on {depth.route}, and no worker serves it", address)
 
 
 def _handlers(depth: Depth, working: Iterable[WorkerRow]) -> Iterator[Alarm]:
@@ -158,5 +151,5 @@ def _handlers(depth: Depth, working: Iterable[WorkerRow]) -> Iterator[Alarm]:
         yield Alarm(text, reverse("queue", args=[depth.machine, depth.queue]))
 
 
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count:,} jobs"
+def _counted(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count:,} {what}s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
 from dashboard.access import View, require
@@ -16,7 +16,6 @@ from dashboard.pages.firing import filed
 from dashboard.pages.gate import lever
 from machines.bulk import Bulk, NotNow, Row
 from machines.bulk.order import MAX_REASON
-from machines.bulk.store import OrderLost
 from machines.engine import errors
 from machines.services import Actor, ApprovalNeeded, approvals
 from machines.services import bulks as services
@@ -48,8 +47,6 @@ def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
         getattr(services, name)(actor, id)
     except ApprovalNeeded as needed:
         return filed(request, approvals.ask(actor, needed))
-    except OrderLost as lost:
-        raise Http404(f"{lost}.") from lost
     except (NotNow, errors.Suspended) as error:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
@@ -67,8 +64,6 @@ def rate(request: HttpRequest, id: str) -> HttpResponse:
         return bulk_page(request, id, slip=form.errors["rate"][0], status=400)
     try:
         services.rate(Actor.of(request), id, form.cleaned_data["rate"] or 0)
-    except OrderLost as lost:
-        raise Http404(f"{lost}.") from lost
     except NotNow as error:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
@@ -84,10 +79,7 @@ def again(request: HttpRequest, id: str) -> HttpResponse:
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > MAX_REASON:
         return bulk_page(request, id, mistake=f"Say why, in at most {MAX_REASON} characters.", status=400)
-    try:
-        made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
-    except OrderLost as lost:
-        raise Http404(f"{lost}.") from lost
+    made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
     return redirect("bulk", made.id)
 
 

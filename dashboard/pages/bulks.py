@@ -26,7 +26,6 @@ from machines.bulk import Bulk, Order, Row
 from machines.bulk.acting import OUTCOMES
 from machines.bulk.bulk import LIVE
 from machines.bulk.previewing import VERDICTS
-from machines.bulk.store import OrderLost
 from machines.connections import get_engine
 from machines.engine import Instance, errors
 from machines.services import Actor, approvals
@@ -129,11 +128,7 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 def seen(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
     """The bulk, as it is, and its order; 403 where its machine is none of this person's, 404 where it has no order."""
-    bulk = Bulk(get_engine(), id)
-    try:
-        return bulk, *services.get(Actor.of(request), id)
-    except OrderLost as lost:
-        raise Http404(f"{lost}.") from lost
+    return Bulk(get_engine(), id), *services.get(Actor.of(request), id)
 
 
 def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "", status: int = 200) -> HttpResponse:

@@ -25,6 +25,7 @@ from dashboard.pages.verdicts import (
     status_of,
     title_of,
 )
+from machines.bulk.store import OrderLost
 from machines.engine import errors
 from machines.services import errors as services
 
@@ -44,6 +45,8 @@ class EngineErrors(MiddlewareMixin):
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, OrderLost) and not of_api(request):
+            return not_found(request, Http404(f"{error}."))
         if not isinstance(error, errors.SignalboxError):
             return None
         if isinstance(error, errors.EngineUnavailable) and request.method != "POST":

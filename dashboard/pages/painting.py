@@ -16,12 +16,11 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.pages import modes, moments, plans
-from dashboard.pages.alarms import length
 from dashboard.pages.modes import DEFAULT, Mode, Reading, short
 from dashboard.pages.plans import Plan
 from machines.diagrams import fold_id, state_id
 from machines.engine import Instance, Live, Step
-from machines.engine.definitions import StateOutline, TransitionOutline
+from machines.engine.definitions import StateOutline, TransitionOutline, durations
 
 TAG = re.compile(
     r'<g id="(?P<part>[^"]*)" class="(?P<classes>[^"]*)"'
@@ -166,7 +165,7 @@ def _marks(plan: Plan, paint: Paint, mode: Mode, reading: Reading) -> None:
 def _wrong_url(plan: Plan, mode: Mode, kind: str, state: str, own: bool) -> str:
     if not own:
         return _address(plan, mode, **(plans.NO_VIEW | plan.toggled(state)))
-    wanted = {"error": "any"} if kind == "failing" else {"older": length(plan.outline.state(state).sla)}
+    wanted = {"error": "any"} if kind == "failing" else {"older": durations.written(plan.outline.state(state).sla)}
     return _filter(plan, mode, state=state, **wanted)
 
 

@@ -17,8 +17,6 @@ from typing import Any
 from machines.bulk.order import Order
 from machines.bulk.publishing import BULK
 from machines.engine import Engine
-from machines.engine.errors import UnknownMachine
-from machines.engine.keys import partition_of
 from machines.engine.storage import Storage
 
 PAGE = 100  # instances on one page of a selection
@@ -56,10 +54,7 @@ class Store:
     def __init__(self, engine: Engine, bulk: str) -> None:
         self._storage = Storage(engine.client)
         self._bulk = bulk
-        count = self._storage.command("HGET", engine.keys.machines, BULK)
-        if count is None:
-            raise UnknownMachine(BULK)
-        partition = engine.keys.partition(BULK, partition_of(bulk, int(count)))
+        partition = self._storage.partition(engine.keys, BULK, bulk)
         self._order, self._items = partition.bulk_order(bulk), partition.bulk_items(bulk)
         self._verdicts, self._outcomes = partition.bulk_verdicts(bulk), partition.bulk_outcomes(bulk)
 

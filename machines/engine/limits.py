@@ -38,7 +38,6 @@ MAX_EXPRESSION_TEXT = 4000  # characters
 MAX_EXPRESSION_DEPTH = 32  # operators, calls and accesses inside one another
 MAX_EXPRESSION_NODES = 500
 MAX_INTEGER = 2**53 - 1  # numbers are doubles inside Redis: past this, neighbours become equal
-MAX_RANDOM_TOKEN = 64  # characters random_token() makes at most
 
 DEFAULT_HISTORY = 100  # steps kept for each instance
 MAX_HISTORY = 10_000

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from . import limits
 
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _RATE = re.compile(r"(\d{1,7}) ?/ ?(\d{0,7})(ms|s|m|h|d)")
 HINT = 'write "100/s", "30/m" or "5/10s"'
 
@@ -17,18 +17,20 @@ def parse(text: str) -> tuple[int, int] | None:
     match = _RATE.fullmatch(text.strip())
     if match is None:
         return None
-    count, unit = int(match[1]), int(match[2] or 1) * _UNITS[match[3]]
+    count, unit = int(match[1]), int(match[2] or 1) * UNITS[match[3]]
     fits = 1 <= count <= limits.MAX_RATE and 1 <= unit <= limits.MAX_RATE_UNIT
     return (count, unit) if fits else None
 
 
 def show(count: int, ms: int) -> str:
     """The same as text, in the largest unit that fits."""
-    for unit, size in reversed(_UNITS.items()):
-        if ms % size == 0:
-            number = ms // size
-            return f"{count}/{'' if number == 1 else number}{unit}"
-    return f"{count}/{ms}ms"
+    number, unit = largest(ms)
+    return f"{count}/{'' if number == 1 else number}{unit}"
+
+
+def largest(ms: int) -> tuple[int, str]:
+    """A length of time in the largest unit that needs no fraction: ``(15, "m")``."""
+    return next((ms // size, unit) for unit, size in reversed(UNITS.items()) if ms % size == 0)
 
 
 def quantile(histogram: Mapping[int, int], share: float) -> float | None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from .calls import Arg, Caller
 from .client import Client
+from .errors import UnknownMachine
+from .keys import Keys, Partition, partition_of
 
 
 class Storage:
@@ -14,6 +16,13 @@ class Storage:
 
     def __init__(self, client: Client) -> None:
         self._caller = Caller(client)
+
+    def partition(self, keys: Keys, machine: str, id: str) -> Partition:
+        """Where what belongs to an instance is kept. Raises UnknownMachine."""
+        count = self.command("HGET", keys.machines, machine)
+        if count is None:
+            raise UnknownMachine(machine)
+        return keys.partition(machine, partition_of(id, int(count)))
 
     def command(self, *words: Arg) -> Any:
         return self._caller.command(*words)

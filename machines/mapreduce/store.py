@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from machines.engine import Engine
-from machines.engine.errors import UnknownMachine
-from machines.engine.keys import partition_of
 from machines.engine.storage import Storage
 from machines.mapreduce import plan
 from machines.mapreduce.pages import Page
@@ -33,10 +31,7 @@ class Store:
     def __init__(self, engine: Engine, run: str) -> None:
         self._storage = Storage(engine.client)
         self._run = run
-        count = self._storage.command("HGET", engine.keys.machines, RUN)
-        if count is None:
-            raise UnknownMachine(RUN)
-        partition = engine.keys.partition(RUN, partition_of(run, int(count)))
+        partition = self._storage.partition(engine.keys, RUN, run)
         self._pages, self._index = partition.pages(run), partition.index(run)
         self._parts, self._result = partition.parts(run), partition.result(run)
 

@@ -9,6 +9,7 @@ import pytest
 from dashboard.pages import alarms
 from dashboard.pages.depths import Depth
 from machines.engine import Pause, WorkerRow
+from machines.engine.definitions import durations
 
 from .reading import read
 
@@ -125,7 +126,7 @@ def test_the_machine_says_what_its_service_levels_are(as_, desk):
 
 @pytest.mark.parametrize(("ms", "text"), [(900_000, "15m"), (1500, "1500ms"), (86_400_000, "1d"), (5_400_000, "90m")])
 def test_a_length_is_written_as_definitions_have_it(ms, text):
-    assert alarms.length(ms) == text
+    assert durations.written(ms) == text
 
 
 def test_a_machine_that_cannot_be_read_is_named_and_hides_no_other(as_, engine, desk, devices):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from .. import expressions, limits
+from ..rates import UNITS, largest
 from .model import Value
 from .place import Place
 from .values import read_expression, report_problems
 
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|m|h|d)")
 _BARE = re.compile(r"\d{1,15}")
 HINT = 'write a number and a unit, such as "500ms", "30s", "5m", "2h" or "1d"'
@@ -18,7 +18,13 @@ HINT = 'write a number and a unit, such as "500ms", "30s", "5m", "2h" or "1d"'
 def milliseconds(text: str) -> int | None:
     """None when the text is no duration."""
     match = _DURATION.fullmatch(text.strip())
-    return round(float(match[1]) * _UNITS[match[2]]) if match else None
+    return round(float(match[1]) * UNITS[match[2]]) if match else None
+
+
+def written(ms: int) -> str:
+    """As definitions write it: ``15m``."""
+    number, unit = largest(ms)
+    return f"{number}{unit}"
 
 
 def read_duration(place: Place | None, default: int, least: int, most: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,8 +108,3 @@ def member(owner: Code, name: str) -> Code:
             return Code(f"({owner.text}).{name}")
         return Code(f"{owner.at(ATOM)}.{name}")
     return Code(f"{owner.at(ATOM)}[{name!r}]")
-
-
-def is_safe(value: float) -> bool:
-    """Whether a number can be written down."""
-    return math.isfinite(value) and (not isinstance(value, int) or abs(value) < 2**53)
