@@ -4,8 +4,8 @@ max_line_length = 130
 read_globals = { 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = { 'agenda', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions', 'filters',
-        'program', 'keys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'steps',
-        'finishing', 'keyset', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
-        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'lookups', 'mending', 'patience', 'previews', 'removal', 'repairs', 'sends',
-        'sequences', 'statemachine', 'stats', 'stopwatch', 'sweeping', 'timers', 'troubles', 'waiting', 'work' },
+        'program', 'keys', 'patternkeys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'journal', 'steps',
+        'finishing', 'growing', 'keyset', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
+        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'locking', 'lookups', 'mending', 'patience', 'previews', 'removal', 'repairs', 'sends',
+        'sequences', 'sessions', 'statemachine', 'stats', 'stopwatch', 'streams', 'sweeping', 'timers', 'troubles', 'waiting', 'work', 'calendar', 'distinct', 'boards' },
 }

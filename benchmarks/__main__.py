@@ -14,12 +14,13 @@ from benchmarks.driver import Driver
 from benchmarks.footprint import Footprint
 from benchmarks.hot import Hot
 from benchmarks.pages import Pages
+from benchmarks.patterns import NAMES, Patterns
 from benchmarks.report import Aim, Section
 from benchmarks.stage import Stage, name_of, server
 from benchmarks.throughput import Throughput
 from benchmarks.timing import Timing
 
-PARTS = ("throughput", "client", "hot", "pages", "charts", "timers", "footprint")
+PARTS = ("throughput", "client", "hot", "pages", "charts", "timers", "footprint", "patterns")
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def main() -> None:
     with server(given.url) as url, contextlib.ExitStack() as stack:
         stage = Stage(url)
         stage.set_up()
-        run = Run(stage, stack, given.rounds, given.seconds)
+        run = Run(stage, stack, given.rounds, given.seconds, given.only)
         sections = [section for part in given.parts for section in _shown(getattr(run, part)())]
         aims, measured_on = _aims(sections), name_of(stage.engine.client)
         stack.close()
@@ -36,7 +37,7 @@ def main() -> None:
     took = time.monotonic() - started
     print("\n" + "\n".join(map(str, aims)))
     print(f"\n{measured_on}, {took:.0f} seconds")
-    if set(given.parts) == set(PARTS) and not given.dry:
+    if set(given.parts) == set(PARTS) and not given.only and not given.dry:
         report.write(sections, aims, measured_on, took)
         print(f"written to {report.RESULTS.name}")
 
@@ -45,6 +46,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--url", help="a server to use instead of one of its own; only keys below bench: are touched")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=[], help="of the part patterns")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement")
     parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
@@ -59,7 +61,8 @@ def _shown(sections: list[Section]) -> list[Section]:
 class Run:
     """The parts share one load driver; it is started when the first of them needs it."""
 
-    def __init__(self, stage: Stage, stack: contextlib.ExitStack, rounds: int, seconds: float) -> None:
+    def __init__(self, stage: Stage, stack: contextlib.ExitStack, rounds: int, seconds: float, only: list[str]) -> None:
+        self._only = only
         self._stage = stage
         self._stack = stack
         self._rounds = rounds
@@ -90,9 +93,12 @@ class Run:
     def footprint(self) -> list[Section]:
         return Footprint(self._stage).sections()
 
+    def patterns(self) -> list[Section]:
+        return Patterns(self._stage, self._seconds / 2, self._only).sections(self._rounds)
+
 
 def _aims(sections: list[Section]) -> list[Aim]:
-    aims = []
+    aims = [aim for section in sections for aim in section.aims]
     for section in sections:
         for row in section.rows:
             for peer, least in AIMS.get((section.title, row.title), {}).items():

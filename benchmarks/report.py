@@ -36,6 +36,7 @@ class Section:
     title: str
     rows: list[Row]
     note: str = ""
+    aims: list[Aim] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

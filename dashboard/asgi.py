@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from dashboard import checks  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
 from dashboard.origin import SameOrigin  # noqa: E402
+from dashboard.request_ids import SocketIds  # noqa: E402
 
 # `manage.py` looks at the installation before every command; a bare uvicorn or daphne only comes by here.
 if refusals := checks.refusals():
@@ -24,6 +25,6 @@ if refusals := checks.refusals():
 application = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        "websocket": SocketIds(SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))),
     }
 )

@@ -7,14 +7,23 @@ import re
 
 from django.core.exceptions import PermissionDenied
 
+from machines.requested import given_id, request_id
+
 # Controls, what reorders or hides text, other ends of lines, halves of surrogate pairs.
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 BREAKS = re.compile("[\t\n]")
+# The public part of an API token, of a session or of a link to a view, and its secret.
+SECRET = re.compile(r"(sb_[0-9a-f]{12}_|(?<!\d)\d{1,2}\.[0-9a-f]{16}\.)[A-Za-z0-9_-]{8,}", re.ASCII)
 
 
 def plain(text: str) -> str:
     """The same with each of them written out, as Python writes it in a string."""
     return BREAKS.sub(_written, UNSEEN.sub(_written, text))
+
+
+def closed(text: str) -> str:
+    """The same without secrets of tokens that somebody put into an address."""
+    return SECRET.sub(r"\1...", text)
 
 
 def _written(found: re.Match[str]) -> str:
@@ -25,11 +34,21 @@ class Line(logging.Formatter):
     """A message is one line; a traceback below it keeps its own, without what moves a cursor."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        record.message = plain(record.message)
+        record.message = closed(plain(record.message))
         return super().formatMessage(record)
 
     def formatException(self, ei) -> str:  # type: ignore[no-untyped-def]
-        return UNSEEN.sub(_written, super().formatException(ei))
+        return closed(UNSEEN.sub(_written, super().formatException(ei)))
+
+
+class Asked(logging.Filter):
+    """Gives a line the request it was written for: `` [0b5c2jw000c07]``, with what its sender calls it behind."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        ours, theirs = (kept.get() or getattr(request, kept.name, "") for kept in (request_id, given_id))
+        record.asked = f" [{ours}{f' given {theirs}' if theirs else ''}]" if ours else ""
+        return True
 
 
 class Refusals(logging.Filter):

@@ -17,6 +17,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from dashboard.api import problems
 from dashboard.pages.errors import fault, of_api, repeatable
 from machines.engine.errors import EngineUnavailable
+from machines.requested import request_id
 
 log = logging.getLogger(__name__)
 CODE = EngineUnavailable.code
@@ -54,7 +55,7 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
     if of_api(request):
         return problems.unavailable(request, facts["code"])
     if "text/html" not in request.headers.get("Accept", "text/html"):
-        response: HttpResponse = JsonResponse({"error": facts}, status=503)
+        response: HttpResponse = JsonResponse({"error": facts | {"request": request_id.get()}}, status=503)
     else:
         response = HttpResponse(_page(facts, request, resend), status=503)
     response["Retry-After"] = str(RETRY_AFTER)

@@ -45,13 +45,22 @@ SIGNALBOX_PREFIX = _env.checked(
 SIGNALBOX_EXAMPLES = _env.flag("SIGNALBOX_EXAMPLES", True)
 SIGNALBOX_DEMO_PACE = _env.integer("SIGNALBOX_DEMO_PACE", 0, low=0, high=60_000)  # ms an example's handler takes
 
-# How often one token or user may call the API, over all processes.
-SIGNALBOX_API_RATE = _env.checked(
-    "SIGNALBOX_API_RATE",
-    "1200/m",
-    lambda rate: rate == "off" or rates.parse(rate) is not None,
-    'a rate such as "1200/m", or off',
-)
+
+def _rate(name: str, default: str) -> str:
+    return _env.checked(
+        name,
+        default,
+        lambda rate: rate == "off" or rates.parse(rate) is not None,
+        f'a rate such as "{default}", or off',
+    )
+
+
+# Limits over all processes. How often one person may fire, repair and create on pages and in the admin (one address
+# five times as often); how often one token or user may call the API (one address ten times as often); how many
+# deliveries one receiver of webhooks gets.
+SIGNALBOX_FIRE_RATE = _rate("SIGNALBOX_FIRE_RATE", "120/m")
+SIGNALBOX_API_RATE = _rate("SIGNALBOX_API_RATE", "1200/m")
+SIGNALBOX_WEBHOOK_RATE = _rate("SIGNALBOX_WEBHOOK_RATE", "600/m")
 
 # Prometheus. A token alone opens it to whoever sends it; "login" takes one, too, where there is one.
 SIGNALBOX_METRICS = _env.choice("SIGNALBOX_METRICS", "login", ["off", "login", "token", "open"])
@@ -83,6 +92,7 @@ INSTALLED_APPS = [
     *(["examples"] if SIGNALBOX_EXAMPLES else []),
 ]
 MIDDLEWARE = [
+    "dashboard.request_ids.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.csp.ContentSecurityPolicy",
     "dashboard.staticfiles.StaticFiles",
@@ -182,10 +192,10 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"()": "dashboard.logs.Line", "format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+        "line": {"()": "dashboard.logs.Line", "format": "{asctime} {levelname} {name}{asked}: {message}", "style": "{"}
     },
-    "filters": {"refusals": {"()": "dashboard.logs.Refusals"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"refusals": {"()": "dashboard.logs.Refusals"}, "asked": {"()": "dashboard.logs.Asked"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["asked"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "examples")}
     | {"django.request": {"filters": ["refusals"]}},

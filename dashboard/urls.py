@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
@@ -22,6 +23,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
     path("favicon.ico", favicon, name="favicon"),
     path("api/v1/", include("dashboard.api.urls")),
+    *([path("patterns/", include("examples.urls"))] if apps.is_installed("examples") else []),
     path("", include("dashboard.pages.urls")),
 ]
 

@@ -15,13 +15,15 @@ from django.utils import timezone
 from dashboard.models import Preferences
 from dashboard.outage import CAUSES
 from dashboard.pages import times
+from machines import seen
 
 BY_MACHINES = ("/api/", "/healthz", "/readyz", "/metrics")
 """Asked for by programs: times there are UTC, and no preferences are looked up."""
 
 
 class PersonsZone:
-    """Puts ``request.preferences`` there, and their zone and clock in force. Sits behind the authentication.
+    """Puts ``request.preferences`` there, and their zone and clock in force; notes that they were seen. Sits behind the
+    authentication.
 
     One middleware that cannot wait would push every request in front of it into a thread, static files too.
     """
@@ -39,13 +41,13 @@ class PersonsZone:
             return self._later(request)
         if request.path_info.startswith(BY_MACHINES):
             return self.get_response(request)
-        with self._in_force(request, preferences_of(request.user)):
+        with self._in_force(request, _met(request.user)):
             return self.get_response(request)
 
     async def _later(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.startswith(BY_MACHINES):
             return await self.get_response(request)
-        with self._in_force(request, await sync_to_async(preferences_of)(request.user)):
+        with self._in_force(request, await sync_to_async(_met)(request.user)):
             return await self.get_response(request)
 
     @contextlib.contextmanager
@@ -70,6 +72,13 @@ def preferences_of(user: Any) -> Preferences:
     except CAUSES:
         pass
     return Preferences()
+
+
+def _met(user: Any) -> Preferences:
+    kept = preferences_of(user)
+    if kept.user_id:
+        seen.noting.person(kept.user_id)
+    return kept
 
 
 def zone_of(name: str) -> ZoneInfo:

@@ -33,6 +33,8 @@ from django.http import HttpRequest
 from machines import masking
 from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
 from machines.models import AuditEntry
+from machines.requested import request_id
+from machines.statistics.activity import pulled
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +45,12 @@ ACTIONS = (
     "worker.quiet", "worker.work", "worker.stop",
     "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop", "bulk.rate",
     "approval.ask", "approval.approve", "approval.decline", "approval.withdraw", "approval.expire",
-    "token.make", "token.revoke",
+    "token.make", "token.revoke", "session.make", "session.revoke",
     "login", "login.failed", "login.throttled", "logout",
     "webhook.make", "webhook.change", "webhook.rotate", "webhook.delete", "webhook.test", "webhook.redeliver",
+    "note.write",
 )  # fmt: skip
+NO_LEVERS = ("login", "login.failed", "login.throttled", "logout")
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
 PLAIN = ("error", "code", "before", "after", "version")
@@ -150,9 +154,10 @@ def record(
     if action not in ACTIONS or outcome not in AuditEntry.Outcome.values:
         raise ValueError(f"no action {action!r} with outcome {outcome!r}")
     given = {"machine": machine, "instance": instance, "queue": queue, "target": target, "reason": reason}
+    given |= _person(actor) | {"source": source, "request": request_id.get()}
     entry = AuditEntry(
         action=action, outcome=outcome, detail=_masked(machine, _plain(detail)),
-        **{name: _fitting(name, text) for name, text in (given | _person(actor) | {"source": source}).items()},
+        **{name: _fitting(name, text) for name, text in given.items()},
     )  # fmt: skip
     try:
         with transaction.atomic():
@@ -160,6 +165,8 @@ def record(
     except Error as error:
         log.error("the audit could not be written (%s): %s", error, json.dumps(_shown(entry)))
         return False
+    if outcome == DONE and action not in NO_LEVERS:
+        pulled(actor)
     return True
 
 

@@ -1,14 +1,19 @@
-"""The engine of this process."""
+"""The engine of this process, and the patterns on its connections."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 
 from machines.engine import Engine
+from machines.engine.client import Client
 from machines.patterns import Throttle
+
+Made = TypeVar("Made")
 
 _making = threading.Lock()
 _made: tuple[tuple[str, str], Engine] | None = None
@@ -30,11 +35,26 @@ def get_engine() -> Engine:
         return _made[1]
 
 
+def engine_at_hand() -> Engine | None:
+    """The same where it is made already, else None: for those who must not wait, as making one for a cluster does."""
+    wanted, held = (settings.REDIS_URL, settings.SIGNALBOX_PREFIX), _made
+    return held[1] if held is not None and held[0] == wanted else None
+
+
+def get_pattern(make: Callable[[Client, str], Made]) -> Made:
+    """What ``make(redis, prefix)`` gives: a pattern's class, or a function of a module that makes one with its options.
+
+    One for each process and ``make``, on the connections of the engine; all processes of this installation share what
+    it keeps.
+    """
+    return cast(Made, _pattern(make, get_engine()))
+
+
+@lru_cache(maxsize=64)
+def _pattern(make: Callable[[Client, str], Any], engine: Engine) -> Any:
+    return make(engine.client, engine.keys.prefix)
+
+
 def get_throttle() -> Throttle:
-    """Limits that all processes of this installation share, on the connections of its engine."""
-    return _throttle(get_engine())
-
-
-@lru_cache(maxsize=4)
-def _throttle(engine: Engine) -> Throttle:
-    return Throttle(engine.client, engine.keys.prefix)
+    """Limits that all processes of this installation share."""
+    return get_pattern(Throttle)

@@ -17,13 +17,13 @@ from typing import Any
 
 from django.utils import timezone
 
+from machines import seen
 from machines.access import EVERYTHING, NOTHING, RIGHTS, Scope
 from machines.models import Token
 
 MAX_DAYS = 365
 MAX_EACH = 50  # usable tokens of one owner
 MAX_MACHINES = 100  # names in one token
-USED_EVERY = timedelta(minutes=1)  # how exactly ``last_used`` is kept: a write for each request would be one too many
 SHAPE = re.compile(r"sb_([0-9a-f]{12})_([0-9a-f]{64})", re.ASCII)
 NO_SECRET = hashlib.sha256(b"").hexdigest()
 
@@ -76,7 +76,7 @@ def make(
     if len(names) > MAX_MACHINES:
         raise Unmakeable("machines", f"a token names {MAX_MACHINES} machines at most; name none for all")
     now = timezone.now()
-    if Token.objects.filter(owner=owner, revoked=None, expires__gt=now).count() >= MAX_EACH:
+    if Token.holding(owner, now).count() >= MAX_EACH:
         raise Unmakeable("name", f"there are {MAX_EACH} tokens that hold; revoke one first")
     handle, secret = secrets.token_hex(6), secrets.token_hex(32)
     token = Token.objects.create(
@@ -97,12 +97,15 @@ def check(text: str, *, now: datetime | None = None) -> Token:
     same = secrets.compare_digest(token.digest if token else NO_SECRET, _digest(parts[2]))
     if token is None or not same:
         raise BadToken("there is no such token")
-    if (state := token.state(now)) != "active":
-        raise BadToken(f"the token is {state}")
-    if not token.owner.is_active:
-        raise BadToken("the token's owner is not active")
-    _used(token, now)
-    return token
+    return _usable(token, now)
+
+
+def named(handle: str, *, now: datetime | None = None) -> Token:
+    """The token of that handle, for who has shown what was made with it. Raises BadToken as ``check`` does."""
+    token = Token.objects.select_related("owner").filter(handle=handle).first()
+    if token is None:
+        raise BadToken("there is no such token")
+    return _usable(token, now or timezone.now())
 
 
 def revoke(token: Token) -> bool:
@@ -110,10 +113,13 @@ def revoke(token: Token) -> bool:
     return Token.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now()) > 0
 
 
-def _used(token: Token, now: datetime) -> None:
-    if token.last_used is None or now - token.last_used >= USED_EVERY:
-        Token.objects.filter(pk=token.pk).update(last_used=now)
-        token.last_used = now
+def _usable(token: Token, now: datetime) -> Token:
+    if (state := token.state(now)) != "active":
+        raise BadToken(f"the token is {state}")
+    if not token.owner.is_active:
+        raise BadToken("the token's owner is not active")
+    seen.noting.token(token.pk)
+    return token
 
 
 def _digest(secret: str) -> str:

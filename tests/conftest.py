@@ -117,6 +117,19 @@ def other_redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
 
 
+@pytest.fixture(scope="session")
+def program_of_this_run() -> str | None:
+    """The server program the suite runs on; None for the wheel's Valkey."""
+    return program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
+
+
+@pytest.fixture
+def own_server(tmp_path: Path, program_of_this_run: str | None) -> Iterator[Server]:
+    """A server of this test's own, of the kind this run uses; its data is on no disk."""
+    with Server(tmp_path / "server", program=program_of_this_run, persistent=False) as server:
+        yield server
+
+
 @pytest.fixture
 def prefix(redis_url: str, settings) -> Iterator[str]:
     """A key prefix of this test's own, with the site, its cache and its sessions pointed at it."""

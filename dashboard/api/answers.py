@@ -16,7 +16,7 @@ WORDS = {
     403: "The right is missing, or the CSRF token of a session.",
     404: "It is not there.",
     409: "It is not as the caller saw it, or cannot be done now.",
-    412: "If-Match names another version than the instance is at.",
+    412: "If-Match names another version than there is.",
     422: "The request does not fit, or the machine refused.",
     429: "Too many requests: Retry-After says when to come back.",
     503: "Redis does not answer.",

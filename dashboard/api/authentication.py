@@ -1,6 +1,7 @@
-"""Who calls: by a token in the Authorization header, or by the session of the pages with its CSRF token.
+"""Who calls: by a token in the Authorization header or a session made with one, or by the login of the pages with its
+CSRF token.
 
-A request that shows a token is judged by that token alone; the session beside it is not looked at.
+A request that shows a token or a session of one is judged by that alone; the login beside it is not looked at.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from dashboard.api.limiting import Limit
-from machines import tokens
+from machines import seen, token_sessions, tokens
 from machines.auditing import source_of
 from machines.models import Token
+from machines.patterns import Session as TokenSession
 from machines.services import Actor
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-SHOWN = re.compile(r"sb_[0-9a-f]{12}_")  # of a token, wherever in an address it stands
+# Of a token or a session, wherever in an address it stands.
+SHOWN = re.compile(rf"sb_[0-9a-f]{{12}}_|{token_sessions.SHOWN.pattern}", re.ASCII)
 
 
 class Unauthorized(Exception):
@@ -38,11 +41,13 @@ class InAddress(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """``key`` names who is counted and remembered: a token for itself, a session by its user."""
+    """``key`` names who is counted and remembered: a token with its sessions, a login by its user. ``token``: what was
+    shown, or what the ``session`` that was shown is one of."""
 
     actor: Actor
     key: str
     token: Token | None = None
+    session: TokenSession | None = None
 
 
 def authenticate(request: HttpRequest) -> Caller:
@@ -56,14 +61,22 @@ def authenticate(request: HttpRequest) -> Caller:
 def _by_token(request: HttpRequest, header: str) -> Caller:
     scheme, _, text = header.partition(" ")
     if scheme.lower() != "bearer":
-        raise Unauthorized("the Authorization header reads: Bearer sb_<id>_<secret>")
+        raise Unauthorized("the Authorization header reads: Bearer sb_<id>_<secret>, or Bearer sbs_<session>")
     try:
-        token = tokens.check(text.strip())
+        token, session = _shown(text.strip())
     except tokens.BadToken as error:
         raise Unauthorized(str(error)) from None
     request.user = token.owner
-    actor = Actor(token.owner, f"{source_of(request)} token {token.handle}", tokens.reach_of(token))
-    return Caller(actor, f"token:{token.handle}", token)
+    by = f"token {token.handle} session {session.handle}" if session else f"token {token.handle}"
+    actor = Actor(token.owner, f"{source_of(request)} {by}", tokens.reach_of(token))
+    return Caller(actor, f"token:{token.handle}", token, session)
+
+
+def _shown(text: str) -> tuple[Token, TokenSession | None]:
+    if not text.startswith(token_sessions.BEGINNING):
+        return tokens.check(text), None
+    session, token = token_sessions.check(text)
+    return token, session
 
 
 def _by_session(request: HttpRequest) -> Caller:
@@ -71,6 +84,7 @@ def _by_session(request: HttpRequest) -> Caller:
         raise Unauthorized("send a token as Authorization: Bearer sb_<id>_<secret>, or sign in")
     if request.method not in SAFE and check_csrf(request) is not None:
         raise NoCsrf
+    seen.noting.person(request.user.pk)
     return Caller(Actor.of(request), f"user:{request.user.pk}")
 
 
@@ -78,7 +92,10 @@ class Bearer(HttpBearer):
     """For the OpenAPI document: ``authenticate`` has been asked before an operation begins."""
 
     openapi_bearerFormat = "sb_<id>_<secret>"
-    openapi_description = "A token made on the account page, with rights, perhaps machines, and an end."
+    openapi_description = (
+        "A token made on the account page, with rights, perhaps machines, and an end; or a session that was made with"
+        " one: `sbs_…`."
+    )
 
     def __call__(self, request: HttpRequest) -> Caller | None:
         return getattr(request, "caller", None)

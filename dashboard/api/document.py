@@ -21,6 +21,8 @@ IN_PATHS = {
     "webhook": "its number",
     "delivery": "its number",
     "view": "its number",
+    "link": "as the list of links names it",
+    "session": "its handle, as the list of sessions names it",
     "key": "the whole key",
 }
 """What stands in paths: converters say how it is written, not what it is."""

@@ -181,7 +181,7 @@ def _admitted(request: HttpRequest) -> limiting.Limit | None:
         error.limit = limiting.spend_stranger(request)
         raise
     request.caller = caller  # type: ignore[attr-defined]
-    return limiting.spend(caller.key)
+    return limiting.spend(caller.key, request.META.get("REMOTE_ADDR") or "")
 
 
 def _check_terms(request: HttpRequest, operation: Operation) -> None:

@@ -1,4 +1,4 @@
-"""How many requests a caller may make: one budget for each token and user, and one for each address of strangers."""
+"""How many requests a caller may make: a budget for each token and user, for each address, and for strangers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from django.http import HttpRequest, HttpResponse
 
 from machines.connections import get_throttle
 from machines.engine import rates
+from machines.networks import network_of
 from machines.patterns import Verdict
+from machines.patterns.throttle import MAX_LIMIT
 
+PER_ADDRESS = 10  # times as many as for one caller: services behind one address have a token each
+AHEAD = 20  # requests of an address that are taken at once, where that is next to nothing of its budget
 STRANGERS = (60, 60)  # failed requests of one address, and the seconds they are counted in
 
 
@@ -41,19 +45,28 @@ class Limit:
             response["Retry-After"] = str(max(1, math.ceil(self.verdict.retry_after)))
 
 
-def spend(key: str) -> Limit | None:
-    """One request of a known caller; None where there is no limit. Raises TooMany."""
+def spend(key: str, address: str) -> Limit | None:
+    """One request of a known caller; what their own budget is then, None where there is no limit. Raises TooMany."""
     parsed = rates.parse(settings.SIGNALBOX_API_RATE)
     if parsed is None:
         return None
     quota, window = parsed[0], parsed[1] / 1000
-    return _taken(Limit("caller", quota, math.ceil(window), get_throttle().take("api", key, limit=quota, per=window)))
+    own = _taken(Limit("caller", quota, math.ceil(window), get_throttle().take("api", key, limit=quota, per=window)))
+    _spend_address(address, min(quota * PER_ADDRESS, MAX_LIMIT), window)
+    return own
+
+
+def _spend_address(address: str, quota: int, window: float) -> None:
+    """So wide a budget may be taken ahead a little: few requests then ask Redis about it."""
+    ahead = max(1, min(AHEAD, quota // 1000))
+    verdict = get_throttle().take("api.address", network_of(address), limit=quota, per=window, ahead=ahead)
+    _taken(Limit("address", quota, math.ceil(window), verdict))
 
 
 def spend_stranger(request: HttpRequest) -> Limit:
     """One request that showed nothing that holds. Raises TooMany."""
     quota, window = STRANGERS
-    address = request.META.get("REMOTE_ADDR") or "unknown"
+    address = network_of(request.META.get("REMOTE_ADDR") or "")
     verdict = get_throttle().take("api.stranger", address, limit=quota, per=window)
     return _taken(Limit("stranger", quota, window, verdict))
 

@@ -1,4 +1,4 @@
-"""ETag and If-Match: an instance's version over HTTP, so that nobody moves what they have not seen."""
+"""ETag and If-Match: the version of an instance, session or note, so that nobody changes what they never saw."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import re
 from django.http import HttpRequest, HttpResponse
 
 from machines.engine import Instance
+from machines.patterns import Session
+from machines.services.notes import Note
 
 TAG = re.compile(r'"?([0-9]{1,15})"?', re.ASCII)
 
 
 class BadTag(Exception):
-    """If-Match names no version of an instance."""
+    """If-Match names no version."""
 
     def __init__(self) -> None:
         super().__init__('If-Match takes one version, as ETag gave it: "7"')
@@ -29,5 +31,5 @@ def expected(request: HttpRequest) -> int | None:
     return int(found[1])
 
 
-def tagged(response: HttpResponse, instance: Instance) -> None:
-    response["ETag"] = f'"{instance.version}"'
+def tagged(response: HttpResponse, found: Instance | Session | Note) -> None:
+    response["ETag"] = f'"{found.version}"'

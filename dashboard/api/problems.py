@@ -17,6 +17,7 @@ from dashboard.api import codes
 from dashboard.pages.verdicts import status_of, title_of
 from machines import masking
 from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines.requested import request_id
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +105,7 @@ def _written(
         "detail": detail,
         "instance": request.path,
         "code": code,
+        "request": request_id.get(),
     }
     response = HttpResponse(json.dumps(body, default=str), status=status, content_type=MEDIA_TYPE)
     response["Cache-Control"] = "no-store"

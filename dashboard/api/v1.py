@@ -25,6 +25,7 @@ from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM
 from machines import access
 from machines.bulk.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
+from machines.patterns import Changed
 from machines.services import ApprovalNeeded, Forbidden, keys
 
 VERSION = "1"
@@ -72,7 +73,7 @@ for _kind, _code in {
 
 @api.exception_handler(SignalboxError)
 def _engine(request: HttpRequest, error: SignalboxError) -> HttpResponse:
-    status = 412 if isinstance(error, Conflict) and "If-Match" in request.headers else None
+    status = 412 if isinstance(error, Conflict | Changed) and "If-Match" in request.headers else None
     return problems.of_error(request, error, status=status)
 
 

@@ -44,6 +44,7 @@ ADDRESSES = {
     "approvals": "/approvals/",
     "audit": "/audit/",
     "webhooks": "/webhooks/",
+    "patterns": "/patterns/",
     "search": "/search/?q=act",
     "account": "/account/",
     "tokens": "/account/tokens/",

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from random import Random
 from zlib import crc32
 
+from django.apps import apps
+
 from dashboard.demo.night import NightShift
 from dashboard.demo.orders import Orders
 from dashboard.demo.requests import Requests
@@ -32,6 +34,7 @@ RESTART = 0.2  # how often an active device is given away, and begins again
 ORDER_EVERY = 3  # beats; what happens to an order is one of so many
 REQUEST_EVERY = 13  # beats; and one of so many to a request for an activation
 NIGHT_EVERY = 150  # beats between two looks at the dead jobs
+POKE_EVERY = 4  # beats; and one of so many to a pattern
 VIEWING_EVERY = 151  # beats between two runs over the viewing figures
 OWN_TOKEN = 0.3  # how often a device brings its own code
 
@@ -46,6 +49,7 @@ class Traffic:
         self._requests = Requests(engine, Random(seed), some_account)
         self._night = NightShift(engine)
         self._viewing = Viewing(engine, Random(seed), some_device, SERVICES)
+        self._poking = apps.get_app_config("examples").poking(Random(seed))
         self._beats = 0
         self._next_device = 0
         self._until_pallet = PALLET_GAP[0] // 2
@@ -54,6 +58,7 @@ class Traffic:
             (NIGHT_EVERY, self._night.look),
             (REQUEST_EVERY, self._requests.move),
             (ORDER_EVERY, self._orders.move),
+            (POKE_EVERY, self._poking.move),
         )
         self._moves: dict[str, Callable[[str], None]] = {
             "New": self._activate,

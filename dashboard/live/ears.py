@@ -1,4 +1,4 @@
-"""The subscriber connection to one server: hears pulses, and notices when it has gone deaf."""
+"""The subscriber connection to one server: hears pulses and what was published, and notices when it has gone deaf."""
 
 from __future__ import annotations
 
@@ -19,11 +19,16 @@ ENDED = "the subscriber connection ended"
 
 
 class Ears:
-    """``ring`` is called with a partition's root when it may have changed, and with "" when the connection ended."""
+    """``ring`` is called with a partition's root when it may have changed, and with "" when the connection ended;
+    ``published`` when somebody said on ``channel``, if the server has it, that a definition was published."""
 
-    def __init__(self, url: str, limits: Limits, ring: Callable[[str], None]) -> None:
+    def __init__(
+        self, url: str, limits: Limits, ring: Callable[[str], None], published: Callable[[], None], channel: str = ""
+    ) -> None:
         self._limits = limits
         self._ring = ring
+        self._published = published
+        self._channel = channel.encode()
         # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
         self._client: Any = client(url, limits, protocol=2, decode_responses=False)
         self._pubsub = self._client.pubsub()
@@ -38,6 +43,8 @@ class Ears:
     async def open(self) -> Self:
         await self._pubsub.connect()
         self._listening = asyncio.create_task(self._listen(), name="live listener")
+        if self._channel and await self._may_hear(self._channel):
+            await self._pubsub.ssubscribe(self._channel)
         await self.probe()
         return self
 
@@ -83,6 +90,17 @@ class Ears:
             return False
         return True
 
+    async def _may_hear(self, channel: bytes) -> bool:
+        """Tried on a connection of its own: one that an access list refuses would end the listening."""
+        pubsub = self._client.pubsub()
+        try:
+            await pubsub.ssubscribe(channel)
+            return await pubsub.get_message(timeout=self._limits.deadline) is not None
+        except ResponseError:
+            return False
+        finally:
+            await pubsub.aclose()
+
     def _ring_all(self, roots: Iterable[str]) -> None:
         """A pulse nobody heard may be under way when listening begins, and the steps in its shadow do not ring."""
         for root in roots:
@@ -118,5 +136,9 @@ class Ears:
         if message["type"] == "message" and (root := self._roots.get(message["channel"])):
             self.hints = True
             self._ring(root)
+        elif message["type"] == "smessage":
+            self._published()
+        elif message["type"] == "sunsubscribe":
+            raise RedisConnectionError("the channel of definitions has moved to another server")
         elif message["type"] == "pong" and (pong := self._pongs.get(message["data"])) and not pong.done():
             pong.set_result(None)

@@ -25,7 +25,9 @@ from dashboard.live.link import Link
 from dashboard.live.outbox import Outbox
 from dashboard.live.protocol import ErrorCode
 from dashboard.live.topics import Topic
+from dashboard.live.waiting import Waiting
 from machines.engine.keys import Keys
+from machines.requested import apart
 
 log = logging.getLogger(__name__)
 LIVE, STALE = "live", "stale"
@@ -46,6 +48,7 @@ class Hub:
         self._state: str | None = None  # unknown until Redis was tried once
         self._run_id = ""
         self._reconcile_at = 0.0
+        self._has_news = False  # a definition was published since the last reading of everything began
         self._rest_until = 0.0
 
     @property
@@ -69,7 +72,7 @@ class Hub:
             outbox.status(self._status(), good=self._state == LIVE)
         if self._task is None:
             self._board.turn()
-            self._task = asyncio.create_task(self._run(), name="live hub")
+            self._task = asyncio.create_task(self._run(), name="live hub", context=apart())
         return outbox
 
     async def exit(self, outbox: Outbox) -> None:
@@ -95,7 +98,7 @@ class Hub:
     async def _run(self) -> None:
         attempt = 0
         while True:
-            link = Link(self._url, self._keys, self._limits, self._ring)
+            link = Link(self._url, self._keys, self._limits, self._ring, self._published)
             try:
                 await link.open()
                 attempt = 0
@@ -124,27 +127,32 @@ class Hub:
         now = self._clock()
         if now < self._rest_until:
             return
-        reconcile = now >= self._reconcile_at
+        reconcile = now >= self._reconcile_at or self._has_news
         wanted = self._board.unread() | self._board.of(self._agenda.take(now))
         if reconcile:
+            self._has_news = False
             await self._probe(link)
             wanted |= {source for source in self._board.plan() if not source.constant} | self._board.unread()
         if not (wanted or reconcile or self._board.unfed()):
             return
+        waiting = Waiting(self._clock)
         self._board.take(await link.read(list(wanted)))
-        self._rest_until = now + self._rest_after(len(wanted), self._clock() - now)
+        self._rest_until = now + self._rest_after(len(wanted), waiting.seconds(spare=self._sending()))
         if reconcile:
             self._reconcile_at = now + self._every(link)
             self._confirm()
 
     def _rest_after(self, count: int, took: float) -> float:
-        """Seconds from the start of a read to the earliest next one.
+        """Seconds from the start of a read to the earliest next one; ``took``: seconds, without the sending.
 
         A slow answer says that the server is busy; and what is read goes out to every socket.
         """
         longest = self._limits.read_rest * max(1.0, count / self._limits.read_many)
-        crowded = self.sockets / self._limits.frames
-        return max(self._limits.read_gap, crowded, min(took / self._limits.read_share, longest))
+        return max(self._limits.read_gap, self._sending(), min(took / self._limits.read_share, longest))
+
+    def _sending(self) -> float:
+        """Seconds between two reads that sending what was read to every socket takes its share of."""
+        return self.sockets / self._limits.frames
 
     async def _probe(self, link: Link) -> None:
         await link.probe()
@@ -159,7 +167,7 @@ class Hub:
         """Until something is due or somebody calls."""
         now = self._clock()
         due = [self._reconcile_at, self._agenda.next() or self._reconcile_at]
-        if self._board.unfed() or self._board.unread():
+        if self._has_news or self._board.unfed() or self._board.unread():
             due.append(now)
         pause = max(min(due), self._rest_until) - now
         if pause > 0:
@@ -172,6 +180,12 @@ class Hub:
     def _ring(self, root: str) -> None:
         if root:
             self._agenda.ring(root, self._clock())
+        self._wake.set()
+
+    def _published(self) -> None:
+        """Which machines there are, and what is current of them, is read now; whoever did not hear it does so with the
+        next reconcile."""
+        self._has_news = True
         self._wake.set()
 
     # What sockets are told of Redis itself

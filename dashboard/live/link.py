@@ -18,16 +18,22 @@ from dashboard.live.limits import Limits
 from dashboard.live.sources import Source, World
 from machines.engine import library
 from machines.engine.keys import Keys
+from machines.engine.lookout import DEFINITIONS
+from machines.engine.patternkeys import PatternKeys
 
 
 class Link:
-    """``ring`` is called with a partition's root whenever it may have changed."""
+    """``ring`` is called with a partition's root whenever it may have changed, ``published`` when a definition was
+    published."""
 
-    def __init__(self, url: str, keys: Keys, limits: Limits, ring: Callable[[str], None]) -> None:
+    def __init__(
+        self, url: str, keys: Keys, limits: Limits, ring: Callable[[str], None], published: Callable[[], None]
+    ) -> None:
         self._url = url
         self._keys = keys
         self._limits = limits
         self._ring = ring
+        self._published = published
         self._client: Any = client(url, limits)
         self._servers: Mapping[str, str] = {}
         self._ears: dict[str, Ears] = {}
@@ -35,8 +41,11 @@ class Link:
     async def open(self) -> Self:
         """Connects everywhere. Raises a RedisError or OSError."""
         self._servers = await servers(self._client, self._url)
+        channel = PatternKeys(self._keys.prefix).topic(DEFINITIONS).channel
+        place = server_of(self._client, channel)
         for name, url in self._servers.items():
-            ears = self._ears[name] = Ears(url, self._limits, self._ring)
+            heard = channel if name == place else ""
+            ears = self._ears[name] = Ears(url, self._limits, self._ring, self._published, heard)
             await ears.open()
         return self
 

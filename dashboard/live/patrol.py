@@ -15,6 +15,7 @@ from typing import Protocol
 
 from dashboard.live.limits import Limits, limits
 from dashboard.live.rights import Rights, RightsUnknown, look
+from machines.requested import apart
 
 log = logging.getLogger(__name__)
 #: sessions looked at in one go, so that one pass never holds a thread for long
@@ -43,7 +44,7 @@ class Patrol:
     def enter(self, socket: Watched) -> None:
         self._watched.add(socket)
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="live patrol")
+            self._task = asyncio.create_task(self._run(), name="live patrol", context=apart())
 
     def exit(self, socket: Watched) -> None:
         self._watched.discard(socket)

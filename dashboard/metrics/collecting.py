@@ -6,7 +6,7 @@ The number of series is bounded by what is published: states, transitions of cur
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
@@ -14,6 +14,8 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from dashboard.pages.depths import PLACES
 from dashboard.pages.workers import is_alive
 from machines.engine import Live, QueueStats, Survey
+from machines.patterns import Stats
+from machines.statistics.activity import Activity
 
 MAGNITUDES = 23
 """Buckets of a histogram: the last one ends at 2^22 ms, some 70 minutes."""
@@ -48,7 +50,9 @@ class Snapshot(Collector):
     """One scrape. ``survey`` is None where Redis did not answer; ``now``: ms; ``sockets``: those of this process.
 
     ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
-    taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet.
+    taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet. ``kept``:
+    duty of the house -> whether a worker has it. ``activity``: None where it cannot be read. ``unwritten``:
+    what waits for the database.
     """
 
     survey: Survey | None
@@ -56,6 +60,9 @@ class Snapshot(Collector):
     sockets: int = 0
     approvals: Mapping[str, int] | None = None
     measured: int | None = None
+    kept: Mapping[str, bool] = field(default_factory=dict)
+    activity: Activity | None = None
+    unwritten: Mapping[str, Stats] = field(default_factory=dict)
 
     def collect(self) -> Iterator[Metric]:
         yield _gauge("up", "Whether Redis answered.", int(self.survey is not None))
@@ -69,10 +76,24 @@ class Snapshot(Collector):
         yield from _of_states(lives)
         yield from _flow(lives)
         yield _refused(lives)
+        yield from _active(self.activity)
+        yield from self._unwritten()
         yield from self._kept(max((live.now for live in lives), default=self.now))
         yield from _of_queues(queues)
         # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
         yield from _of_workers(self.survey, max((live.now for live in lives), default=self.now))
+        duties = _gauge("duty_kept", "Whether a worker has this duty, which one at a time does.", labels=["duty"])
+        for duty, has in self.kept.items():
+            duties.add_metric([duty], int(has))
+        yield duties
+
+    def _unwritten(self) -> Iterator[Metric]:
+        entries = _gauge("unwritten_entries", "What waits for the database.", labels=["buffer"])
+        oldest = _gauge("unwritten_oldest_seconds", "How long the oldest of it has waited.", labels=["buffer"])
+        for name, stats in self.unwritten.items():
+            entries.add_metric([name], stats.pending + stats.held)
+            oldest.add_metric([name], stats.oldest)
+        yield from (entries, oldest)
 
     def _kept(self, now: float) -> Iterator[Metric]:
         if self.approvals is not None:
@@ -154,6 +175,23 @@ def _refused(lives: list[Live]) -> Metric:
         for event, count in live.refused.items():
             family.add_metric([live.machine, event], count)
     return family
+
+
+def _active(activity: Activity | None) -> Iterator[Metric]:
+    """Of the UTC day, week and month that run: they fall back to nothing when the next one begins."""
+    if activity is None:
+        return
+    told = "Instances that entered a state, each counted once."
+    moved = _gauge("instances_moved", told, labels=["machine", "period"])
+    for name, counts in activity.by_machine.items():
+        for period, count in counts.items():
+            moved.add_metric([name, period], count.number)
+    yield moved
+    if activity.people is not None:
+        people = _gauge("operators_active", "People who pulled a lever, each counted once.", labels=["period"])
+        for period, count in activity.people.items():
+            people.add_metric([period], count.number)
+        yield people
 
 
 def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:

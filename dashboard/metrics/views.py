@@ -17,10 +17,15 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from dashboard.live.hub import sockets
 from dashboard.metrics.collecting import Snapshot, registry
 from machines.access import EVERYTHING, NOTHING, Scope, scope_of
-from machines.connections import get_engine
-from machines.engine import EngineUnavailable
+from machines.connections import get_engine, get_pattern
+from machines.engine import EngineUnavailable, SignalboxError, Survey
+from machines.flushing import waiting
 from machines.models import SamplingTurn
+from machines.patterns import Locks
 from machines.services import approvals
+from machines.statistics.activity import Activity, activity
+from machines.worker.house import DUTIES
+from machines.worker.scheduler import held_by
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +42,12 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return _refusal(request)
     try:
         survey = get_engine().survey().only(_scope(request))
+        unwritten = waiting()
+        kept = {duty: holder is not None for duty, holder in held_by(get_pattern(Locks), DUTIES).items()}
     except EngineUnavailable as error:
         log.warning("metrics: %s", error)
         return _text(Snapshot(None), status=503)
-    return _text(Snapshot(survey, time.time() * 1000, sockets(), *_kept()))
+    return _text(Snapshot(survey, time.time() * 1000, sockets(), *_kept(), kept, _activity(request, survey), unwritten))
 
 
 def _kept() -> tuple[dict[str, int] | None, int | None]:
@@ -52,6 +59,14 @@ def _kept() -> tuple[dict[str, int] | None, int | None]:
     except Error as error:
         log.warning("metrics: %s", error)
         return None, None
+
+
+def _activity(request: HttpRequest, survey: Survey) -> Activity | None:
+    try:
+        return activity(survey.lives, people=_scope(request).all)
+    except SignalboxError as error:
+        log.warning("metrics: %s", error)
+        return None
 
 
 def _scope(request: HttpRequest) -> Scope:

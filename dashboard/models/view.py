@@ -12,13 +12,14 @@ from django.db.models import Q, QuerySet
 from django.urls import Resolver404, resolve
 
 from machines import masking
-from machines.access import anywhere, scope_of
+from machines.access import Forbidden, anywhere, scope_of
 
 MOST = 100  # views of one person
 PAGES = ("overview", "machine", "queues", "queue", "workers", "audit")
 """Names of the addresses that can be kept; every one is a page that only shows."""
 PLACES = ("cursor", "back", "before")
 """Terms that say where in a list somebody stood."""
+AUDIT = "/audit/"
 
 
 class SavedView(models.Model):
@@ -48,9 +49,28 @@ class SavedView(models.Model):
             raise ValidationError({"name": f"{MOST} views are kept for each person: delete one"})
         super().save(*args, **kwargs)
 
+    @classmethod
+    def for_all(cls, owner: Any, page: str, query: str) -> SavedView:
+        """One that is not kept, by the rules of a shared one. Raises ValidationError."""
+        view = cls(owner=owner, name="a link", page=page, query=query, shared=True)
+        view.clean_fields()
+        return view
+
     @property
     def url(self) -> str:
         return f"{self.page}?{self.query}" if self.query else self.page
+
+    @property
+    def address(self) -> str:
+        """``url``, and of a machine's page its list."""
+        return f"{self.url}#instances" if self.machine else self.url
+
+    def demand(self, user: Any) -> None:
+        """Raises Forbidden for who may not open the page: the rule of ``visible_to`` for one view."""
+        right = "audit" if self.page == AUDIT else "view"
+        scope = scope_of(user, right)
+        if not (self.machine in scope if self.machine else scope):
+            raise Forbidden(right, self.machine)
 
     def clean(self) -> None:
         """The page is one of ours; the query is written anew, without where in a list it stood."""
@@ -87,4 +107,4 @@ class SavedView(models.Model):
         scope = scope_of(user)
         if not scope.all:
             found = found.filter(machine__in=["", *scope.names])
-        return found if anywhere(user, "audit") else found.exclude(page="/audit/")
+        return found if anywhere(user, "audit") else found.exclude(page=AUDIT)

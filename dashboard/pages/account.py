@@ -13,10 +13,11 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from dashboard import zones
+from dashboard import links, zones
 from dashboard.access import MEANINGS, scope_of
 from dashboard.models import Preferences, SavedView
 from dashboard.pages.rendering import page
+from dashboard.pages.token_sessions import sessions_of
 
 
 class PreferencesForm(forms.ModelForm):
@@ -75,6 +76,8 @@ def _theirs(request: HttpRequest) -> dict[str, Any]:
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
         "held": _held(request.user),
         "views": SavedView.objects.filter(owner=request.user),
+        "links": links.of(request.user),
+        "sessions": len(sessions_of(request.user)),
         "groups": [group.name for group in request.user.groups.order_by("name")],
     }
 

@@ -13,6 +13,7 @@ from dashboard.pages.depths import Depth
 from dashboard.pages.workers import is_alive
 from machines.engine import QueueStats, WorkerRow
 from machines.engine.definitions import durations
+from machines.patterns import Stats
 from machines.statistics import Storm
 
 NAMED = 3  # events of a storm
@@ -67,12 +68,13 @@ def raised(
     storms: Iterable[Storm] = (),
     approvals: int = 0,
     unmeasured: int = 0,
+    unwritten: Mapping[str, Stats] | None = None,
 ) -> list[Alarm]:
     """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments. ``late``:
     those whose step failed.
 
     ``paused``: queues with their machine; those that are not paused raise nothing. ``approvals``: how many wait.
-    ``unmeasured``: ms since a worker last measured for the charts.
+    ``unmeasured``: ms since a worker last measured for the charts. ``unwritten``: what waits for the database.
     """
     alive = [worker for worker in workers if is_alive(worker)]
     working = [worker for worker in alive if worker.status == "working"]
@@ -81,7 +83,9 @@ def raised(
     found += [alarm for depth in depths for alarm in (*_about(depth, served), *_handlers(depth, working))]
     if alive:
         found += [_failing(machine, count) for machine, count in (late or {}).items() if count]
-        found += [_unmeasured(unmeasured)] if unmeasured > UNMEASURED else []
+        lagging = {name: stats for name, stats in (unwritten or {}).items() if stats.oldest * 1000 > UNMEASURED}
+        found += [_unwritten(name, stats) for name, stats in lagging.items()]
+        found += [_unmeasured(unmeasured)] if unmeasured > UNMEASURED and "statistics" not in lagging else []
     else:
         found += [_late(machine, count) for machine, count in (overdue or {}).items() if count]
     found += [_stuck(each) for each in stuck if each.count]
@@ -111,6 +115,12 @@ def _storm(storm: Storm) -> Alarm:
 def _unmeasured(ms: int) -> Alarm:
     text = f"nothing measured for the charts for {times.age(ms / 1000)}, though workers run: their logs say why"
     return Alarm(text, reverse("workers"))
+
+
+def _unwritten(name: str, stats: Stats) -> Alarm:
+    verb = "wait" if name.endswith("s") else "waits"
+    text = f"{name} {verb} for the database, {times.age(stats.oldest)} by now: workers' logs say why"
+    return Alarm(text, f"{reverse('workers')}#unwritten")
 
 
 def _failing(machine: str, count: int) -> Alarm:

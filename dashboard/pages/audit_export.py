@@ -19,7 +19,7 @@ from machines.models import AuditEntry
 CHUNK = 1000  # entries read at a time
 COLUMNS = (
     "at", "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source",
-    "detail",
+    "request", "detail",
 )  # fmt: skip
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 

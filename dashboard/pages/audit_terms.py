@@ -52,6 +52,7 @@ class Terms(forms.Form):
     instance = forms.CharField(required=False, label="instance", max_length=MAX_INSTANCE_ID, strip=False)
     queue = forms.CharField(required=False, label="queue", max_length=MAX_NAME)
     target = forms.CharField(required=False, label="event, state, job or worker", max_length=TARGET_LIMIT, strip=False)
+    request = forms.CharField(required=False, label="request", max_length=40)
     since = Moment(required=False, max_length=40, label="from")
     until = Moment(required=False, max_length=40, label="before")
 

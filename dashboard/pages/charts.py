@@ -173,7 +173,7 @@ def of_overview(request: HttpRequest, machines: Collection[str]) -> Charts:
 def of_machine(request: HttpRequest, machine: str, *, queues: bool) -> Charts:
     """``queues``: whether it feeds any."""
     wanted = (*MACHINE, *OF_JOBS) if queues else MACHINE
-    return _charts(request, reverse("machine-charts", args=[machine]), wanted, [machine], names=_Edges(machine))
+    return _charts(request, reverse("machine-charts", args=[machine]), wanted, [machine], names=Edges(machine))
 
 
 def of_queue(request: HttpRequest, machine: str, queue: str) -> Charts:
@@ -257,7 +257,7 @@ def _clock(at: int, span: str) -> str:
     return f"{moment.day} {times.MONTHS[moment.month - 1]} {moment:%H:%M}" if span != "hour" else f"{moment:%H:%M}"
 
 
-class _Edges:
+class Edges:
     """Lines of a machine's diagram, and events, as people know them: ``<version>:<transition>`` says little."""
 
     def __init__(self, machine: str) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import require
-from dashboard.pages import workers
+from dashboard.pages import active, workers
+from dashboard.pages.boards import Board, Boards
+from dashboard.pages.boards import Row as BoardRow
 from dashboard.pages.charts import Chart, Charts, Figure
 from dashboard.pages.deadlines import Child, Deadline
 from dashboard.pages.depths import PLACES, Depth, Figures
@@ -19,6 +21,7 @@ from machines.engine import Job, Pause, QueueStats, Step, WorkerRow
 from machines.engine.definitions import FieldOutline
 from machines.forms import TypedForm
 from machines.models import Approval
+from machines.patterns import Count
 from machines.statistics.lines import Line
 from machines.statistics.series import Series
 
@@ -67,8 +70,28 @@ def _everything() -> dict[str, Any]:
         "may_direct": True,
         "requests": Approval.State.choices,
         "charts": _charts(),
+        "active": _active(),
+        "boards": _boards(),
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
     }
+
+
+def _active() -> list[active.Row]:
+    figures = [Count(0, True, 0.0, NOW), Count(1204, True, 0.0, NOW), Count(1_234_567, False, 0.0081, NOW)]
+    return [active.Row(kind, [active.told(count) for count in figures]) for kind in ("moved", "people")]
+
+
+def _boards() -> Boards:
+    rows = [
+        BoardRow(1, "entitle: Waiting → Active", "1,204", 100, "#"),
+        BoardRow(2, HOSTILE * 2, "301", 25),
+        BoardRow(2, "press", "301", 25, "#"),
+    ]
+    found = [
+        Board("edges", "Busiest lines", "times taken, today", rows),
+        Board("refused", "Refused most", "events", []),
+    ]
+    return Boards(found, [("today", "#", True), ("7 days", "#", False)])
 
 
 def _charts() -> Charts:

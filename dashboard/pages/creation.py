@@ -8,6 +8,7 @@ from typing import Any
 from dashboard.pages.forms import CreateForm, fresh_key
 from dashboard.pages.plans import Plan
 from dashboard.pages.verdicts import MISTAKE
+from machines.connections import get_engine
 from machines.engine import errors
 from machines.forms import TypedForm
 
@@ -19,7 +20,7 @@ class Creation:
         self.plan = plan
         self.form = CreateForm(sent)
         self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
-        self.key = (sent.get("key") if sent else "") or fresh_key()
+        self.key = (sent.get("key") if sent else "") or get_engine().ids.at_hand() or fresh_key()
         self.code = MISTAKE
 
     @classmethod

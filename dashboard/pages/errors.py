@@ -6,6 +6,7 @@ Under ``/api/`` each is a problem of ``dashboard.api.problems`` instead.
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -58,6 +59,8 @@ class EngineErrors(MiddlewareMixin):
             log.error("%s %s: %s %s", request.method, request.path, error.code, error)
         if isinstance(error, services.Forbidden):
             return forbidden(request, error)
+        if isinstance(error, services.TooFast):
+            return too_fast(request, error)
         return _engine_page(request, error, status)
 
 
@@ -69,6 +72,18 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     if isinstance(error, errors.EngineUnavailable):
         return _send_again(request, context)
     return error_page(request, status, **context)
+
+
+def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
+    """429 with the form that was not taken, to be sent once more."""
+    seconds = max(1, math.ceil(error.retry_after))
+    response = error_page(
+        request, 429, title=title_of(type(error)), message=f"{error.message}.", code=error.code,
+        hint=f"Send it again in {seconds} second{'' if seconds == 1 else 's'}. For many there are bulks and the API.",
+        resend=repeatable(request),
+    )  # fmt: skip
+    response["Retry-After"] = str(seconds)
+    return response
 
 
 def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:

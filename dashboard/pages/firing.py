@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import uuid
 from typing import Any
 
 from django.contrib import messages
@@ -22,7 +21,7 @@ from dashboard.pages.plans import Plan
 from dashboard.pages.verdicts import status_of
 from machines.allowing import NotAllowed
 from machines.connections import get_engine
-from machines.engine import Instance, errors
+from machines.engine import Instance, errors, flakes
 from machines.forms import TypedForm
 from machines.masking import veil
 from machines.models import Approval
@@ -121,8 +120,8 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
     if not creation.is_valid():
         return machine_page(request, machine, creation=creation, status=400)
     given = creation.arguments()
-    # Without an id the key makes one, so that pressing the button twice makes one instance.
-    given["id"] = given["id"] or uuid.uuid5(uuid.NAMESPACE_URL, given["key"] or str(uuid.uuid4())).hex
+    if not given["id"] and flakes.is_id(given["key"]):
+        given["id"] = given["key"]  # pressing the button twice makes one instance; any other key does so in the engine
     try:
         made = instances.create(Actor.of(request), machine, **given)
     except (errors.InstanceExists, errors.BadInput, errors.Refused) as error:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import condition
 
 from dashboard.access import allows, require
-from dashboard.pages import charts, painting, plans
+from dashboard.pages import active, boards, charts, painting, plans
 from dashboard.pages import listing as listings
 from dashboard.pages.creation import Creation
 from dashboard.pages.listing import Listing
@@ -58,6 +58,8 @@ def machine_page(
         "tabs": track.tabs(listing.state),
         "creation": creation,
         "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
+        "boards": boards.of_machine(request, plan),
+        "moved": active.of_machine(machine),
         "mode": mode,
         "modes": MODES.values(),
         "views": [(label, listing.url(**(plans.NO_VIEW | view))) for label, view in plan.views],

@@ -9,9 +9,10 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import Scope, require, scope_of
 from dashboard.models import SavedView
-from dashboard.pages import alarms, charts, plans
+from dashboard.pages import active, alarms, charts, notes, plans
 from dashboard.pages.rendering import page
 from dashboard.pages.tracks import Track, track_of
+from machines import flushing
 from machines.connections import get_engine
 from machines.engine import Live, Survey
 from machines.services import approvals
@@ -60,11 +61,12 @@ def show(request: HttpRequest) -> HttpResponse:
         "depths": depths,
         "workers": workers,
         "charts": charts.of_overview(request, list(survey.lives)),
+        "active": active.rows(scope, list(survey.lives)),
         "alarms": raised(scope, operated, survey, tracks, rates),
         "total": sum(track.total for track in tracks),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),
-    }
+    } | notes.of_overview(request)
     return page(request, "pages/overview.html", context)
 
 
@@ -83,6 +85,7 @@ def raised(
         storms=storms(rates),
         approvals=approvals.waiting(scope).count(),
         unmeasured=_unmeasured(survey.lives.values()),
+        unwritten=flushing.waiting(),
     )
 
 

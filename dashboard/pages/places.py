@@ -1,10 +1,11 @@
-"""Where the bar leads to. ``static/js/keys.js`` has the keys that go there."""
+"""Where the bar and the foot lead to. ``static/js/keys.js`` has the keys that go there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.apps import apps
 from django.urls import reverse
 
 from dashboard.access import anywhere, scope_of
@@ -21,6 +22,9 @@ class Place:
     right: str
     section: str
     waiting: int = 0
+    app: str = "dashboard"
+    """The place is there where this app is installed."""
+    in_foot: bool = False
 
     @property
     def url(self) -> str:
@@ -34,12 +38,13 @@ PLACES = (
     Place("approvals", "Approvals", "view", "approvals"),
     Place("audit", "Audit", "audit", "audit"),
     Place("webhooks", "Webhooks", "operate", "webhooks"),
+    Place("patterns", "Patterns", "view", "patterns", app="examples", in_foot=True),
 )
 
 
 def places(user: Any) -> list[Place]:
     """Those that the user may open. One small query, for what waits for approval."""
-    open_to = [place for place in PLACES if anywhere(user, place.right)]
+    open_to = [place for place in PLACES if apps.is_installed(place.app) and anywhere(user, place.right)]
     return [replace(place, waiting=_waiting(user)) if place.name == "approvals" else place for place in open_to]
 
 

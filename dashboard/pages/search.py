@@ -19,7 +19,7 @@ from dashboard.pages.converters import JobId
 from dashboard.pages.rendering import page
 from dashboard.pages.sought import IDS
 from machines.connections import get_engine
-from machines.engine import Engine
+from machines.engine import Engine, flakes
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.outlines import outline_of
 
@@ -48,7 +48,8 @@ def show(request: HttpRequest) -> HttpResponse:
     if len(exact) == 1 and not request.GET.get("all"):
         return redirect(exact[0].url)
     found.sort(key=lambda hit: not hit.exact)
-    return page(request, "pages/search.html", {"asked": asked, "hits": found})
+    made = flakes.decode(asked.lower()) if flakes.is_id(asked.lower()) else None
+    return page(request, "pages/search.html", {"asked": asked, "hits": found, "made": made})
 
 
 def hits(request: HttpRequest, asked: str) -> Iterator[Hit]:

@@ -10,7 +10,6 @@ the same as one that somebody has. Without Redis, where the sessions live, there
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import math
 import unicodedata
 from collections.abc import Callable
@@ -31,11 +30,11 @@ from dashboard.pages.verdicts import LOGIN_THROTTLED
 from machines.auditing import DONE, REFUSED, record, source_of
 from machines.connections import get_throttle
 from machines.engine.errors import EngineUnavailable
+from machines.networks import network_of
 
 PER_ADDRESS = 5  # times as many as for a name: colleagues share one
 BY_NAME, BY_ADDRESS, TOLD = "login.name", "login.address", "login.told"
 STRANGER = "(unknown)"  # no account has that name; what was typed may be a password in the wrong field
-SLASH_64 = 64  # an IPv6 network that one customer has to themselves
 
 
 class Attempt:
@@ -111,19 +110,6 @@ def digest_of(name: str) -> str:
     """A name as its limit is kept under: the way accounts are compared, and nothing of it to be read in Redis."""
     folded = unicodedata.normalize("NFKC", name).strip().casefold()
     return hashlib.sha256(folded.encode("utf-8", "backslashreplace")).hexdigest()[:32]
-
-
-def network_of(address: str) -> str:
-    """An address as its limit is kept under: an IPv6 one by its /64, one that wraps an IPv4 address as that."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address[:64] or "local"
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.IPv6Network((int(found) >> SLASH_64 << SLASH_64, SLASH_64)))
-    return str(found)
 
 
 class Login(LoginView):

@@ -18,6 +18,7 @@ from dashboard.access import MEANINGS, anywhere, rights_of, scope_of
 from dashboard.pages.forms import fresh_key
 from dashboard.pages.rendering import page
 from dashboard.pages.times import in_ms
+from dashboard.pages.token_sessions import sessions_of
 from machines.models import Machine, Token
 from machines.services import Actor, tokens
 from machines.tokens import MAX_DAYS, Unmakeable
@@ -98,6 +99,7 @@ def _page(
     ]
     context = {
         "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
+        "sessions": sessions_of(request.user),
     }  # fmt: skip
     return page(request, "pages/tokens.html", context, status=status)
 

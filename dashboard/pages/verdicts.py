@@ -4,6 +4,7 @@ SB700 the request does not make sense     SB701 a field of the form cannot be ta
 SB703 you may not do this                 SB704 nothing lives at this address
 SB705 a job is not where it was seen      SB708 the form is too old or not ours
 SB709 too many attempts to log in         SB710 the site failed
+SB711 too many of the same in a short time
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any
 from machines.allowing import NotAllowed
 from machines.bulk.errors import NotNow
 from machines.engine import errors
+from machines.patterns.errors import PatternError
 from machines.publishing import Diverged
-from machines.services.errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest
+from machines.services.errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest, TokenNeeded, TooFast
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
-NOT_MOVED, LOGIN_THROTTLED = "SB705", "SB709"
+NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"
 
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,
@@ -27,6 +29,8 @@ STATUS: dict[type[Exception], int] = {
     NotAllowed: 403,
     Forbidden: 403,
     OwnRequest: 403,
+    TokenNeeded: 403,
+    TooFast: 429,
     ApprovalNeeded: 409,
     NotOpen: 409,
     NotMoved: 409,
@@ -37,6 +41,7 @@ STATUS: dict[type[Exception], int] = {
     errors.Miscounted: 409,
     errors.Suspended: 409,
     errors.LeaseLost: 409,
+    PatternError: 409,
     errors.EngineUnavailable: 503,
     errors.EngineFault: 500,
 }
@@ -54,6 +59,8 @@ TITLES: dict[type[Exception], str] = {
     NotAllowed: "That is for others",
     Forbidden: "Not with this account",
     OwnRequest: "Somebody else has to decide that",
+    TokenNeeded: "Only a token makes sessions",
+    TooFast: "Too fast",
     ApprovalNeeded: "That takes two",
     NotOpen: "It is decided already",
     NotMoved: "It is not where it was",
@@ -63,6 +70,7 @@ TITLES: dict[type[Exception], str] = {
     errors.Miscounted: "The number is another one",
     errors.InstanceExists: "That id is taken",
     errors.LeaseLost: "The job is no longer yours",
+    PatternError: "Not as things stand",
     errors.EngineUnavailable: "Redis does not answer",
     errors.EngineFault: "The engine gave an answer nobody expected",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +16,18 @@ from dashboard.access import allows, require, scope_of
 from dashboard.pages.addresses import page_of
 from dashboard.pages.gate import lever
 from dashboard.pages.rendering import page
-from machines.connections import get_engine
+from machines import flushing
+from machines.connections import get_engine, get_pattern
 from machines.engine import WorkerRow
 from machines.forms import REASON_LIMIT
+from machines.patterns import Lent, Locks, Stats
 from machines.services import Actor
 from machines.services import workers as services
+from machines.worker.house import DUTIES
+from machines.worker.scheduler import TTL, held_by
 
+LATE = 300_000  # ms that something may wait for the database
+PATIENT = 5  # times that a batch is taken before somebody should look
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
 
 ORDERS = {
@@ -66,6 +73,33 @@ class Worker:
     form: OrderForm | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A duty of the house. ``worker``: who has it, "" for nobody; ``alive``: whether that one beat lately.
+
+    ``since`` and ``until``: ms, the latter moving on as long as its worker lives.
+    """
+
+    duty: str
+    told: str
+    worker: str = ""
+    fence: int = 0
+    since: int = 0
+    until: int = 0
+    alive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """What waits for the database. ``oldest``: ms; ``stuck``: batches that were claimed again and again."""
+
+    name: str
+    stats: Stats
+    oldest: float
+    late: bool
+    stuck: list[Lent]
+
+
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
     return _page(request)
@@ -101,6 +135,28 @@ def _now() -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
+def kept(rows: Iterable[WorkerRow], now: int) -> list[Kept]:
+    """Every duty of which one worker at a time has charge, at ``now`` (ms by the clock of Redis)."""
+    living = {row.id for row in rows if is_alive(row, now)}
+    return [
+        Kept(duty, DUTIES[duty])
+        if holder is None
+        else Kept(
+            duty, DUTIES[duty], holder.owner, holder.fence, holder.since, now + int((holder.left or 0) * 1000),
+            holder.owner in living,
+        )
+        for duty, holder in held_by(get_pattern(Locks), DUTIES).items()
+    ]  # fmt: skip
+
+
+def unwritten() -> list[Unwritten]:
+    found = []
+    for name, stats in flushing.waiting().items():
+        oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > PATIENT]
+        found.append(Unwritten(name, stats, oldest, oldest > LATE, stuck))
+    return found
+
+
 def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) -> HttpResponse:
     """The page as it is now; ``form`` is an order for ``tried`` that was not accepted."""
     scope = scope_of(request.user)
@@ -119,6 +175,9 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
         "silent_after": SILENT_AFTER,
         "may_direct": allows(request.user, "operate"),
         "reason_limit": REASON_LIMIT,
+        "kept": kept(rows, now),
+        "handed_on_after": TTL,
+        "unwritten": unwritten(),
     }
     return page(request, "pages/workers.html", context, status=400 if form is not None else 200)
 

@@ -33,7 +33,9 @@ def listen(host: str, port: int, *, tries: int = 1, backlog: int = 2048) -> sock
 
 def _listen(host: str, port: int, backlog: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol named, asyncio switches Nagle's delay off: an answer is written in parts, and a client that
+    # acknowledges late (40 ms) would hold up the second one.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port we left a moment ago is free
         listener.bind((host, port))

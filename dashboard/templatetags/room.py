@@ -17,6 +17,7 @@ from dashboard.pages import addresses, sought, times
 from dashboard.pages.modes import DEFAULT
 from dashboard.pages.places import Place, places
 from machines.masking import MASK
+from machines.requested import request_id
 
 if TYPE_CHECKING:
     from dashboard.pages.listing import Listing
@@ -37,6 +38,12 @@ def ago(context: Context, ms: float | None) -> SafeString:
 def until(context: Context, ms: float | None) -> SafeString:
     """The same for a time to come: ``in 12 s``, and ``overdue 3 s`` once it is past."""
     return _time(ms, context, "until")
+
+
+@register.simple_tag
+def request_of() -> str:
+    """The id of the request that is being answered."""
+    return request_id.get()
 
 
 def _time(ms: float | None, context: Context, kind: str) -> SafeString:

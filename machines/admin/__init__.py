@@ -7,9 +7,10 @@ from django.contrib import admin
 
 from .audit import AuditEntryAdmin
 from .machine import MachineAdmin
+from .seen import LastSeenAdmin
 from .token import TokenAdmin
 from .version import MachineVersionAdmin
 
 admin.site.site_header = admin.site.site_title = "Signalbox"
 
-__all__ = ["AuditEntryAdmin", "MachineAdmin", "MachineVersionAdmin", "TokenAdmin"]
+__all__ = ["AuditEntryAdmin", "LastSeenAdmin", "MachineAdmin", "MachineVersionAdmin", "TokenAdmin"]

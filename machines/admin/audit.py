@@ -25,14 +25,14 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
     machine_field = "machine"
     list_display = ["when", "actor", "action", "outcome", "on", "target", "why", "source"]
     list_filter = ["outcome", "action", ("at", admin.DateFieldListFilter)]
-    search_fields = ["actor__exact", "machine__exact", "instance__exact", "target__exact"]
-    search_help_text = "person, machine, instance or target, in full"
+    search_fields = ["actor__exact", "machine__exact", "instance__exact", "target__exact", "request__exact"]
+    search_help_text = "person, machine, instance, target or request, in full"
     show_full_result_count = False
     list_per_page = 50
     ordering = ["-at", "-id"]
     fields = [
-        "when", "actor", "actor_id", "action", "machine", "queue", "instance", "target", "reason", "source", "outcome",
-        "facts",
+        "when", "actor", "actor_id", "action", "machine", "queue", "instance", "target", "reason", "source", "request",
+        "outcome", "facts",
     ]  # fmt: skip
     readonly_fields = fields
     actions = None

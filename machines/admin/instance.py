@@ -20,6 +20,7 @@ from machines.engine import (
 from machines.masking import veil
 from machines.models import Machine
 from machines.services import Actor, ApprovalNeeded, approvals, instances
+from machines.services.errors import TooFast
 
 from . import journal
 from .levers import lever_for
@@ -59,6 +60,8 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
         )
     except ApprovalNeeded as needed:
         return _filed(request, machine, seen, form, needed)
+    except TooFast:
+        raise  # whoever is refused can come a million times, and it is in the audit
     except SignalboxError as error:
         journal.failed(request, machine, event, seen.id, error)
         return _failed(request, machine, seen, form, error)

@@ -18,12 +18,12 @@ from .rights import ReadOnly
 class TokenAdmin(ReadOnly, admin.ModelAdmin):
     """Seen with ``view_token``, revoked with ``revoke_token``. The digest of a secret is nobody's business."""
 
-    list_display = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "state"]
+    list_display = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "state"]
     list_filter = ["revoked", "expires"]
     list_select_related = ["owner"]
     search_fields = ["handle__exact", "name", "owner__username__exact"]
     show_full_result_count = False
-    fields = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "revoked"]
+    fields = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "revoked"]
     readonly_fields = fields
     actions = ["revoke"]
 

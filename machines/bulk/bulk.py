@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -46,7 +45,7 @@ class Bulk:
         """
         order.check(engine)
         publishing.publish(engine)
-        bulk = cls(engine, id or secrets.token_hex(8))
+        bulk = cls(engine, id or engine.new_id())
         bulk._store().put_order(order)
         order = bulk.order()
         with suppress(InstanceExists):

@@ -1,9 +1,12 @@
-"""What machines emitted, read from the logs of their partitions: where each ends, and what follows a place in it."""
+"""What machines emitted: the logs of their partitions, where each ends, and which of them have something new.
+
+Reading them is what groups are for (``machines.patterns.bus.Attached``): the engine keeps what a group has not done.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,25 +56,63 @@ class Emitted:
         clocks = told.values() if isinstance(told, Mapping) else [told]
         return min(int(seconds) * 1000 + int(micros) // 1000 for seconds, micros in clocks)
 
-    def ends(self) -> dict[Place, End]:
-        """Of every partition of every machine, in one round trip. A log that has nothing yet ends at its start."""
+    @property
+    def spread(self) -> bool:
+        """Do logs live on several servers? Then nobody can wait for all of them at once."""
+        return self._caller.spread
+
+    def places(self) -> list[Place]:
+        """Every partition of every machine. One round trip."""
         counts = self._caller.command("HGETALL", self._keys.machines)
-        places = [(machine, n) for machine, count in sorted(counts.items()) for n in range(int(count))]
-        logs = [self._log(place) for place in places]
+        return [(machine, n) for machine, count in sorted(counts.items()) for n in range(int(count))]
+
+    def ends(self, places: Iterable[Place] | None = None) -> dict[Place, End]:
+        """Of these, or of all, in two round trips. A log that has nothing yet ends at its start."""
+        asked = self.places() if places is None else list(places)
+        logs = [self._log(place) for place in asked]
         there = self._caller.commands([(log, ("EXISTS", log)) for log in logs])
-        known = [(place, log) for place, log, held in zip(places, logs, there, strict=True) if held]
+        known = [(place, log) for place, log, held in zip(asked, logs, there, strict=True) if held]
         found = self._caller.commands([(log, ("XINFO", "STREAM", log)) for _, log in known])
-        ends = dict.fromkeys(places, End(0, 0, START))
+        ends = dict.fromkeys(asked, End(0, 0, START))
         ends.update((place, _end(told)) for (place, _), told in zip(known, found, strict=True))
         return ends
 
-    def after(self, place: Place, id: str, *, count: int = 500) -> list[Entry]:
-        """The entries that follow ``id``, oldest first, ``count`` at most."""
-        reply = self._caller.command("XRANGE", self._log(place), f"({id}", "+", "COUNT", count)
-        return [_entry(key, _pairs(fields)) for key, fields in reply]
+    def news(self, known: Mapping[Place, str], *, wait: float = 0.0) -> list[Place]:
+        """The places whose logs have something behind the id that is known. One command, which waits up to ``wait``
+        seconds for it; on a cluster one for each place, and none of them waits."""
+        if not known:
+            return []
+        logs = {self._log(place): place for place in known}
+        if self._caller.spread:
+            asked = [(log, ("XREAD", "COUNT", 1, "STREAMS", log, known[place])) for log, place in logs.items()]
+            return [place for place, told in zip(known, self._caller.commands(asked), strict=True) if told]
+        block = ("BLOCK", round(wait * 1000)) if wait >= 0.001 else ()
+        told = self._caller.command("XREAD", "COUNT", 1, *block, "STREAMS", *logs, *known.values())
+        return [logs[str(log)] for log in _logs(told)]
+
+    def root(self, place: Place) -> str:
+        """The beginning of the keys of a place, its log's among them."""
+        return self._keys.partition(*place).root
 
     def _log(self, place: Place) -> str:
         return self._keys.partition(*place).log
+
+
+def _logs(told: Any) -> list[Any]:
+    return list(told) if isinstance(told, Mapping) else [log for log, _ in told or ()]
+
+
+def entry(id: str, fields: Mapping[str, Any]) -> Entry:
+    """An entry of a log as it stands in Redis."""
+    try:
+        data = json.loads(fields.get("data") or "null")
+    except ValueError:
+        data = None
+    version = fields.get("version") or "0"
+    return Entry(
+        str(id), str(fields.get("kind", "")), str(fields.get("name", "")), data, str(fields.get("instance", "")),
+        int(float(version)),
+    )  # fmt: skip
 
 
 def _pairs(told: Any) -> dict[str, Any]:
@@ -85,15 +126,3 @@ def _end(told: Mapping[str, Any] | Sequence[Any]) -> End:
     facts = _pairs(told)
     added = int(facts["entries-added"])
     return End(added, added - int(facts["length"]), str(facts["last-generated-id"]))
-
-
-def _entry(id: str, fields: Mapping[str, Any]) -> Entry:
-    try:
-        data = json.loads(fields.get("data") or "null")
-    except ValueError:
-        data = None
-    version = fields.get("version") or "0"
-    return Entry(
-        str(id), str(fields.get("kind", "")), str(fields.get("name", "")), data, str(fields.get("instance", "")),
-        int(float(version)),
-    )  # fmt: skip

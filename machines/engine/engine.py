@@ -19,6 +19,7 @@ from .jobrecords import WorkerRow
 from .keys import PREFIX, Keys, Partition
 from .lookout import Lookout
 from .many import Many
+from .moving import Moving
 from .operating import Operator
 from .queues import Queues
 from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step
@@ -27,6 +28,7 @@ from .replies import Status
 from .roster import Roster
 from .searching import Searching
 from .sensitive import Sensitive
+from .snowflakes import Claims, Generator, id_for
 from .surveying import Survey, survey
 from .working import Working
 
@@ -53,6 +55,7 @@ class Engine(Working, Many, Repairing, Searching):
         self._operator = Operator(self._caller, self._catalog, self._queues)
         self._roster = Roster(redis, self.keys)
         self._lookout = Lookout(redis, self.keys, self._catalog)
+        self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
@@ -84,8 +87,7 @@ class Engine(Working, Many, Repairing, Searching):
         Raises DefinitionError with every finding.
         """
         published = self._catalog.publish(definition, version)
-        if published.created:
-            self._lookout.announce()
+        self._lookout.announce(published)
         return published
 
     def machines(self) -> dict[str, int]:
@@ -107,12 +109,24 @@ class Engine(Working, Many, Repairing, Searching):
         """What machines emitted, as far as their logs go back."""
         return Emitted(self._caller, self.keys)
 
+    def moving(self) -> Moving:
+        """Which instances moved on a day, and for how long those that stand in a state have."""
+        return Moving(self._caller, self._catalog)
+
     def sensitive(self, machine: str) -> Sensitive:
         """The fields that any published version marks as sensitive. The engine itself hides nothing: whoever shows them
         to people does. Raises UnknownMachine."""
         return self._catalog.sensitive(machine)
 
     # Instances
+
+    def new_id(self) -> str:
+        """An id for what lies beside instances: sorts by time, never repeats, and is a random one where Redis cannot be
+        asked. Seldom a call."""
+        try:
+            return id_for(self.ids, "", "")
+        except EngineUnavailable:
+            return uuid.uuid4().hex
 
     def create(
         self,
@@ -126,13 +140,13 @@ class Engine(Working, Many, Repairing, Searching):
         reason: str = "",
         now: int | None = None,
     ) -> Instance:
-        """A new instance in its initial state. Without an ``id`` it gets a random one.
+        """A new instance in its initial state. Without an ``id`` it gets one that sorts by time, or with a ``key`` the
+        one that this key always makes: sent twice, it is one instance.
 
         Raises InstanceExists, UnknownMachine, BadPayload, Refused (an entry action failed).
         """
-        given = uuid.uuid4().hex if id is None else arguments.instance(id)
-        args = (
-            given,
+        given = None if id is None else arguments.instance(id)
+        words = (
             arguments.fields("data", data, limits.MAX_DATA),
             arguments.whole("version", version, least=1),
             arguments.key(key),
@@ -140,8 +154,10 @@ class Engine(Working, Many, Repairing, Searching):
             arguments.reason(reason),
             arguments.whole("now", now),
         )
+        if given is None:  # last of all: it may take a range, and what is refused changes nothing
+            given = id_for(self.ids, machine, key or "")
         try:
-            return self._change("sb_create", machine, given, args, now=now)
+            return self._change("sb_create", machine, given, (given, *words), now=now)
         except UnknownMachine:
             if version is None:
                 raise

@@ -186,6 +186,20 @@ class Partition:
         """hash: instance -> JSON of what is wrong with it now: dead jobs, timers that could not be carried out."""
         return f"{self.root}:wrong"
 
+    @property
+    def moved(self) -> str:
+        """root of the count of instances that entered a state, a set and a HyperLogLog for each day."""
+        return f"{self.root}:moved"
+
+    @property
+    def marks(self) -> str:
+        """hash with PX: state -> ms and id of the last one that was counted among those that moved."""
+        return f"{self.root}:moved:marks"
+
+    def board(self, kind: str) -> str:
+        """root of a scoreboard of the machine, in its partition 0."""
+        return f"{self.root}:board:{kind}"
+
     def pages(self, run: str) -> str:
         """hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items."""
         return f"{self.root}:mr:pages:{run}"
@@ -263,14 +277,6 @@ class Keys:
     def order(self, worker: str) -> str:
         """string with PX: what an operator told one worker to do, as JSON."""
         return f"{self.prefix}worker:{worker}:order"
-
-    def pace(self, name: str, key: str) -> str:
-        """string with PX: how far what one limit is about has run ahead of its pace."""
-        return f"{self.prefix}pace:{{{name}:{key}}}"
-
-    def window(self, name: str, key: str) -> str:
-        """string with PX: how many of one limit came in the window that runs."""
-        return f"{self.prefix}window:{{{name}:{key}}}"
 
     @property
     def news(self) -> str:

@@ -1,6 +1,6 @@
 """Composes the Redis Functions library ``signalbox`` from the files under ``lua/``.
 
-Each file names what it stands on in a line ``-- needs: a, b``; modules come out in that order, each wrapped as a
+Each file names what it stands on in lines ``-- needs: a, b``; modules come out in that order, each wrapped as a
 local of its own, so nothing is global. Each file under ``lua/functions/`` is registered under its own name, with
 the flags its header lists. While a library loads, a server hides ``string``, ``cjson`` and the like from it, so the
 modules are put together at the first call.
@@ -41,8 +41,7 @@ class Source:
 
 
 def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
-    match = pattern.search(text)
-    return tuple(name.strip() for name in match.group(1).split(",")) if match else ()
+    return tuple(name.strip() for line in pattern.findall(text) for name in line.split(","))
 
 
 def _ordered(modules: dict[str, Source]) -> list[Source]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,7 +15,10 @@ from .catalog import Catalog
 from .client import FAILURES, Client
 from .errors import LookupFailed
 from .keys import Keys, Partition
+from .patternkeys import PatternKeys
+from .records import PublishedMachine
 
+DEFINITIONS = "definitions"  # a topic of the bus (machines/patterns/bus.py): {"machine": name, "version": number}
 MAX_NEWS = 64  # workers that are told at once of a new machine; any others find it with their next look
 NEWS_MS = 5_000  # nobody is told later than that
 
@@ -26,6 +30,7 @@ class Lookout:
         self._client = client
         self._keys = keys
         self._catalog = catalog
+        self._definitions = PatternKeys(keys.prefix).topic(DEFINITIONS).channel
 
     def ready(self, queues: Iterable[Queue]) -> list[Queue]:
         """Those of the queues that hold ready jobs. On a single server one command when there are none."""
@@ -51,16 +56,24 @@ class Lookout:
         ]
         return sorted(set(found))
 
-    def announce(self) -> None:
-        """Wakes idle workers, for a machine that was published. Who misses it finds the machine a little later."""
+    def announce(self, published: PublishedMachine) -> None:
+        """Tells every process that listens to the topic ``definitions`` which version is the current one now, and wakes
+        idle workers for a new one. Who misses it finds out a little later."""
+        told = json.dumps({"machine": published.name, "version": published.version}, separators=(",", ":"))
         with contextlib.suppress(*FAILURES):
-            count = min(int(self._client.zcard(self._keys.workers)), MAX_NEWS)
-            if count:
-                pipeline = self._client.pipeline(transaction=False)
-                pipeline.lpush(self._keys.news, *(["1"] * count))
-                pipeline.ltrim(self._keys.news, 0, MAX_NEWS - 1)
-                pipeline.pexpire(self._keys.news, NEWS_MS)
-                pipeline.execute()
+            self._client.execute_command("SPUBLISH", self._definitions, told)  # type: ignore[no-untyped-call]
+        if published.created:
+            with contextlib.suppress(*FAILURES):
+                self._wake_workers()
+
+    def _wake_workers(self) -> None:
+        count = min(int(self._client.zcard(self._keys.workers)), MAX_NEWS)
+        if count:
+            pipeline = self._client.pipeline(transaction=False)
+            pipeline.lpush(self._keys.news, *(["1"] * count))
+            pipeline.ltrim(self._keys.news, 0, MAX_NEWS - 1)
+            pipeline.pexpire(self._keys.news, NEWS_MS)
+            pipeline.execute()
 
     def _none(self, keys: Sequence[str]) -> bool:
         if not isinstance(self._client, redis.Redis):

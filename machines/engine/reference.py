@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import errors, keys, library
+from . import errors, keys, library, patternkeys
 
 FIELDS = ("flags", "KEYS", "ARGV", "Returns", "Notifies", "Cost")
 _LINE = re.compile(r"^-- ?(.*)$")
@@ -52,6 +52,11 @@ def headers(folder: Path = library.FOLDER) -> list[Header]:
     return [header(path) for path in sorted((folder / "functions").glob("*.lua"))]
 
 
+def of_pattern(found: Header) -> bool:
+    """Whether its key is the root of a pattern, and none of a machine's partition or of the caller's own."""
+    return found.name.startswith("sb_") and "partition" not in found.fields["KEYS"]
+
+
 def _function(found: Header) -> str:
     rows = [f"### `{found.name}`\n\n{found.purpose[:1].upper()}{found.purpose[1:]}\n"]
     titles = {"flags": "Flags", "KEYS": "Keys", "ARGV": "Arguments"}
@@ -67,6 +72,27 @@ def _keys() -> str:
         for name, member in vars(source).items():
             made = _example(holder, name, member, samples)
             if made:
+                text = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
+                rows.append(f"| `{made}` | {text.splitlines()[0]} |")
+    return "\n".join(rows) + "\n"
+
+
+def _pattern_keys() -> str:
+    roots = patternkeys.PatternKeys(keys.PREFIX)
+    named: dict[str, object] = {"name": "demo", "part": 0, "key": "user-7"}
+    chosen: dict[str, object] = {
+        "part": "app", "key": "cart-7", "subject": "user-7", "entity": "page-7", "handle": "3f9c0a1b2c3d4e5f",
+        "id": "17", "day": 20_000, "period": 20_000,
+    }  # fmt: skip
+    rows = ["| key, for example | what it is |", "|---|---|"]
+    for pattern in (name for name, member in vars(patternkeys.PatternKeys).items() if inspect.isfunction(member)):
+        if pattern.startswith("_"):
+            continue
+        wanted = list(inspect.signature(getattr(roots, pattern)).parameters)
+        holder = getattr(roots, pattern)(*(named[parameter] for parameter in wanted))
+        for name, member in vars(type(holder)).items():
+            made = _example(holder, name, member, chosen)
+            if made and name != "root":
                 text = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
                 rows.append(f"| `{made}` | {text.splitlines()[0]} |")
     return "\n".join(rows) + "\n"
@@ -109,9 +135,16 @@ def render() -> str:
         '    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle \'{"token":"MTOB1J"}\'\n\n'
         "The `sm_` functions do what the commands of the redis-state-machine module do, on keys of the caller's own "
         "([SM commands](sm-commands.md)).",
-        *map(_function, headers()),
+        *(_function(one) for one in headers() if not of_pattern(one)),
+        "## Functions of patterns\n\nThe classes of `machines.patterns` call these ([patterns](patterns.md)). Each "
+        "takes one key: the root of the pattern, from which the function makes all others that it touches.\n\n"
+        "    FCALL sb_lock_peek 1 sb:lock:{scheduler} ''",
+        *(_function(one) for one in headers() if of_pattern(one)),
         "## Keys\n\nAll keys of one partition share a hash tag. Nothing outside the engine may write them.",
         _keys(),
+        "## Keys of patterns\n\nA pattern's name is its hash tag, with the number of the part where it has several. "
+        "Nothing but the functions above may write them.",
+        _pattern_keys(),
         "## Errors\n\nEvery error has a stable code and its facts as attributes (`error.facts()` gives both as JSON).",
         _errors(),
     ]

@@ -40,6 +40,9 @@ class Status(StrEnum):
     LOST = "LOST"
     FAULT = "FAULT"
     SUSPENDED = "SUSPENDED"
+    GONE = "GONE"
+    FULL = "FULL"
+    OVERFLOW = "OVERFLOW"
 
 
 def whole(raw: Any) -> int:

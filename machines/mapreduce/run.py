@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -180,7 +179,8 @@ class MapReduce(Run):
             "chunks": chunks,
         }
         self._there = False
-        super().__init__(f"{name}:{secrets.token_hex(8)}", engine or _engine_of_this_process())
+        engine = engine or _engine_of_this_process()
+        super().__init__(f"{name}:{engine.new_id()}", engine)
 
     @classmethod
     def open(cls, id: str, *, engine: Engine | None = None) -> Run:

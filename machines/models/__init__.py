@@ -2,7 +2,8 @@ from .approval import Approval
 from .audit import AuditEntry, AuditIsAppendOnly
 from .grant import MachineGroupGrant, MachineUserGrant
 from .machine import Machine
-from .statistics import CounterReading, Measurement, SamplingTurn
+from .seen import LastSeen, Receipt
+from .statistics import MeasuredStretch, Measurement, SamplingTurn
 from .token import Token
 from .version import MachineVersion, VersionIsImmutable
 from .webhook import Delivery, LogCursor, LogGap, Webhook
@@ -11,15 +12,17 @@ __all__ = [
     "Approval",
     "AuditEntry",
     "AuditIsAppendOnly",
-    "CounterReading",
     "Delivery",
+    "LastSeen",
     "LogCursor",
     "LogGap",
     "Machine",
     "MachineGroupGrant",
     "MachineUserGrant",
     "MachineVersion",
+    "MeasuredStretch",
     "Measurement",
+    "Receipt",
     "SamplingTurn",
     "Token",
     "VersionIsImmutable",

@@ -54,6 +54,9 @@ class AuditEntry(models.Model):
     target = models.TextField(blank=True, default="", help_text="the event, state, job, version or worker it was about")
     reason = models.TextField(blank=True, default="")
     source = models.CharField(max_length=80, blank=True, default="", help_text="page, admin or api, and the address")
+    request = models.CharField(
+        max_length=40, blank=True, default="", help_text="id of the request that asked for it, if one did"
+    )
     outcome = models.CharField(max_length=7, choices=Outcome.choices)
     detail = DocumentField(default=dict, blank=True, help_text="an error's facts, or states and versions")
 
@@ -72,6 +75,7 @@ class AuditEntry(models.Model):
             models.Index(fields=["action", "-at", "-id"], name="audit_by_action"),
             models.Index(fields=["machine", "-at", "-id"], name="audit_by_machine"),
             models.Index(fields=["instance", "machine", "-at", "-id"], name="audit_by_instance"),
+            models.Index(fields=["request", "-at", "-id"], name="audit_by_request"),
         ]
 
     def __str__(self) -> str:

@@ -44,30 +44,30 @@ class Measurement(models.Model):
         return f"{self.machine} {self.Period(self.period).label} {self.at}"
 
 
-class CounterReading(models.Model):
-    """The counters of one machine as they were last read: what the next differences are taken from."""
+class MeasuredStretch(models.Model):
+    """From ``begin`` to ``end``, all that a machine did has been written. Those that touch are one row."""
 
-    machine = models.CharField(max_length=64, unique=True)
-    at = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
-    counters = DocumentField(default=dict)
+    machine = models.CharField(max_length=64)
+    begin = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
+    end = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
 
     class Meta:
         default_permissions = ()
+        indexes = [models.Index(fields=["machine", "end"], name="measured_stretch_by_end")]
 
     def __str__(self) -> str:
-        return f"{self.machine} at {self.at}"
+        return f"{self.machine} {self.begin} to {self.end}"
 
 
 class SamplingTurn(models.Model):
-    """One row, which every sampling changes first: of two at the same moment the second finds its turn taken."""
+    """One row, which whoever writes statistics changes first: of two at the same moment the second waits."""
 
-    number = models.BigIntegerField(default=0)
-    at = models.BigIntegerField(default=0, help_text="ms since 1970, by the clock of Redis")
+    number = models.BigIntegerField(default=0, help_text="how often something was written")
+    at = models.BigIntegerField(default=0, help_text="ms since 1970, by the clock of Redis: the last sampling written")
     began = models.BigIntegerField(default=0, help_text="ms since 1970: the first sampling of all")
-    resumed = models.BigIntegerField(default=0, help_text="ms since 1970: the first one after the last gap")
 
     class Meta:
         default_permissions = ()
 
     def __str__(self) -> str:
-        return f"turn {self.number}"
+        return f"written {self.number} times"

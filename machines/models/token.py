@@ -26,6 +26,7 @@ class Token(models.Model):
     created = models.DateTimeField(default=timezone.now)
     expires = models.DateTimeField()
     last_used = models.DateTimeField(null=True, blank=True)
+    uses = models.PositiveBigIntegerField(default=0, help_text="requests it has opened")
     revoked = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -36,6 +37,11 @@ class Token(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.handle})"
+
+    @classmethod
+    def holding(cls, owner: Any, now: datetime | None = None) -> models.QuerySet[Token]:
+        """Those of somebody that are neither revoked nor expired."""
+        return cls.objects.filter(owner=owner, revoked=None, expires__gt=now or timezone.now())
 
     def state(self, now: datetime | None = None) -> str:
         """``revoked``, ``expired`` or ``active``; whether the owner is, is another question."""

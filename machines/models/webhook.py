@@ -1,4 +1,4 @@
-"""Webhooks: where messages of machines are sent, each delivery of one, and how far the logs have been read."""
+"""Webhooks: where messages of machines are sent, each delivery of one, and how far the logs were read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ class Delivery(models.Model):
 
 
 class LogCursor(models.Model):
-    """How far the log of one partition was read. ``position``: how many entries it ever got up to there."""
+    """There is a group of readers on the log of a partition, and this is how far it was when that was noted last.
+    ``position``: how many entries the log ever got up to there."""
 
     machine = models.CharField(max_length=64)
     partition = models.PositiveIntegerField()

@@ -1,5 +1,21 @@
 """Patterns on Redis that machines are built with and that stand on their own, each one atomic call."""
 
-from .throttle import Throttle, Verdict
+from machines.engine.client import connect
 
-__all__ = ["Throttle", "Verdict"]
+from .bus import Bus, Dead, Gap, Lag, Message, Stream, Subscription
+from .cardinality import Cardinality, Count
+from .cas import Record, Records
+from .errors import Changed, Full, Gone, Lost, Overflow, Taken
+from .ids import Blocks, Decoded, Snowflakes, decode
+from .locks import HeldLock, Holder, Lock, Locks
+from .scoreboard import Place, Scoreboard
+from .sessions import Held, Session, Sessions
+from .throttle import Throttle, Verdict
+from .write_buffer import Batch, Entry, Lent, Stats, Write, WriteBuffer
+
+__all__ = [
+    "Batch", "Blocks", "Bus", "Cardinality", "Changed", "Count", "Dead", "Decoded", "Entry", "Full", "Gap", "Gone",
+    "Held", "HeldLock", "Holder", "Lag", "Lent", "Lock", "Locks", "Lost", "Message", "Overflow", "Place", "Record",
+    "Records", "Scoreboard", "Session", "Sessions", "Snowflakes", "Stats", "Stream", "Subscription", "Taken",
+    "Throttle", "Verdict", "Write", "WriteBuffer", "connect", "decode",
+]  # fmt: skip

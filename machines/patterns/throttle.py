@@ -5,27 +5,37 @@
     if not verdict.allowed:
         ...  # come again after verdict.retry_after seconds
 
-``take`` counts by the generic cell rate algorithm: ``limit`` may come at once, then one each ``per / limit`` seconds,
-so that no window's edge lets twice as many through. ``count`` is a fixed window that the first one opens: ``limit``
-until it ends. Either is one call inside Redis, which reads the server's clock and writes count and expiry together:
-callers that race never get more than the limit, and what is refused costs nothing and prolongs nothing.
+``take`` counts by the generic cell rate algorithm: ``limit`` may come at once, then one each ``per / limit`` seconds.
+That is a sliding window in the size of two numbers: no edge lets twice as many through, and no log of past calls is
+kept. ``count`` is a fixed window that the first one opens: ``limit`` until it ends. Either is one call inside Redis,
+which reads the server's clock and writes count and expiry together.
+
+Promised: callers that race never get more than the limit; what is refused costs nothing and prolongs nothing. A refusal
+holds for its ``retry_after`` whoever else comes, so it is remembered here for a moment: who comes again at once is
+refused without asking Redis. Not promised: that a limit outlives a lost Redis, nor that a ``forget`` is heard by other
+processes at once: one that has just refused goes on for up to ``REMEMBERED`` seconds.
 """
 
 from __future__ import annotations
 
-import re
+import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.client import Client
-from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
-from machines.engine.throttling import Limits
+
+from . import checks
+from .base import Pattern
 
 MAX_LIMIT = 1_000_000
 MAX_PER = 30 * 86_400  # seconds
-MAX_KEY = 512  # characters: a user name, an address, a digest
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+REMEMBERED = 1.0  # seconds a refusal holds here before Redis is asked again
+MOST_REMEMBERED = 10_000  # refusals; with more than that all are asked about again
+
+Rule = tuple[int, int]  # limit, ms
+NOTHING = ((0, 0), 0, 0.0, 0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,50 +52,140 @@ class Verdict:
     retry_after: float
 
 
-class Throttle:
+class Throttle(Pattern):
     """Limits by name and key on one Redis. Safe to share between threads."""
 
     def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
-        self._limits = Limits(redis, prefix)
+        super().__init__(redis, prefix)
+        self._refusals = Refusals()
+        self._advances = Advances()
 
-    def take(self, name: str, key: str, *, limit: int, per: float, cost: int = 1, now: int | None = None) -> Verdict:
+    def take(
+        self, name: str, key: str, *, limit: int, per: float, cost: int = 1, ahead: int = 1, now: int | None = None
+    ) -> Verdict:
         """Take ``cost`` of what ``limit`` in ``per`` seconds leaves ``key`` under the limit called ``name``.
 
-        ``now``: ms since the epoch, in place of the server's clock. Raises BadInput for what makes no sense, before
-        anything is sent, and EngineUnavailable when Redis cannot be used: the caller decides what that means.
+        ``ahead``: for callers that come thousands of times a second. Where the limit leaves so many, so many are taken
+        in one call, and the others wait here for who comes next; what nobody came for within ``REMEMBERED`` seconds
+        counts as used. It serves calls that cost 1, by the server's clock. ``now``: ms since the epoch, in place of
+        that clock. Raises BadInput for what makes no sense, before anything is sent, and EngineUnavailable when Redis
+        cannot be used: the caller decides what that means.
         """
-        return self._ask("pace", name, key, limit, per, cost, now)
+        return self._asked("pace", self._keys.pace(*_checked(name, key)).run, limit, per, cost, ahead, now)
 
-    def count(self, name: str, key: str, *, limit: int, per: float, cost: int = 1, now: int | None = None) -> Verdict:
+    def count(
+        self, name: str, key: str, *, limit: int, per: float, cost: int = 1, ahead: int = 1, now: int | None = None
+    ) -> Verdict:
         """The same with a fixed window of ``per`` seconds, which the first call opens."""
-        return self._ask("window", name, key, limit, per, cost, now)
+        return self._asked("window", self._keys.window(*_checked(name, key)).count, limit, per, cost, ahead, now)
+
+    def look(
+        self, name: str, key: str, *, limit: int, per: float, window: bool = False, now: int | None = None
+    ) -> Verdict:
+        """What ``take`` (or ``count``, with ``window``) would find, and nothing is taken: ``remaining`` is what is
+        there now, ``allowed`` whether one would be."""
+        checks.whole(limit, "limit", 1, MAX_LIMIT)
+        ms = checks.seconds(per, "per", most=MAX_PER)
+        _checked(name, key)
+        checks.flag(window, "window")
+        at = self._keys.window(name, key).count if window else self._keys.pace(name, key).run
+        return _verdict(self._ask("sb_throttle", at, "window" if window else "pace", limit, ms, 0, checks.now(now)))
 
     def forget(self, name: str, key: str) -> None:
         """All of both limits is there again."""
-        _check(name, key, 1, 1, 1, None)
-        self._limits.forget(name, key)
+        _checked(name, key)
+        for at in (self._keys.pace(name, key).run, self._keys.window(name, key).count):
+            self._caller.command("DEL", at)
+            self._refusals.drop(at)
+            self._advances.drop(at)
 
-    def _ask(self, kind: str, name: str, key: str, limit: int, per: float, cost: int, now: int | None) -> Verdict:
-        _check(name, key, limit, per, cost, now)
-        allowed, remaining, reset, retry = self._limits.ask(kind, name, key, limit, round(per * 1000), cost, now)
-        return Verdict(allowed, remaining, reset / 1000, retry / 1000)
+    def _asked(self, kind: str, at: str, limit: int, per: float, cost: int, ahead: int, now: int | None) -> Verdict:
+        checks.whole(limit, "limit", 1, MAX_LIMIT)
+        ms = checks.seconds(per, "per", most=MAX_PER)
+        checks.whole(cost, "cost", 1, limit)
+        checks.whole(ahead, "ahead", 1, limit)
+        moment = checks.now(now)
+        if cost > 1 or moment:
+            return _verdict(self._ask("sb_throttle", at, kind, limit, ms, cost, moment))
+        return self._known(at, (limit, ms)) or self._one(kind, at, (limit, ms), ahead)
+
+    def _known(self, at: str, rule: Rule) -> Verdict | None:
+        now = time.monotonic()
+        return self._refusals.find(at, rule, now) or self._advances.spend(at, rule, now)
+
+    def _one(self, kind: str, at: str, rule: Rule, ahead: int) -> Verdict:
+        started = time.monotonic()  # before Redis looks at its clock: nothing is known for longer than it holds
+        reply = self._ask("sb_throttle", at, kind, *rule, ahead, "", 1)
+        verdict = _verdict(reply)
+        if not verdict.allowed:
+            self._refusals.keep(at, rule, started, verdict)
+        elif reply[5] > 1:
+            return self._advances.keep(at, rule, started, verdict, int(reply[5]) - 1)
+        return verdict
 
 
-def _check(name: Any, key: Any, limit: Any, per: Any, cost: Any, now: Any) -> None:
-    """BadInput for the first argument that does not fit. A boolean is no number."""
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise BadInput(f"a limit's name is 1 to 64 letters, digits, '_', '.' or '-', not {name!r:.80}", code="SB401")
-    if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY:
-        raise BadInput(f"what is limited has a key of 1 to {MAX_KEY} characters, not {key!r:.80}", code="SB401")
-    if not _whole(limit) or not 1 <= limit <= MAX_LIMIT:
-        raise BadInput(f"limit is a whole number from 1 to {MAX_LIMIT}, not {limit!r:.80}", code="SB402")
-    if isinstance(per, bool) or not isinstance(per, int | float) or not 0.001 <= per <= MAX_PER:
-        raise BadInput(f"per is in seconds, from 0.001 to {MAX_PER}, not {per!r:.80}", code="SB402")
-    if not _whole(cost) or not 1 <= cost <= limit:
-        raise BadInput(f"cost is a whole number from 1 to the limit, which is {limit}, not {cost!r:.80}", code="SB402")
-    if now is not None and (not _whole(now) or not 0 <= now < 10**14):
-        raise BadInput(f"now is in ms since the epoch, not {now!r:.80}", code="SB402")
+def _verdict(reply: list[Any]) -> Verdict:
+    return Verdict(reply[1] == 1, int(reply[2]), int(reply[3]) / 1000, int(reply[4]) / 1000)
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _checked(name: str, key: str) -> tuple[str, str]:
+    return checks.name(name, "a limit's name"), checks.key(key, "the key of what is limited")
+
+
+class Refusals:
+    """What this process was refused, for calls that take one. Nothing but time and ``forget`` makes room for one, so
+    that until then the answer is known: none remains. Times are monotonic and begin before Redis was asked."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Rule, float, float, float]] = {}
+
+    def find(self, at: str, rule: Rule, now: float) -> Verdict | None:
+        found = self._held.get(at)
+        if found is None or found[0] != rule or found[1] <= now:
+            return None
+        return Verdict(False, 0, found[2] - now, found[3] - now)
+
+    def keep(self, at: str, rule: Rule, asked: float, verdict: Verdict) -> None:
+        if len(self._held) >= MOST_REMEMBERED:
+            self._held.clear()
+        until = asked + min(verdict.retry_after, REMEMBERED)
+        self._held[at] = (rule, until, asked + verdict.reset_after, asked + verdict.retry_after)
+
+    def drop(self, at: str) -> None:
+        self._held.pop(at, None)
+
+
+class Advances:
+    """What this process took ahead, by key: the rule it was taken under, how many are left, until when they hold, what
+    remained beside them and when all of the limit is there again."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Rule, int, float, int, float]] = {}
+        self._lock = threading.Lock()
+
+    def spend(self, at: str, rule: Rule, now: float) -> Verdict | None:
+        if at not in self._held:
+            return None
+        with self._lock:
+            held, left, until, remaining, reset = self._held.pop(at, NOTHING)
+            if held != rule or until <= now:
+                return None
+            if left > 1:
+                self._held[at] = (held, left - 1, until, remaining, reset)
+        return Verdict(True, remaining + left - 1, max(0.0, reset - now), 0.0)
+
+    def keep(self, at: str, rule: Rule, asked: float, verdict: Verdict, left: int) -> Verdict:
+        """The verdict as it is with what is left here; others of this process may have taken ahead at the same time."""
+        until = asked + min(verdict.reset_after, REMEMBERED)
+        with self._lock:
+            held, more, ends, _, _ = self._held.pop(at, NOTHING)
+            if held == rule and ends > asked:
+                left, until = left + more, min(until, ends)
+            if len(self._held) >= MOST_REMEMBERED:
+                self._held.clear()
+            self._held[at] = (rule, left, until, verdict.remaining, asked + verdict.reset_after)
+        return Verdict(True, verdict.remaining + left, verdict.reset_after, 0.0)
+
+    def drop(self, at: str) -> None:
+        with self._lock:
+            self._held.pop(at, None)

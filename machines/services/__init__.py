@@ -11,14 +11,15 @@ leaves an entry in the audit whatever came of it. Each that reads answers masked
 - ``actor``: who acts, by which door, and within which limits; ``errors``: what is said no to here
 - ``instances``, ``queues``, ``jobs``, ``workers``, ``definitions``, ``bulks``: one function for each lever
 - ``keys``: state machines that the SM commands keep, outside of the engine
-- ``tokens``: those of the API, made and revoked
+- ``notes``: what one shift wants the next one to know
+- ``tokens``: those of the API, made and revoked; ``sessions``: what programs make of them
 - ``approvals``: what waits for a second person, and deciding it
 - ``rules``: whether a definition lets this person do it alone
 """
 
-from . import approvals, bulks, definitions, instances, jobs, keys, queues, tokens, workers
+from . import approvals, bulks, definitions, instances, jobs, keys, notes, queues, sessions, tokens, workers
 from .actor import Actor
-from .errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest
+from .errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest, TokenNeeded
 
 __all__ = [
     "Actor",
@@ -27,13 +28,16 @@ __all__ = [
     "NotMoved",
     "NotOpen",
     "OwnRequest",
+    "TokenNeeded",
     "approvals",
     "bulks",
     "definitions",
     "instances",
     "jobs",
     "keys",
+    "notes",
     "queues",
+    "sessions",
     "tokens",
     "workers",
 ]

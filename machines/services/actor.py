@@ -61,6 +61,16 @@ class Actor:
         return "" if isinstance(self.user, str) or self.user.pk is None else str(self.user.pk)
 
     @property
+    def door(self) -> str:
+        """Of ``source``: page, admin, api, or what it says in place of one."""
+        return self.source.partition(" ")[0]
+
+    @property
+    def address(self) -> str:
+        """Of ``source``: the client's, "" where there is none."""
+        return self.source.partition(" ")[2].partition(" ")[0]
+
+    @property
     def is_person(self) -> bool:
         """Whether rules for people hold."""
         return not isinstance(self.user, str)

@@ -7,7 +7,9 @@
     ├── ApprovalNeeded    the definition asks for a second person: ``approvals.ask`` files the request
     ├── OwnRequest        whoever asked cannot be the second person
     ├── NotOpen           the request is decided, withdrawn or expired
-    └── NotMoved          a job is not where it was seen, so it was left there
+    ├── NotMoved          a job is not where it was seen, so it was left there
+    ├── TooFast           more events in a short time than one account or address may send
+    └── TokenNeeded       only a token makes sessions: neither a session nor a person
 
 ``machines.allowing.NotAllowed`` (the group rule) is one more.
 """
@@ -99,3 +101,28 @@ class NotMoved(SignalboxError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"job": self.job}
+
+
+class TooFast(SignalboxError):
+    """Nothing was done. ``rate``: the one that was reached; ``by``: account or address, whoever reached it;
+    ``retry_after``: seconds until one more is allowed."""
+
+    code = "SB711"
+
+    def __init__(self, rate: str, by: str, retry_after: float) -> None:
+        self.rate = rate
+        self.by = by
+        self.retry_after = retry_after
+        super().__init__(
+            f"more events, repairs and new instances from one {by} than its rate of {rate}; nothing was done"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"rate": self.rate, "by": self.by, "retry_after": self.retry_after}
+
+
+class TokenNeeded(SignalboxError):
+    code = "SB438"
+
+    def __init__(self) -> None:
+        super().__init__("only an API token makes a session: show the token itself, neither a session nor a login")

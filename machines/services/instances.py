@@ -13,7 +13,7 @@ from machines.engine import BadInput, Conflict, Engine, Explanation, Instance, P
 from machines.engine.repairing import ASKED
 from machines.outlines import outline_of
 
-from . import rules
+from . import pacing, rules
 from .actor import Actor
 from .errors import ApprovalNeeded
 from .reading import counts, explain, find, get, history, seen_by, veil_of
@@ -69,7 +69,7 @@ def fire(
     key: str | None = None,
     reason: str = "",
 ) -> Instance:
-    """Raises Forbidden, NotAllowed (the group rule), ApprovalNeeded, and what ``Engine.fire`` raises."""
+    """Raises Forbidden, NotAllowed (the group rule), ApprovalNeeded, TooFast, and what ``Engine.fire`` raises."""
     asked = {"event": event, "payload": dict(payload or {})}
     return perform(actor, Call("fire", machine, id, asked, reason, expect, key))
 
@@ -87,7 +87,7 @@ def repair(
 ) -> Instance:
     """``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes.
 
-    Raises Forbidden, ApprovalNeeded, and what the engine raises.
+    Raises Forbidden, ApprovalNeeded, TooFast, and what the engine raises.
     """
     _known(name)
     return perform(actor, Call(name, machine, id, asked, reason, expect, key))
@@ -102,6 +102,7 @@ def create(
     key: str | None = None,
     reason: str = "",
 ) -> Instance:
+    pacing.spend(actor, "create", machine=machine, instance=id or "", reason=reason)
     veil = veil_of(actor, machine)
     with veil.raising(), actor.records("create", machine=machine, instance=id or "", reason=reason) as deed:
         actor.demand("fire", machine)
@@ -133,6 +134,7 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
 def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
     """Do it, and record it. ``second``: who approved it; then no rule asks for one any more."""
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
+    pacing.spend(actor, call.name, **about)
     veil = veil_of(actor, call.machine)
     with veil.raising(), actor.records(call.name, **about) as deed:
         if second:

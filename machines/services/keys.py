@@ -18,6 +18,7 @@ from machines.connections import get_engine
 from machines.engine import calls, compat
 from machines.engine.client import FAILURES
 
+from . import pacing
 from .actor import Actor
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> Kept
 
 
 def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str, reason: str) -> Kept:
+    pacing.spend(actor, action, instance=key, target=state, reason=reason)
     with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, NotAllowed)) as deed:
         actor.demand(right)
         before = _move(key, state, seen=seen, reason=reason, force=action == "force")

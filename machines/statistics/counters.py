@@ -6,7 +6,8 @@ Such a document is nested: ``{"edges": {...}, "refused": {...}, "queues": {queue
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from machines.engine import Live, QueueStats
@@ -70,6 +71,32 @@ def together(a: Counters, b: Counters) -> Counters:
             found[name] = together(held or {}, value)
         else:
             found[name] = (held or 0) + value
+    return found
+
+
+def leaves(numbers: Counters, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Each number with the names that lead to it."""
+    for name, value in numbers.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, name))
+        else:
+            yield (*path, name), value
+
+
+def path_text(path: tuple[str, ...]) -> str:
+    """As one text, which ``grown`` reads."""
+    return json.dumps(path, separators=(",", ":"), ensure_ascii=False)
+
+
+def grown(counted: Mapping[str, int]) -> Counters:
+    """The document that these texts and numbers are the leaves of."""
+    found: Counters = {}
+    for text, count in counted.items():
+        *inner, last = json.loads(text)
+        place = found
+        for name in inner:
+            place = place.setdefault(name, {})
+        place[last] = count
     return found
 
 

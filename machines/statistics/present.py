@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from django.db.models import Sum
 
 from machines.engine import Live
-from machines.models import CounterReading, Measurement, SamplingTurn
+from machines.models import Measurement, SamplingTurn
 from machines.statistics.counters import Counters, WentBack, difference, together
-from machines.statistics.recording import GAP, Period
+from machines.statistics.recording import GAP, Period, readings
 
 MINUTES = 2  # that were measured and count as now
 LEAST = 20_000  # ms: of a shorter time nothing is said
@@ -37,19 +37,19 @@ class Storm:
 
 
 def present(lives: Mapping[str, Live]) -> dict[str, Present]:
-    """Machine -> its rates; those that nobody measured lately are missing."""
-    readings = {each.machine: each for each in CounterReading.objects.filter(machine__in=list(lives))}
+    """Machine -> its rates; those that nobody measured lately are missing. Raises EngineUnavailable."""
+    held = readings(lives)
     measured = _measured(lives)
     found = {}
     for name, live in lives.items():
-        if name not in readings or not 0 <= live.now - readings[name].at <= GAP:
+        if name not in held or not 0 <= live.now - held[name].at <= GAP:
             continue
         try:
-            since = difference({"edges": live.flow, "refused": live.refused}, _of_machine(readings[name].counters))
+            since = difference({"edges": live.flow, "refused": live.refused}, _of_machine(held[name].counters))
         except WentBack:
             continue
         ms, counted = measured.get(name, (0, {}))
-        window, counted = ms + live.now - readings[name].at, together(counted, since)
+        window, counted = ms + live.now - held[name].at, together(counted, since)
         if window >= LEAST:
             found[name] = _rates(counted, window)
     return found

@@ -1,36 +1,44 @@
-"""Writes what has happened since the last reading, in one transaction with the new reading: whoever samples, whenever
-and however often, each count is written once.
+"""Puts what has happened since the last reading into a write buffer, in one call with the new reading: whoever samples,
+whenever and however often, each count is put there once. ``writing`` takes it from there to SQL.
 
-The order is what makes that so: the turn is looked up *before* the counters are read, and the transaction takes it
-only if it is still the same. A reading that is older than the last one written can therefore never be written after it.
-One that dies before its commit leaves nothing, and the next one covers its time.
+The order is what makes that so: the readings are looked up *before* the counters are read, and the call is refused
+unless they are still the same. A reading that is older than the last one can therefore never come after it. One that
+dies before its call leaves nothing, and the next one covers its time. SQL is not asked: while it is away, minutes
+wait in Redis.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from django.db import transaction
-from django.db.models import Q
+from machines.connections import get_pattern
+from machines.engine import Live, Survey
+from machines.engine.client import Client
+from machines.models import Measurement
+from machines.patterns import Changed, Write, WriteBuffer
+from machines.patterns.write_buffer import MAX_MARK, MAX_NAMES
+from machines.statistics.counters import Counters, WentBack, counters_of, difference, leaves, path_text
 
-from machines.engine import Survey
-from machines.models import CounterReading, Measurement, SamplingTurn
-from machines.statistics.counters import Counters, WentBack, counters_of, difference, sums, together
+log = logging.getLogger(__name__)
 
 Period = Measurement.Period
 
 GAP = 150_000
 """ms between two readings from which on nobody can say in which minute something happened."""
 
-MINUTES_KEPT = 2 * 86_400  # s
-HOURS_KEPT = 400 * 86_400  # s
-AT_ONCE = 1_000  # rows one run removes at most
-BATCH = 200  # rows of one statement
+MOST = 50_000  # entries that wait: an hour of 800 machines, or a day of 30
+AT_ONCE = 50  # machines of one call
+TURN = ":turn"  # no machine is called so
+SAMPLED = "turn"  # the entity that says when; those of machines hold spaces
+COVERED, INSTANCES = "covered", "instances"
 
-KEY = ("machine", "period", "at")
-SUMS = ("transitions", "refused", "enqueued", "completed", "failed", "died")
+
+def buffer(redis: Client, prefix: str) -> WriteBuffer:
+    """For ``get_pattern``."""
+    return WriteBuffer(redis, "statistics", prefix=prefix, most=MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,90 +51,118 @@ class Stretch:
     numbers: Counters
     instances: int
 
+    def write(self) -> Write:
+        """To the minute its middle lies in, or to a gap of its own. Each stretch leaves its begin and end as a
+        field."""
+        span = self.end - self.begin
+        minute = (self.end - span // 2) // 60_000 * 60
+        period, at = (Period.MINUTE, minute) if span <= GAP else (Period.GAP, self.begin // 1000)
+        counters = {path_text(path): count for path, count in leaves(self.numbers)}
+        fields = {str(self.begin): self.end, INSTANCES: self.instances}
+        return Write(f"{self.machine} {int(period)} {at}", counters | {COVERED: span}, fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """When it was sampled: last, first of all, and first after the last gap, ms by the clock of Redis; 0 for never.
+
+    ``texts``: the readings as they stood then, by machine. Of two who sample at once the second finds them changed.
+    """
+
+    at: int = 0
+    began: int = 0
+    resumed: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def next(self, now: int) -> Turn:
+        resumed = self.resumed if self.began and now - self.at <= GAP else now
+        return Turn(now, self.began or now, resumed)
+
     @property
-    def span(self) -> int:
-        return max(0, self.end - self.begin)
-
-    def places(self) -> list[tuple[int, int]]:
-        """(period, s) of the rows it belongs to. A gap belongs to its hour, if it lies in one."""
-        middle = self.end - self.span // 2
-        minute, hour = (middle // 60_000 * 60, middle // 3_600_000 * 3600)
-        if self.span <= GAP:
-            return [(Period.MINUTE, minute), (Period.HOUR, hour)]
-        inside = self.begin // 3_600_000 == (self.end - 1) // 3_600_000
-        return [(Period.GAP, self.begin // 1000)] + ([(Period.HOUR, hour)] if inside else [])
+    def numbers(self) -> dict[str, int]:
+        return {"at": self.at, "began": self.began, "resumed": self.resumed}
 
 
-def turn() -> SamplingTurn:
-    """Whose turn it is, to be asked for before the counters are read."""
-    return SamplingTurn.objects.get_or_create(pk=1)[0]
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The counters of one machine as they were read: what the next differences are taken from."""
+
+    at: int
+    counters: Counters
+
+    def text(self) -> str:
+        return json.dumps([self.at, self.counters], separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def of(cls, text: str | None) -> Reading | None:
+        """None for none, and for something foreign in its place."""
+        try:
+            at, counters = json.loads(text or "")
+            return cls(int(at), dict(counters))
+        except (ValueError, TypeError):
+            return None
 
 
-def record(survey: Survey, seen: SamplingTurn, *, now: int) -> bool:
-    """Write the differences. False, and nothing is written, where somebody else sampled since ``seen``.
+def turn() -> Turn:
+    """To be asked for before the counters are read. Raises EngineUnavailable."""
+    texts = get_pattern(buffer).marks()
+    try:
+        held = json.loads(texts.get(TURN, "{}"))
+        return Turn(*(int(held.get(name, 0)) for name in ("at", "began", "resumed")), texts)
+    except (ValueError, TypeError, AttributeError):  # something foreign is in its place
+        return Turn(texts=texts)
+
+
+def readings(machines: Iterable[str]) -> dict[str, Reading]:
+    """The last ones of these machines, of those that have any."""
+    found = {name: Reading.of(text) for name, text in get_pattern(buffer).marks(machines).items()}
+    return {name: reading for name, reading in found.items() if reading is not None}
+
+
+def record(survey: Survey, seen: Turn, *, now: int) -> bool:
+    """Add the differences. False, and nothing is added, where somebody else sampled since ``seen``.
 
     ``now``: ms by the clock of Redis. A machine that is met for the first time only leaves its reading: when its counts
-    came about nobody knows. So does one whose counters went back.
+    came about nobody knows. So does one whose counters went back. Raises EngineUnavailable, and Full where as much
+    waits for the database as may: then nothing moves, and it becomes a gap.
     """
-    with transaction.atomic():
-        mine = SamplingTurn.objects.filter(pk=seen.pk, number=seen.number)
-        resumed = seen.resumed if seen.began and now - seen.at <= GAP else now
-        if not mine.update(number=seen.number + 1, at=now, began=seen.began or now, resumed=resumed):
-            return False
-        readings = {each.machine: each for each in CounterReading.objects.filter(machine__in=list(survey.lives))}
-        fresh = [_reading(name, survey) for name in sorted(survey.lives)]
-        _add(stretch for reading in fresh if (stretch := _stretch(reading, readings.get(reading.machine), survey)))
-        CounterReading.objects.bulk_create(
-            fresh, batch_size=BATCH, update_conflicts=True, unique_fields=["machine"], update_fields=["at", "counters"]
-        )
+    fresh, names = seen.next(now), sorted(survey.lives)
+    writes = [Write(SAMPLED, fields=fresh.numbers)]
+    marks = {TURN: (seen.texts.get(TURN), json.dumps(fresh.numbers))}
+    if now == seen.at:
+        return False
+    for first in range(0, max(1, len(names)), AT_ONCE):
+        for name in names[first : first + AT_ONCE]:
+            _read(survey, seen, name, writes, marks)
+        try:
+            get_pattern(buffer).add_many(writes, marks=marks, now=now)
+        except Changed:
+            if first == 0:
+                return False
+        writes, marks = [], {}
     return True
 
 
-def prune(now: int) -> int:
-    """Removes what is older than it is kept, some of it at a time; how many rows."""
-    old = Q(period=Period.MINUTE, at__lt=now // 1000 - MINUTES_KEPT)
-    old |= Q(period__in=(Period.HOUR, Period.GAP), at__lt=now // 1000 - HOURS_KEPT)
-    found = list(Measurement.objects.filter(old).order_by("at").values_list("pk", flat=True)[:AT_ONCE])
-    return Measurement.objects.filter(pk__in=found).delete()[0] if found else 0
-
-
-def _reading(name: str, survey: Survey) -> CounterReading:
+def _read(survey: Survey, seen: Turn, name: str, writes: list[Write], marks: dict[str, tuple[str | None, str]]) -> None:
+    """Its new reading among the marks, and what lies between the two among the writes."""
     live = survey.lives[name]
-    return CounterReading(machine=name, at=live.now, counters=counters_of(live, survey.queues.get(name, {})))
+    fresh, held = Reading(live.now, counters_of(live, survey.queues.get(name, {}))), seen.texts.get(name)
+    write, text = _write(fresh, held, live), fresh.text()
+    if len(text) > MAX_MARK // 4 or (write is not None and len(write.counters) > MAX_NAMES - 100):
+        log.error("%s counts too many different things to be measured: %d bytes", name, len(text))
+        return
+    if text != held:
+        marks[name] = (held, text)
+    if write is not None:
+        writes.append(write)
 
 
-def _stretch(reading: CounterReading, before: CounterReading | None, survey: Survey) -> Stretch | None:
-    if before is None:
+def _write(fresh: Reading, held: str | None, live: Live) -> Write | None:
+    before = Reading.of(held)
+    if before is None or fresh.at <= before.at:  # a clock that was set back
         return None
     try:
-        numbers = difference(reading.counters, before.counters)
+        numbers = difference(fresh.counters, before.counters)
     except WentBack:
         return None
-    return Stretch(reading.machine, before.at, reading.at, numbers, survey.lives[reading.machine].total)
-
-
-def _add(stretches: Iterable[Stretch]) -> None:
-    """Adds each stretch to the rows it belongs to; the rows of this turn are nobody else's to write."""
-    wanted = [(stretch, period, at) for stretch in stretches for period, at in stretch.places()]
-    rows = _there({(stretch.machine, period, at) for stretch, period, at in wanted})
-    for stretch, period, at in wanted:
-        key = (stretch.machine, int(period), at)
-        row = rows.setdefault(key, Measurement(machine=stretch.machine, period=period, at=at, numbers={}))
-        row.numbers = together(row.numbers, stretch.numbers)
-        row.covered += stretch.span
-        row.instances = stretch.instances
-        for name, count in sums(stretch.numbers).items():
-            setattr(row, name, getattr(row, name) + count)
-    fields: list[str] = ["covered", *SUMS, "instances", "numbers"]
-    Measurement.objects.bulk_create(
-        rows.values(), batch_size=BATCH, update_conflicts=True, unique_fields=list(KEY), update_fields=fields
-    )
-
-
-def _there(keys: set[tuple[str, int, int]]) -> dict[tuple[str, int, int], Measurement]:
-    machines, periods, times = ({key[part] for key in keys} for part in range(3))
-    found: Mapping[tuple[str, int, int], Any] = {
-        (row.machine, row.period, row.at): row
-        for row in Measurement.objects.filter(machine__in=machines, period__in=periods, at__in=times)
-    }
-    return {key: row for key, row in found.items() if key in keys}
+    return Stretch(live.machine, before.at, fresh.at, numbers, live.total).write()

@@ -7,9 +7,8 @@ import random
 import time
 from collections.abc import Callable
 
-from machines.databases import Patience
 from machines.engine import Engine
-from machines.models import SamplingTurn
+from machines.patterns import Full
 from machines.statistics import recording
 
 log = logging.getLogger(__name__)
@@ -21,24 +20,31 @@ EARLY_EVERY = 10_000  # ms
 
 
 class Sampler:
-    """Every worker looks each minute whether somebody has measured already. A database that is away costs a line in the
-    log: what happens meanwhile is measured when it is back, as one gap."""
+    """Every worker looks each minute whether somebody has measured already. It needs no database: what it measures
+    waits in Redis until a ``Flusher`` has written it. Where as much waits as may, what happens is measured later, as
+    one gap."""
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine
         self._clock = clock
         self._early = True
-        self._database = Patience(log, "statistics cannot be written: %s")
+        self._full = False
 
     def once(self) -> bool:
         """One pass. There is never more to do at once: False."""
-        with self._database.around():
+        try:
             self._look()
+        except Full as error:
+            if not self._full:
+                log.warning("statistics are not measured: %s", error)
+            self._full = True
+        else:
+            self._full = False
         return False
 
     def pause(self) -> float:
         """Seconds: to a little after the next full minute."""
-        if self._early and not self._database.away:
+        if self._early and not self._full:
             return EARLY_EVERY / 1000
         to_minute = 60 - self._clock() % 60
         return to_minute + random.uniform(*SPREAD)  # noqa: S311  spreading load, not a secret
@@ -49,11 +55,9 @@ class Sampler:
         if not self._is_due(turn, now):
             return
         survey = self._engine.survey()
-        at = max((live.now for live in survey.lives.values()), default=now)
-        if recording.record(survey, turn, now=at):
-            recording.prune(at)
+        recording.record(survey, turn, now=max((live.now for live in survey.lives.values()), default=now))
 
-    def _is_due(self, turn: SamplingTurn, now: int) -> bool:
+    def _is_due(self, turn: recording.Turn, now: int) -> bool:
         if self._early:
             return abs(now - turn.at) >= EARLY_EVERY * 0.9
         return now // MINUTE != turn.at // MINUTE

@@ -1,8 +1,9 @@
 """Webhooks: what machines ``emit`` is sent to addresses of others, signed and tried again until it arrives.
 
-A pump reads the logs of all partitions and makes one delivery for each webhook and message, in the transaction that
-moves its cursor: a message comes in exactly once. A sender posts what is due, and tries again for a day: it goes out
-at least once, with the same ``webhook-id`` each time. Both are duties of every worker; they share the work through SQL.
+A pump reads the logs of all partitions, as one of a group of readers with the pumps of all other workers, and makes one
+delivery for each webhook and message before a message counts as read: it comes in exactly once. A sender posts what is
+due, and tries again for a day: it goes out at least once, with the same ``webhook-id`` each time. Both are duties of
+every worker; what is to be sent they share through SQL.
 ``managing`` is what pages and the API call.
 """
 

@@ -16,7 +16,7 @@ from machines.engine.limits import check_machine_name
 from machines.models import Delivery, LogGap, Webhook
 from machines.services.actor import Actor
 
-from . import pump, writing
+from . import logs, pump, writing
 from .addresses import checked
 from .errors import BadWebhook, UnknownWebhook
 from .signing import new_secret
@@ -164,10 +164,10 @@ def _switch(actor: Actor, id: int, active: bool) -> Webhook:
 
 def _from_now_on() -> int:
     """The moment from which messages are sent. Logs nobody was reading are read from their ends."""
-    emitted = get_engine().emitted()
+    engine = get_engine()
     if not Webhook.objects.filter(active=True).exists():
-        pump.align(emitted)
-    return emitted.now()
+        logs.align(engine)
+    return engine.emitted().now()
 
 
 def _found(id: int) -> Webhook:

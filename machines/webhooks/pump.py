@@ -1,133 +1,145 @@
-"""Reads what machines emit and makes the deliveries, each message exactly once for each webhook that wants it."""
+"""Makes deliveries of what machines emit, each message exactly once for each webhook that wants it.
+
+A message is acknowledged after the transaction that made its deliveries: a worker that dies between the two has it read
+once more, by another one, and there is never a second delivery of a message for a webhook.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import secrets
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
 
-from machines.connections import get_throttle
+from machines.connections import get_engine, get_throttle
 from machines.databases import Patience
-from machines.engine import Engine
-from machines.engine.emitted import START, Emitted, End, Entry, Place
-from machines.models import Delivery, LogCursor, LogGap, Webhook
+from machines.engine import Engine, EngineFault, SignalboxError
+from machines.engine.emitted import Entry, Place, entry
+from machines.models import Delivery, LogGap, Webhook
+from machines.patterns.bus import Page
 
+from . import sender
+from .logs import Logs
 from .matching import wants
 from .writing import Writer
 
 log = logging.getLogger(__name__)
 
-PAGE = 500  # entries of one log in a transaction
+LOGS = 16  # of which a pass reads a page
+NOTE = 30.0  # seconds between two notes of how far the logs are read; one worker makes them
 KEEP = timedelta(days=30)  # deliveries and gaps, whatever became of them
 PRUNE = 500  # rows a pass removes at most
 
 
 class Pump:
-    """Every worker has one; of all of them one looks each second, and any other could have been it."""
+    """Every worker has one: they share the logs as one group of readers, and a message is made a delivery before it
+    counts as read. ``wait``: seconds a pass that finds nothing waits for something."""
 
-    EVERY = 1.0  # seconds
     IDLE = 5.0  # seconds between two looks for a webhook where there is none
+    AWAY = 1.0  # seconds between two tries where the database does not answer
+    REST = 0.2  # seconds after a pass that found something: what comes meanwhile shares the next transaction
+    LISTEN = 0.02  # seconds after any other: what waits for messages is the pass itself
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, *, wait: float = 1.0) -> None:
+        self._logs = Logs(engine)
+        self._wait = wait
         self._database = Patience(log, "webhooks wait for the database: %s")
-        self._idle = True
+        self._idle, self._found = True, False
+        self._lost: dict[Place, int] = {}  # told by the log, not yet by us
+        self._noted = time.monotonic()
 
     def once(self) -> bool:
-        """One pass. Says whether a log has more; what is wrong with the database waits, and is told once."""
+        """One pass. Says whether there is more; what is wrong with the database waits, and is told once."""
         with self._database.around():
-            return self._look()
+            return self.look()
         return False
 
     def pause(self) -> float:
-        return self.IDLE if self._idle or self._database.away else self.EVERY
+        if self._database.away:
+            return self.AWAY
+        if self._idle:
+            return self.IDLE
+        return self.REST if self._found else self.LISTEN
 
-    def _look(self) -> bool:
-        webhooks = list(Webhook.objects.filter(active=True))
-        self._idle = not webhooks
-        if not webhooks:
+    def look(self) -> bool:
+        """The same, with the errors of the database."""
+        self._idle = not Webhook.objects.filter(active=True).exists()
+        if self._idle:
+            self._logs.drop()
             return False
-        # The turn is for economy alone: the cursor sees to it that two who look at once do no harm.
-        if not get_throttle().count("webhooks.pump", "turn", limit=1, per=self.EVERY).allowed:
-            return False
-        prune()
-        return pump(self._engine.emitted(), webhooks)
+        places = self._logs.due(LOGS, wait=self._wait)
+        if not places:
+            self._note()
+        self._found = bool(places)
+        made = sum(self._pump(place) for place in places)
+        if made:
+            sender.call()
+        return self._logs.more
+
+    def _note(self) -> None:
+        if time.monotonic() - self._noted >= NOTE:
+            self._noted = time.monotonic()
+            if get_throttle().count("webhooks.note", "turn", limit=1, per=NOTE).allowed:
+                self._logs.note()
+
+    def _pump(self, place: Place) -> int:
+        """A page of one log. How many deliveries it made."""
+        try:
+            taken = self._logs.take(place)
+        except EngineFault as error:
+            log.error("webhooks: the log of %s:%d cannot be read: %s", *place, error)
+            self._logs.leave(place)
+            return 0
+        if taken.lost:
+            log.warning("webhooks: %d entries of the log of %s:%d were gone before they were read", taken.lost, *place)
+            self._lost[place] = self._lost.get(place, 0) + taken.lost
+        try:
+            made = self._keep(place, taken)
+        except BaseException:
+            with contextlib.suppress(SignalboxError):
+                self._logs.give_back(place, taken)
+            raise
+        self._lost.pop(place, None)
+        self._logs.done(place, taken)
+        return made
+
+    def _keep(self, place: Place, taken: Page) -> int:
+        """All of it or nothing. Which webhooks there are is asked after the reading: one that was made before a message
+        was emitted gets it."""
+        entries = [found for found in (entry(*one) for one in taken.entries) if found.kind == "emit"]
+        lost = self._lost.get(place, 0)
+        if not entries and not lost:
+            return 0
+        webhooks, writer = list(Webhook.objects.filter(active=True)), Writer()
+        rows = [row for found in entries for row in _deliveries(place, found, webhooks, writer)]
+        with transaction.atomic():
+            if lost:
+                LogGap.objects.create(machine=place[0], partition=place[1], after=taken.before, lost=lost)
+            Delivery.objects.bulk_create(rows, ignore_conflicts=True)  # a message may be read twice
+        return len(rows)
 
 
-def pump(emitted: Emitted, webhooks: Sequence[Webhook]) -> bool:
-    """Reads a page of each log that has something new. Says whether there may be more."""
-    cursors = {(cursor.machine, cursor.partition): cursor for cursor in LogCursor.objects.all()}
-    writer, more = Writer(), False
-    for place, end in emitted.ends().items():
-        cursor = cursors.get(place) or LogCursor(machine=place[0], partition=place[1])
-        if (end.last, end.added) != (cursor.read, cursor.position):
-            more |= _advance(emitted, cursor, end, webhooks, writer)
-    return more
-
-
-def _advance(emitted: Emitted, cursor: LogCursor, end: End, webhooks: Sequence[Webhook], writer: Writer) -> bool:
-    """One page of one log. What it let go is known by counting: it tells how many entries it ever got."""
-    place = (cursor.machine, cursor.partition)
-    replaced = end.added < cursor.position or _order(end.last) < _order(cursor.read)
-    start, base = (START, 0) if replaced else (cursor.read, cursor.position)
-    entries = emitted.after(place, start, count=PAGE)
-    read = entries[-1].id if entries else end.last
-    lost = 0 if replaced else max(0, end.gone - base)
-    position = max(base, end.gone) + len(entries)
-    if read == end.last and position < end.added:  # it let go of more between the two looks
-        lost, position = lost + end.added - position, end.added
-    gap = LogGap(machine=place[0], partition=place[1], after=cursor.read, lost=lost) if replaced or lost else None
-    emits = (entry for entry in entries if entry.kind == "emit")
-    rows = [row for entry in emits for row in _deliveries(place, entry, webhooks, writer)]
-    if _keep(cursor, read, position, gap, rows) and gap is not None:
-        log.warning("webhooks: %d entries of the log of %s:%d were gone before they were read", lost, *place)
-    return len(entries) == PAGE
-
-
-def _keep(cursor: LogCursor, read: str, position: int, gap: LogGap | None, rows: list[Delivery]) -> bool:
-    """All of it or nothing; nothing where another worker has moved the cursor meanwhile."""
-    with transaction.atomic():
-        if cursor.pk is None:
-            cursor, made = LogCursor.objects.get_or_create(machine=cursor.machine, partition=cursor.partition)
-            if not made:
-                return False
-        held = LogCursor.objects.filter(pk=cursor.pk, read=cursor.read, position=cursor.position)
-        if not held.update(read=read, position=position):
-            return False
-        if gap is not None:
-            gap.save()
-        Delivery.objects.bulk_create(rows, ignore_conflicts=True)  # a log that was replaced may have kept its entries
-    return True
-
-
-def _deliveries(place: Place, entry: Entry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:
-    wanted = [webhook for webhook in webhooks if wants(webhook, place[0], entry.name, entry.at)]
+def _deliveries(place: Place, found: Entry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:
+    wanted = [webhook for webhook in webhooks if wants(webhook, place[0], found.name, found.at)]
     if not wanted:
         return []
-    message, body = f"{place[0]}:{place[1]}:{entry.id}", writer.body(place[0], entry)
+    message, body = f"{place[0]}:{place[1]}:{found.id}", writer.body(place[0], found)
     return [
         Delivery(
-            webhook=webhook, message=message, key=new_key(), type=entry.name, machine=place[0],
-            instance=entry.instance, body=body,
+            webhook=webhook, message=message, key=new_key(), type=found.name, machine=place[0],
+            instance=found.instance, body=body,
         )
         for webhook in wanted
     ]  # fmt: skip
 
 
 def new_key() -> str:
-    return f"msg_{secrets.token_hex(16)}"
-
-
-def align(emitted: Emitted) -> None:
-    """Puts every cursor at the end of its log: what nobody wanted is not missing."""
-    for (machine, partition), end in emitted.ends().items():
-        LogCursor.objects.update_or_create(
-            machine=machine, partition=partition, defaults={"read": end.last, "position": end.added}
-        )
+    """What a receiver knows a message by: sorts by when it was written down here."""
+    return f"msg_{get_engine().new_id()}"
 
 
 def prune() -> None:
@@ -137,8 +149,3 @@ def prune() -> None:
         old = list(rows.order_by("pk").values_list("pk", flat=True)[:PRUNE])
         if old:
             rows.model.objects.filter(pk__in=old).delete()
-
-
-def _order(id: str) -> tuple[int, int]:
-    ms, _, number = id.partition("-")
-    return int(ms), int(number or 0)

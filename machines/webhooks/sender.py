@@ -6,14 +6,20 @@ import asyncio
 import logging
 import random
 import secrets
+import weakref
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db.models import F, Q
 from django.utils import timezone
 
+from machines.connections import get_throttle
 from machines.databases import Patience
+from machines.engine import EngineUnavailable, rates
 from machines.models import Delivery, Webhook
+from machines.patterns.checks import MAX_KEY
 
 from .posting import Answer, post
 
@@ -29,6 +35,18 @@ LONGEST_REST = 300  # seconds a webhook that fails is left alone, whatever is du
 KEPT = 30  # attempts a row remembers
 PATIENCE = timedelta(hours=26)  # a message older than that, and not through, is given up with its next failure
 GONE = 410
+
+
+_waiting: list[weakref.WeakMethod[Callable[[], None]]] = []  # how to wake each sender of this process that still is
+
+
+def call() -> None:
+    """There are new deliveries: the senders of this process look at once."""
+    for found in list(_waiting):
+        if (wake := found()) is not None:
+            wake()
+        else:
+            _waiting.remove(found)
 
 
 class Sender:
@@ -48,6 +66,10 @@ class Sender:
             sent = send_due(clock=self._clock)
             self._idle = not sent and not Webhook.objects.filter(active=True).exists()
         return sent > 0
+
+    def on_call(self, wake: Callable[[], None]) -> None:
+        """``wake``, a method, ends its pause."""
+        _waiting.append(weakref.WeakMethod(wake))
 
     def pause(self) -> float:
         return self.IDLE if self._idle or self._database.away else self.EVERY
@@ -79,8 +101,21 @@ def claim(now: datetime) -> list[Delivery]:
     for webhook, failures in waiting:
         share = min(1 if failures else EACH, BATCH - len(held))
         rows = due.filter(webhook=webhook).select_related("webhook").order_by("due", "pk")
-        held += [row for row in rows[:share] if _take(row, now)]
+        held += [row for row in rows[:share] if _has_room(row.webhook) and _take(row, now)]
     return held
+
+
+def _has_room(webhook: Webhook) -> bool:
+    """Whether its receiver may get one more now, whichever webhooks lead there. What has to wait stays due. Without
+    Redis there is no limit: deliveries need none."""
+    rate = rates.parse(settings.SIGNALBOX_WEBHOOK_RATE)
+    if rate is None:
+        return True
+    try:
+        host = (urlsplit(webhook.url).hostname or "")[:MAX_KEY] or "none"
+        return get_throttle().take("webhooks.host", host, limit=rate[0], per=rate[1] / 1000).allowed
+    except (ValueError, EngineUnavailable):  # an address that is none fails when it is sent to
+        return True
 
 
 def _take(row: Delivery, now: datetime) -> bool:

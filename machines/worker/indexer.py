@@ -11,7 +11,8 @@ log = logging.getLogger(__name__)
 
 
 class Indexer:
-    """Every worker looks; whoever comes first fills a machine's indexes, in small calls, and others leave it alone."""
+    """Fills a machine's indexes, in small calls. Of several that look at once whoever comes first does, and the others
+    leave it alone."""
 
     def __init__(self, engine: Engine, *, pause: float = 10.0) -> None:
         self._engine = engine

@@ -21,7 +21,6 @@ from machines.worker.hand import Hand
 from machines.worker.heartbeat import Heartbeat
 from machines.worker.job import Job
 from machines.worker.line import Line
-from machines.worker.mender import Mender
 from machines.worker.options import Options
 from machines.worker.periodic import Duty, Periodic
 from machines.worker.processor import STOPPED
@@ -43,7 +42,7 @@ Status = Literal["working", "quiet", "stopping"]
 
 class Launcher:
     """Puts the cast together. Threads: one takes jobs, ``concurrency`` run plain functions, one runs coroutines, one
-    tells how jobs ended, one beats, one sweeps, one mends, one ticks; the caller's thread waits for signals and orders.
+    tells how jobs ended, one beats, one sweeps, one ticks; the caller's thread waits for signals and orders.
     ``duties``: what else it does now and then, each in a thread of that name.
     """
 
@@ -75,7 +74,6 @@ class Launcher:
         self.sweeper = Sweeper(engine, lambda: self.routes.machines, pause=options.sweep)
         self._beating = Periodic("heartbeat", self.heartbeat, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.sweeper, backoff=options.backoff)
-        self._mending = Periodic("mender", Mender(engine, pause=options.mend), backoff=options.backoff)
         self.ticker = Ticker(engine, lambda: self.routes.machines, pause=options.tick)
         self._alarm = Alarm(engine, lambda: self.routes.machines)
         self._ticking = Periodic("ticker", Watch(self.ticker, self._alarm), backoff=options.backoff)
@@ -108,7 +106,7 @@ class Launcher:
     def run(self) -> None:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
-        watching = (self._beating, self._sweeping, self._mending, self._ticking, *self._others)
+        watching = (self._beating, self._sweeping, self._ticking, *self._others)
         for part in (self._completer, self._crew, *watching, taking):
             part.start()
         asked = self._listen() == "stop"
@@ -176,7 +174,7 @@ class Launcher:
             job.lose(STOPPED)
         answered = self._return(left)
         self._alarm.interrupt()
-        self._still(self._beating, self._sweeping, self._mending, self._ticking, *self._others)
+        self._still(self._beating, self._sweeping, self._ticking, *self._others)
         self._crew.stop()
         self._board.stop()
         self._alarm.close()

@@ -12,8 +12,8 @@ log = logging.getLogger(__name__)
 
 
 class Mender:
-    """Every worker walks over the jobs of all machines, one small step now and then: a million jobs take hours, a few
-    are seen every five minutes. Where something was mended the next step comes at once: there may be more.
+    """Walks over the jobs of all machines, one small step now and then: a million jobs take hours, a few are seen every
+    five minutes. Where something was mended the next step comes at once: there may be more.
     """
 
     REST = 20  # pauses between two walks

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from machines.engine import errors
 from machines.worker.backoff import Backoff
@@ -20,6 +21,12 @@ class Duty(Protocol):
         """Seconds to wait after a pass that found none."""
 
 
+@runtime_checkable
+class OnCall(Protocol):
+    def on_call(self, wake: Callable[[], None]) -> None:
+        """For a duty that somebody may call before its pause is over: ``wake`` ends it."""
+
+
 class Periodic:
     """Runs a duty in a thread: at once again while it finds work, else after its pause."""
 
@@ -31,6 +38,8 @@ class Periodic:
         self._wanted = False
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        if isinstance(duty, OnCall):
+            duty.on_call(self.wake)
 
     def start(self) -> None:
         self._thread.start()

@@ -59,7 +59,7 @@ async function show(found) {
 // The words around the lines come from the server, so that nobody reads two different figures.
 async function renew(found, known) {
   const parts = found.charts.flatMap(({ id }) => [`legend-${id}`, `numbers-${id}`]);
-  await refresh(["charts-measured", "times-wait", "times-run", ...parts]);
+  await refresh(["charts-measured", "times-wait", "times-run", "boards", ...parts]);
   if (!known) return;
   panel.querySelector(".figures").hidden = false;
   for (const empty of panel.querySelectorAll(":scope > .empty")) empty.remove();

@@ -17,6 +17,7 @@ export const KEYS = [
   { keys: "g a", says: "Approvals", to: "[data-place=approvals]" },
   { keys: "g u", says: "Audit", to: "[data-place=audit]" },
   { keys: "g h", says: "Webhooks", to: "[data-place=webhooks]" },
+  { keys: "g p", says: "Patterns", to: "[data-place=patterns]" },
   { keys: "g y", says: "Your account", to: "[data-place=account]" },
   { keys: "Esc", says: "Close what is open, leave the search" },
 ];

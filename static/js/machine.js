@@ -47,6 +47,7 @@ function paint(value) {
   const own = Object.entries(value.queues ?? {}).map(([queue, held]) => [`${machine}/${queue}`, held]);
   putDepths(Object.fromEntries(own), document.querySelector("main"));
   drawing.draw();
+  put(document.querySelector("[data-newest]"), String(value.version));
   document.querySelector("[data-outdated]").hidden = String(value.version) === version;
 }
 

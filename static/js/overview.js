@@ -3,7 +3,7 @@ import { figure } from "./format.js";
 import { changesIn, countOf, put, putCount, putDepths } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
 
-const REGIONS = ["alarms", "tracks", "depths", "workers"];
+const REGIONS = ["alarms", "tracks", "depths", "workers", "active"];
 const again = throttled(() => refresh(REGIONS), 2000);
 let known = "";
 

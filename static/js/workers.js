@@ -3,9 +3,10 @@
 
 import { serverTime } from "./ages.js";
 import { live } from "./lamp.js";
-import { load, throttled } from "./regions.js";
+import { find, load, throttled } from "./regions.js";
 
 const SILENT_AFTER = Number(document.body.dataset.silentAfter); // ms
+const HOUSE_EVERY = 10000; // ms
 const again = throttled(reconcile, 2000);
 
 const cards = (root) => new Map([...root.querySelectorAll("[data-worker]")].map((card) => [card.dataset.worker, card]));
@@ -24,6 +25,7 @@ async function reconcile() {
     if (ours.has(id)) renew(ours.get(id), card);
     else list.append(document.importNode(card, true));
   }
+  find(document, "house").replaceWith(document.importNode(find(fresh, "house"), true));
   for (const total of document.querySelectorAll("[data-total]")) {
     total.textContent = fresh.querySelector(`[data-total="${total.dataset.total}"]`)?.textContent ?? "";
   }
@@ -62,4 +64,5 @@ function watch() {
 }
 
 live().subscribe("workers", again);
+setInterval(() => document.hidden || again(), HOUSE_EVERY); // whoever takes a duty over changes nothing else
 setInterval(watch, 1000);

@@ -35,7 +35,8 @@ OF_QUEUE = "/machines/door/queues/oiling"
 
 @dataclass(frozen=True)
 class Case:
-    """``path`` below ``/api/v1``; ``stands``: what has to be there: see the builders in conftest."""
+    """``path`` below ``/api/v1``; ``stands``: what has to be there: see the builders in conftest; ``session``: asked by
+    a session of the token."""
 
     right: str
     path: str
@@ -44,6 +45,7 @@ class Case:
     stands: str = "shut"
     everywhere: bool = False
     machine: bool = True
+    session: bool = False
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -69,8 +71,18 @@ def _repairs() -> dict[str, Case]:
 TABLE: dict[str, Case] = {
     "getDocument": Case("view", "/openapi.json", machine=False),
     "getMe": Case("view", "/me", machine=False),
+    "makeSession": Case("view", "/sessions", {"ttl": 60, "state": {"n": 1}}, 201, machine=False),
+    "listSessions": Case("view", "/sessions", machine=False),
+    "revokeSessions": Case("view", "/sessions", machine=False),
+    "revokeSession": Case("view", "/sessions/0123456789abcdef", None, 404, machine=False),
+    "getSession": Case("view", "/sessions/current", machine=False, session=True),
+    "putSession": Case("view", "/sessions/current", {"state": {"n": 2}}, machine=False, session=True),
+    "rotateSession": Case("view", "/sessions/current/rotate", {}, machine=False, session=True),
+    "endSession": Case("view", "/sessions/current", machine=False, session=True),
     "listAlarms": Case("view", "/alarms", stands="dead", machine=False),
     "search": Case("view", "/search?q=fron", machine=False),
+    "getActivity": Case("view", "/activity", machine=False),
+    "getBoard": Case("view", "/machines/door/board?of=edges&days=7"),
     "countInstances": Case("view", "/machines/door/counts?state=shut"),
     "getTroubles": Case("view", f"{HERE}/troubles", stands="dead"),
     "listMachines": Case("view", "/machines", machine=False),
@@ -148,11 +160,17 @@ TABLE: dict[str, Case] = {
     ),
     "pauseWebhook": Case("operate", "/webhooks/{hook}/pause", {}, stands="hook", everywhere=True, machine=False),
     "resumeWebhook": Case("operate", "/webhooks/{hook}/resume", {}, stands="hook", everywhere=True, machine=False),
+    "getNote": Case("view", "/note", machine=False),
+    "putNote": Case("operate", "/note", {"text": "all is well"}, machine=False),
     "listViews": Case("view", "/views", stands="view", machine=False),
     "saveView": Case(
         "view", "/views", {"name": "mine", "page": "/machines/door/", "query": "state=shut"}, machine=False
     ),
     "deleteView": Case("view", "/views/{view}", None, 404, stands="view", machine=False),
+    "listLinks": Case("view", "/links", machine=False),
+    "makeLink": Case("view", "/links", {"page": "/machines/door/", "query": "state=shut"}, 201, machine=False),
+    "renewLink": Case("view", "/links/0123456789abcdef/renew", {}, 404, machine=False),
+    "revokeLink": Case("view", "/links/0123456789abcdef", None, 404, machine=False),
     "getKey": Case("view", f"/sm/{KEY}", stands="key", everywhere=True, machine=False),
     "mutateKey": Case(
         "fire", f"/sm/{KEY}/mutate", {"state": "open", "seen": "shut"}, stands="key", everywhere=True, machine=False

@@ -24,6 +24,7 @@ RECORDED = [name for name, operation in OPERATIONS.items() if operation.recorded
 
 def send(who: Caller, name: str, filled: dict[str, Any], **headers: str) -> Any:
     case = TABLE[name]
+    who = who.session() if case.session and who.token else who
     return who(OPERATIONS[name].method, case.path.format(**filled), case.body, **headers)
 
 
@@ -145,3 +146,16 @@ def test_every_operation_asks_who_calls(everything, monkeypatch):
         answer = send(Caller(), name, everything)
         assert (answer.status_code, answer.json()["code"]) == (401, "SB720"), name
         fits(name, answer)
+
+
+def test_a_note_is_written_over_the_version_that_was_seen(caller):
+    api = caller("view", "operate")
+    empty = api.get("/note")
+    assert (empty.json(), empty["ETag"]) == ({"text": "", "author": "", "at": 0, "version": 0}, '"0"')
+    first = api("PUT", "/note", {"text": "one"}, If_Match='"0"')
+    assert (first.status_code, first.json()["text"]) == (200, "one")
+    assert first["ETag"] == api.get("/note")["ETag"]
+    late = api("PUT", "/note", {"text": "two"}, If_Match='"0"')
+    assert (late.status_code, late.json()["code"], late.json()["actual"]) == (412, "SB481", first.json()["version"])
+    assert api("PUT", "/note", {"text": "three"}).status_code == 200
+    assert api("PUT", "/note", {"text": "x" * 2001}).status_code == 422

@@ -145,6 +145,21 @@ def test_who_asks_too_often_is_told_when_to_come_back(door, boss, caller, settin
     assert "RateLimit" not in boss.get("/me")
 
 
+def test_an_address_has_a_budget_for_all_its_tokens_together(door, caller, settings, monkeypatch):
+    monkeypatch.setattr("dashboard.api.limiting.PER_ADDRESS", 2)
+    settings.SIGNALBOX_API_RATE = "2/h"
+    several = [caller("view") for _ in range(3)]
+    told = [who.get("/me").status_code for who in several + several]
+    assert told == [200, 200, 200, 200, 429, 429]
+    refused = caller("view").get("/me")
+    assert refused["RateLimit"].partition(";t=")[0] == '"address";r=0'
+    assert refused["Retry-After"]
+    elsewhere = several[0].client.get(
+        "/api/v1/me", headers={"Authorization": f"Bearer {caller('view').token}"}, REMOTE_ADDR="10.9.8.7"
+    )
+    assert elsewhere.status_code == 200
+
+
 def test_strangers_have_a_budget_for_each_address(door, monkeypatch):
     monkeypatch.setattr("dashboard.api.limiting.STRANGERS", (2, 3600))
     answers = [Caller("sb_x").get("/me") for _ in range(3)]
@@ -221,3 +236,12 @@ def test_every_code_has_a_status_and_a_title_and_the_apis_own_are_documented():
     assert all(code.status >= 400 and code.title and code.meaning for code in codes.every())
     own = {code.code for code in codes.OWN if code.code >= "SB720"}
     assert set(re.findall(r"^\| `(SB7\d\d)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)) == own
+
+
+def test_the_request_leads_from_an_answer_to_the_audit(door, boss):
+    made = boss.post("/machines/door/instances", {"id": "by-request", "reason": "a test"})
+    other = boss.get("/audit?request=0000000000000").json()
+    found = boss.get(f"/audit?request={made.headers['X-Request-Id']}").json()
+    assert [(entry["action"], entry["instance"]) for entry in found["items"]] == [("create", "by-request")]
+    assert found["items"][0]["request"] == made.headers["X-Request-Id"]
+    assert other["items"] == []

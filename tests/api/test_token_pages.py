@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.exceptions import PermissionDenied
 from django.test import Client
-from django.utils import timezone
 
 from machines import tokens
 from machines.models import AuditEntry, Token
@@ -97,14 +95,6 @@ def test_a_service_makes_ones_own_within_ones_rights_and_revokes_no_other(ann, u
         services.revoke(actor, other)
     assert list(Token.objects.filter(revoked=None)) == [other]
     assert [entry.outcome for entry in AuditEntry.objects.filter(actor="ann")] == ["refused"] * 3
-
-
-def test_its_use_is_written_once_a_minute(ann):
-    token, text = tokens.make(ann, "own", ["view"])
-    now = timezone.now()
-    for seconds, used in ((0, now), (59, now), (60, now + timedelta(seconds=60))):
-        tokens.check(text, now=now + timedelta(seconds=seconds))
-        assert Token.objects.get(pk=token.pk).last_used == used
 
 
 def test_a_person_has_a_bounded_number_of_them(ann, monkeypatch):

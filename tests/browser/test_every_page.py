@@ -15,6 +15,8 @@ from machines.auditing import record
 from machines.bulk import Bulk, Order
 from machines.engine import WorkerRow
 from machines.models import Approval, Webhook
+from machines.patterns import Locks
+from machines.services import Actor, notes
 from tests.pages.conftest import delivery, order, paying
 
 from .accessibility import AXE, violations
@@ -47,6 +49,7 @@ PAGES = [
     "/machines/activation/bulk/?do=force",
     "/bulk/3f2a/",
     "/workers/",
+    "/note/",
     "/audit/",
     "/audit/?machine=activation&since=2021-11-20",
     "/approvals/",
@@ -55,6 +58,7 @@ PAGES = [
     "/webhooks/{webhook}/",
     "/account/",
     "/account/tokens/",
+    "/patterns/",
     "/search/?q=act",
     "/api/v1/docs",
     "/components/",
@@ -97,6 +101,8 @@ def everything(engine, waiting, devices, order) -> dict[str, int]:
     engine.suspend("delivery", "held", actor="sue", reason="a test")
     engine.create("activation", "x" * 200)
     busy(engine)
+    Locks(engine.client, engine.keys.prefix).lock("house.mender", ttl=60, owner="w" * 100).acquire()
+    notes.write(Actor.console(), "the night shift says: " + "n" * 300 + "\nand " * 60, expect=0)
     record("sue", "force", machine="activation", instance="x" * 200, reason="r" * 200, detail={"data": "d" * 200})
     record("sue", "worker.quiet", target="w" * 100, outcome="refused", detail={"error": "e" * 200, "code": "SB423"})
     forced = Order("activation", "force", "sue", "r" * 200, {"state": "Waiting"}, states=("Active",))

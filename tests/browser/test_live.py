@@ -126,7 +126,7 @@ def test_a_new_version_is_announced_and_the_old_drawing_stays(page, engine, wait
     definition["states"]["Retired"] = {"type": "final"}
     definition["states"]["Suspended"]["on"]["retire"] = "Retired"
     engine.publish(definition)
-    expect(page.get_by_text("A new version was published while this page was open.")).to_be_visible()
+    expect(page.get_by_text("Version 2 was published while this page was open.")).to_be_visible()
     page.get_by_role("link", name="Show it").click()
     expect(page.locator(".sb-diagram [data-state='Retired']")).to_be_visible()
 

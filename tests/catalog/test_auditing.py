@@ -44,7 +44,7 @@ def test_an_entry_holds_all_it_was_given(alice):
     assert entry == {
         "actor": "alice", "actor_id": str(alice.pk), "action": "queue.purge", "machine": "m", "instance": "i",
         "queue": "q", "target": "t", "reason": "r", "outcome": "refused", "detail": {"count": 3},
-        "source": "page 10.0.0.7",
+        "source": "page 10.0.0.7", "request": "",
     }  # fmt: skip
 
 

@@ -1,30 +1,14 @@
-"""Servers for tests that break them."""
+"""Engines for tests that break their server."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from machines.engine import Engine
-from machines.server import Server
-from tests.conftest import program
 from tests.engine.builders import publish
 from tests.engine.mailing import noter, teller
-
-
-@pytest.fixture
-def program_of_this_run() -> str | None:
-    """The server program the suite runs on; None for the wheel's Valkey."""
-    return program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
-
-
-@pytest.fixture
-def own_server(tmp_path, program_of_this_run) -> Iterator[Server]:
-    """A server of this test's own, of the kind this run uses; its data is on no disk."""
-    with Server(tmp_path / "server", program=program_of_this_run, persistent=False) as server:
-        yield server
 
 
 @pytest.fixture

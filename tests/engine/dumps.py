@@ -1,6 +1,7 @@
 """Every key of a test and all that is in it, to see that a call changed nothing at all.
 
-The counter of refused events is left out: it is what a refusal leaves, and no part of any instance.
+The counter of refused events is left out: it is what a refusal leaves, and no part of any instance. So are the ranges
+that ids are made from: a process takes the next one when it is time.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ Dump = dict[bytes, tuple[object, int]]
 
 def dump(engine: Engine) -> Dump:
     """Key -> its content and the ms at which it expires (-1: never)."""
-    with _raw(engine) as client:
+    with raw(engine) as client:
         keys = sorted(client.scan_iter(match=f"{engine.keys.prefix}*", count=1000))
         found = {key: (_content(client, key), client.pexpiretime(key)) for key in keys}
-    return {key: value for key, value in found.items() if value[0] is not None and not key.endswith(b":refused")}
+    return {key: value for key, value in found.items() if value[0] is not None and not _is_aside(key)}
+
+
+def _is_aside(key: bytes) -> bool:
+    return key.endswith(b":refused") or b":ids:{ids}:" in key
 
 
 @contextmanager
@@ -37,17 +42,17 @@ def unchanged(engine: Engine) -> Iterator[None]:
 
 def silence(engine: Engine) -> None:
     """Take the pulse keys away: they go by themselves after 50 ms, at any moment of a test."""
-    with _raw(engine) as client:
+    with raw(engine) as client:
         for key in client.scan_iter(match=f"{engine.keys.prefix}*:pulse"):
             client.delete(key)
 
 
 def keys_left(engine: Engine) -> set[str]:
     """The keys below the prefix, without it; without the pulses, which go by themselves sooner or later, and without
-    the counters of refused events."""
+    the counters of refused events and the ranges of ids."""
     prefix = engine.keys.prefix
     found = engine.client.scan_iter(match=f"{prefix}*", count=1000)
-    return {key.removeprefix(prefix) for key in found if not key.endswith((":pulse", ":refused"))}
+    return {key.removeprefix(prefix) for key in found if not key.endswith(":pulse") and not _is_aside(key.encode())}
 
 
 def _content(client: redis.Redis, key: bytes) -> object:
@@ -61,7 +66,7 @@ def _content(client: redis.Redis, key: bytes) -> object:
 
 
 @contextmanager
-def _raw(engine: Engine) -> Iterator[redis.Redis]:
+def raw(engine: Engine) -> Iterator[redis.Redis]:
     """A client that answers bytes, on the server of the engine."""
     pool = engine.client.connection_pool
     options = {**pool.connection_kwargs, "decode_responses": False}

@@ -7,8 +7,24 @@ import pytest
 import redis
 
 from machines.engine import Engine, EngineUnavailable, Fire, Refused, UnknownInstance, UnknownMachine, library
+from machines.engine.emitted import entry
 from machines.engine.keys import partition_of
-from machines.patterns import Throttle
+from machines.engine.patternkeys import PatternKeys
+from machines.patterns import (
+    Blocks,
+    Bus,
+    Full,
+    Gap,
+    Gone,
+    Sessions,
+    Snowflakes,
+    Stream,
+    Throttle,
+    Write,
+    WriteBuffer,
+    decode,
+)
+from machines.patterns.bus import Attached
 from tests.conftest import program
 from tests.engine import clusters
 from tests.engine.builders import NOW, counter, door, errand, machine, publish
@@ -79,7 +95,12 @@ def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, p
     publish(engine, emits, *IDS)
     emitted = engine.emitted()
     ends = emitted.ends()
-    found = [entry for place in ends for entry in emitted.after(place, "0-0")]
+    assert set(emitted.news(dict.fromkeys(ends, "0-0"))) == {place for place, end in ends.items() if end.added}
+    logs = {place: Attached(engine.client, emitted.root(place), prefix=prefix, most=100) for place in ends}
+    assert all(log.begin("g", "0") for log in logs.values())
+    taken = {place: log.take("g", "r", count=500, idle=60) for place, log in logs.items()}
+    found = [entry(*one) for page in taken.values() for one in page.entries]
+    assert emitted.news({place: page.last for place, page in taken.items()}) == []
     assert sorted(entry.instance for entry in found) == IDS
     assert {(entry.kind, entry.name, entry.version) for entry in found} == {("emit", "begun", 1)}
     assert found[0].data == {"a": 1}
@@ -88,6 +109,54 @@ def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, p
     throttle = Throttle(engine.client, prefix)
     assert [throttle.take("api", f"{{{n}}}", limit=1, per=60).allowed for n in range(20)] == [True] * 20
     assert not throttle.take("api", "{3}", limit=1, per=60).allowed
+
+
+def test_ids_and_numbers_of_many_names_are_each_on_one_node(engine, nodes, prefix):
+    for number in range(12):
+        ids = [Snowflakes(engine.client, f"n{number}", prefix=prefix).next() for _ in range(2)]
+        assert [decode(id).node for id in ids] == [0, 1]
+        assert [Blocks(engine.client, f"n{number}", size=2, prefix=prefix).next() for _ in range(2)] == [1, 3]
+    assert all(homes(nodes, prefix))
+
+
+def test_topics_and_streams_are_each_on_one_node(engine, prefix):
+    bus, topics = Bus(engine.client, prefix), [f"t{n}" for n in range(6)]
+    with bus.subscribe(*topics) as heard:
+        assert [bus.publish(topic, topic) for topic in topics] == [1] * 6
+        assert {heard.get(5).body for _ in topics} == set(topics)
+        assert heard.get(0) is None
+        node = engine.client.get_node_from_key(PatternKeys(prefix).topic("t0").channel)
+        engine.client.get_redis_connection(node).execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+        gap = heard.get(20)
+        assert (type(gap), gap.topics) == (Gap, tuple(topics))
+        assert bus.publish("t0", "again") == 1
+        assert heard.get(5).body == "again"
+    for n in range(4):
+        stream = Stream(engine.client, f"s{n}", prefix=prefix, most=2)
+        stream.group("g")
+        ids = [stream.append(n), stream.append(n)]
+        with pytest.raises(Full):
+            stream.append(n)
+        assert [message.id for message in stream.read("g", "r", block=0.1)] == ids
+        assert stream.read("g", "r", block=0.01) == []
+        assert stream.ack("g", *ids) == 2
+        stream.append(n)
+
+
+def test_a_write_buffer_lies_on_all_nodes_with_each_of_its_parts_on_one(engine, nodes, prefix):
+    buffer = WriteBuffer(engine.client, "box", prefix=prefix, partitions=PARTITIONS)
+    buffer.add_many([Write(id, {"n": 1}) for id in IDS])
+    buffer.add_many([Write(id, {"n": 1}) for id in IDS], marks={"m": (None, "1")}, part=3)
+    assert (buffer.size(), buffer.marks(part=3), all(homes(nodes, prefix))) == (
+        2 * len(IDS) - sum(partition_of(id, PARTITIONS) == 3 for id in IDS),
+        {"m": "1"},
+        True,
+    )
+    found = []
+    while buffer.flush(lambda batch: found.extend(batch.entries), limit=7):
+        pass
+    assert sum(entry.counters["n"] for entry in found) == 2 * len(IDS)
+    assert buffer.size() == 0
 
 
 def test_many_events_go_to_many_nodes_and_come_back_in_order(engine):
@@ -249,3 +318,16 @@ def test_slots_nobody_serves_make_it_unavailable(engine, nodes):
             client.execute_command("CLUSTER", "ADDSLOTS", slot)
             clusters.eventually(lambda: clusters.settled(client))
     assert isinstance(engine.client, redis.RedisCluster)
+
+
+def test_sessions_of_one_subject_lie_together_and_subjects_spread(engine, nodes, prefix):
+    sessions = Sessions(engine.client, "s", prefix=prefix, partitions=16)
+    subjects = [f"user-{number}" for number in range(24)]
+    tokens = [sessions.create(subject, {"is": subject}).token for subject in subjects for _ in "ab"]
+    assert sum(count > 0 for count in homes(nodes, prefix)) > 1
+    assert [sessions.get(token).state["is"] for token in tokens[::2]] == subjects
+    turned = sessions.rotate(sessions.put(tokens[0], {"is": "changed"}, expect=1).token)
+    assert {subject: len(held) for subject, held in sessions.of_each(subjects).items()} == dict.fromkeys(subjects, 2)
+    assert [sessions.revoke_all(subject) for subject in subjects] == [2] * 24
+    with pytest.raises(Gone):
+        sessions.get(turned.token)

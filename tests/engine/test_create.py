@@ -2,7 +2,8 @@
 
 import pytest
 
-from machines.engine import BadInput, BadPayload, InstanceExists, Refused, UnknownMachine
+from machines.engine import BadInput, BadPayload, InstanceExists, Refused, UnknownMachine, flakes
+from machines.engine.patternkeys import PatternKeys
 from tests.engine.builders import NOW, counter, door, errand, fields, machine, publish, started
 from tests.engine.dumps import unchanged
 from tests.engine.racing import in_processes, in_threads, kinds
@@ -18,9 +19,35 @@ def test_it_starts_in_the_initial_state_at_version_one(engine):
 
 def test_without_an_id_it_gets_one_of_its_own(engine):
     publish(engine, door())
-    ids = {engine.create("door").id for _ in range(20)}
-    assert len(ids) == 20
-    assert all(len(id) == 32 for id in ids)
+    ids = [engine.create("door").id for _ in range(20)]
+    assert ids == sorted(set(ids))
+    assert all(flakes.is_id(id) for id in ids)
+
+
+def test_without_an_id_of_its_own_a_key_sent_twice_makes_one_instance(engine):
+    publish(engine, door())
+    first = engine.create("door", key="req-42")
+    again = engine.create("door", key="req-42")
+    assert (again.id, again.outcome.replayed, first.outcome.replayed) == (first.id, True, False)
+    assert engine.create("door", key="req-43").id != first.id
+    assert engine.counts("door")["Shut"] == 2
+
+
+def test_ids_are_made_here_without_a_call_for_each(own_engine):
+    publish(own_engine, door())
+    own_engine.create("door")
+    before = own_engine.client.info("commandstats")["cmdstat_fcall"]["calls"]
+    for _ in range(20):
+        own_engine.create("door")
+    assert own_engine.client.info("commandstats")["cmdstat_fcall"]["calls"] - before in (20, 21)
+
+
+def test_where_every_node_is_held_an_id_is_random(engine, prefix):
+    publish(engine, door())
+    held = {str(node): 10**12 * 2 for node in range(1024)}
+    engine.client.zadd(PatternKeys(prefix).ids("ids").nodes, held)
+    ids = {engine.create("door").id for _ in range(3)}
+    assert [len(id) for id in ids] == [32] * 3
 
 
 def test_without_a_clock_it_takes_the_servers(engine):

@@ -10,7 +10,8 @@ from machines.engine.replies import Status
 FOLDER = library.FOLDER / "functions"
 FILES = sorted(FOLDER.glob("*.lua"))
 REQUIRED = ("KEYS", "ARGV", "Returns", "Notifies", "Cost")
-PYTHON = sorted(library.FOLDER.parent.glob("*.py"))
+ENGINE = library.FOLDER.parent
+PYTHON = sorted([*ENGINE.glob("*.py"), *(ENGINE.parent / "patterns").glob("*.py")])
 
 each_function = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "machines" / "engine"
+PATTERNS = ROOT / "machines" / "patterns"
 OUTSIDE = [p for p in (ROOT / "machines").rglob("*.py") if ENGINE not in p.parents]
 STANDARD = sys.stdlib_module_names
 
@@ -39,7 +40,16 @@ def test_machines_does_not_import_the_dashboard(path):
     assert not [name for name in imported(path) if name.partition(".")[0] == "dashboard"]
 
 
-@pytest.mark.parametrize("path", sorted(OUTSIDE), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", sorted(PATTERNS.rglob("*.py")), ids=lambda p: p.name)
+def test_patterns_import_the_engine_redis_and_the_standard_library(path):
+    for name in imported(path):
+        ours = name.startswith(("machines.engine", "machines.patterns"))
+        assert ours or name.partition(".")[0] in STANDARD | {"redis"}, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path for path in OUTSIDE if PATTERNS not in path.parents), ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_the_engines_inner_modules_stay_its_own(path):
     """Lua, calls and replies are the engine's business: what others use is its surface."""
     inner = ("machines.engine.calls", "machines.engine.catalog", "machines.engine.replies", "machines.engine.routing")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,22 +9,8 @@ import pytest
 
 from machines.engine import Engine
 from machines.server import Server
-from tests.conftest import program
 from tests.faults.processes import Workers
 from tests.faults.proxy import Proxy
-
-
-@pytest.fixture
-def program_of_this_run() -> str | None:
-    """The server program the suite runs on; None for the wheel's Valkey."""
-    return program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
-
-
-@pytest.fixture
-def own_server(tmp_path: Path, program_of_this_run: str | None) -> Iterator[Server]:
-    """A server of this test's own; its data is on no disk."""
-    with Server(tmp_path / "server", program=program_of_this_run, persistent=False) as server:
-        yield server
 
 
 @pytest.fixture

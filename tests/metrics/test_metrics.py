@@ -15,9 +15,13 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics.collecting import Snapshot, registry
+from machines.connections import get_pattern
 from machines.engine import Refused, WorkerRow
 from machines.engine.rates import quantile
 from machines.models import Approval, SamplingTurn
+from machines.patterns import Locks
+from machines.statistics import recording
+from machines.worker.house import DUTIES
 
 TOKEN = "a-token-of-some-length"
 ERRAND = {
@@ -160,6 +164,13 @@ def test_what_is_refused_breached_waited_for_and_measured_is_told(engine, errand
     assert all(f"# HELP {name}" in told and f"# TYPE {name}" in told for name in read.types if name in read)
 
 
+def test_what_waits_for_the_database_is_told(engine, errands, scraped):
+    get_pattern(recording.buffer).add("errand 60 1", counters={"covered": 1}, now=int(time.time() * 1000) - 90_000)
+    read = scraped()
+    assert read["signalbox_unwritten_entries"] == {("statistics",): 1, ("last seen",): 0}
+    assert 89 < read["signalbox_unwritten_oldest_seconds"][("statistics",)] < 150
+
+
 def test_only_edges_of_the_current_version_are_told_apart(engine, errands, scraped):
     engine.publish(ERRAND | {"description": "another"})
     engine.create("errand", "new")
@@ -294,3 +305,11 @@ def test_a_token_needs_neither_session_nor_database(prefix, settings, no_databas
 def test_it_is_read_and_nothing_else(opened, db):
     assert Client().post("/metrics").status_code == 405
     assert "no-store" in Client().get("/metrics")["Cache-Control"]
+
+
+def test_a_duty_that_no_worker_has_can_be_seen(scraped, engine):
+    Locks(engine.client, engine.keys.prefix).lock("house.sampler", owner="w").acquire()
+    read = scraped()["signalbox_duty_kept"]
+    assert read[("sampler",)] == 1
+    assert set(read) == {(duty,) for duty in DUTIES}
+    assert sum(read.values()) == 1

@@ -17,6 +17,7 @@ OF_BULK = {"id": "3f2a"}
 OF_APPROVAL = {"id": "7"}
 OF_WEBHOOK = {"id": 7}
 OF_WORKER = {"worker": "box:1/2"}
+OF_PATTERN = {"section": "throttle"}
 DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
 
 
@@ -43,8 +44,13 @@ TABLE = {
     "counts": Entry("view", 200, 200, {"machine": "activation"}),
     "rows": Entry("view", 200, 200, {"machine": "activation"}),
     "view-save": Entry("view", 405, 400),
+    "note": Entry("operate", 200, 400),
     "view-rename": Entry("view", 405, 404, {"id": "7"}),
     "view-delete": Entry("view", 405, 404, {"id": "7"}),
+    "link": Entry("view", 404, 404, {"token": "0.0123456789abcdef.x"}),
+    "link-make": Entry("view", 405, 400),
+    "link-renew": Entry(None, 405, 404, {"handle": "0123456789abcdef"}),
+    "link-revoke": Entry(None, 405, 404, {"handle": "0123456789abcdef"}),
     "create": Entry("fire", 302, 302, {"machine": "activation"}),
     "instance": Entry("view", 200, 200, OF_INSTANCE),
     "fire": Entry("fire", 302, 400, OF_INSTANCE),
@@ -103,10 +109,15 @@ TABLE = {
     "webhook-test": Entry("operate", 302, 302, OF_WEBHOOK),
     "webhook-delete": Entry("operate", 302, 302, OF_WEBHOOK),
     "webhook-redeliver": Entry("operate", 302, 302, OF_WEBHOOK | {"delivery": 7}),
+    "patterns": Entry("view", 200, 200),
+    "patterns-section": Entry("view", 200, 200, OF_PATTERN),
+    "patterns-act": Entry("fire", 302, 302, OF_PATTERN | {"act": "hit"}),
     "components": Entry("view", 200, 200),
     "account": Entry(None, 200, 400),
     "tokens": Entry(None, 200, 400),
     "token-revoke": Entry(None, 405, 404, {"handle": "0123456789ab"}),
+    "sessions-end": Entry(None, 405, 302),
+    "session-end": Entry(None, 405, 404, {"handle": "0123456789abcdef"}),
     "account-zone": Entry(None, 405, 302),
     "search": Entry("view", 200, 200),
     "login": Entry(None, 200, 200),

@@ -56,6 +56,9 @@ MISSING = [
     ("job", {"machine": "new_device", "id": "7-1"}),
     ("job", {"machine": "nothing", "id": "0-1"}),
     ("job-withdraw", {"machine": "new_device", "id": "0-99"}),
+    ("patterns-section", {"section": "nothing"}),
+    ("patterns-act", {"section": "nothing", "act": "hit"}),
+    ("patterns-act", {"section": "throttle", "act": "nothing"}),
 ]
 
 
@@ -134,7 +137,11 @@ def test_who_may_not_look_does_not_learn_what_is_there(filled, as_, name, argume
 
 
 @pytest.mark.parametrize(
-    "name", ["create", "fire", "force", "delete", "sm-mutate", "sm-force", "direct", "queue-purge", "job-withdraw"]
+    "name",
+    [
+        *("create", "fire", "force", "delete", "sm-mutate", "sm-force", "direct", "queue-purge", "job-withdraw"),
+        "patterns-act",
+    ],
 )
 def test_a_form_without_its_csrf_token_is_not_taken(filled, user_of, prefix, name):
     client = Client(enforce_csrf_checks=True)

@@ -16,8 +16,10 @@ from dashboard.pages import alarms
 from dashboard.pages.depths import Depth
 from machines.engine import Refused, WorkerRow
 from machines.models import Approval, Machine
+from machines.patterns import Stats
 from machines.statistics import Storm, recording
 from tests.engine.builders import machine
+from tests.statistics.conftest import flush
 
 from .reading import read
 
@@ -149,6 +151,13 @@ def test_an_alarm_leads_to_what_it_is_about():
             "nothing measured for the charts for 6 min, though workers run: their logs say why",
             "/workers/",
         ),
+        ({"unwritten": {"last seen": Stats(pending=1, oldest=300.0)}}, [worker("m/q")], "", ""),
+        (
+            {"unwritten": {"statistics": Stats(pending=70, oldest=400.0)}, "unmeasured": 400_000},
+            [worker("m/q")],
+            "statistics wait for the database, 6 min by now: workers' logs say why",
+            "/workers/#unwritten",
+        ),
         (
             {"storms": [Storm("m", 1234.4, ["entitle", "", "close", "open"])]},
             [],
@@ -191,6 +200,7 @@ def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(a
         at = int(time.time() * 1000) - ago
         lives = {name: replace(live, now=at) for name, live in seen.lives.items()}
         recording.record(replace(seen, lives=lives), recording.turn(), now=at)
+        flush()
 
     measure(60_000)
     for _ in range(100):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SERVED = (ROOT / "static", ROOT / "machines/static")  # both under one address
-SCRIPTS = sorted([*(ROOT / "static/js").rglob("*.js"), *(ROOT / "machines/static").rglob("*.js")])
-TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+SERVED = (ROOT / "static", ROOT / "machines/static", ROOT / "examples/static")  # all under one address
+SCRIPTS = sorted([*(ROOT / "static/js").rglob("*.js"), *(path for at in SERVED[1:] for path in at.rglob("*.js"))])
+TEMPLATES = sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "examples/templates").rglob("*.html")])
 HTML_STRINGS = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "eval("]
 HTML_STRINGS += ["new Function", "setHTMLUnsafe", ".srcdoc", "javascript:"]
 IMPORT = re.compile(r"^import (?:.* from )?\"([^\"]+)\";$", re.M)

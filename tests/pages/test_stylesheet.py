@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "static/css").glob("*.css"))}
+SHEETS = [*sorted((ROOT / "static/css").glob("*.css")), *sorted((ROOT / "examples/static").rglob("*.css"))]
+FILES = {path.name: path.read_text(encoding="utf-8") for path in SHEETS}
 TOKENS = FILES.pop("tokens.css")
 CSS = "".join(FILES.values())
 TOKEN = re.compile(r"--([a-z-]+):\s*(#[0-9a-f]{6});")
@@ -94,10 +95,8 @@ def test_digits_are_tabular_and_motion_can_be_switched_off():
 
 
 def test_no_rule_is_about_a_class_that_nothing_has():
-    written = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "templates").rglob("*.html"))
-    written += "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "machines/templates/machines").rglob("*.html")
-    )
+    folders = [ROOT / "templates", ROOT / "machines/templates/machines", ROOT / "examples/templates"]
+    written = "".join(path.read_text(encoding="utf-8") for at in folders for path in at.rglob("*.html"))
     scripts = [*(ROOT / "static/js").rglob("*.js"), *(ROOT / "machines/static").rglob("*.js")]
     written += "".join(path.read_text(encoding="utf-8") for path in scripts)
     written += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "dashboard").rglob("*.py"))

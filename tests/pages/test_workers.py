@@ -7,7 +7,11 @@ import time
 
 import pytest
 
+from machines.connections import get_pattern
 from machines.engine import WorkerRow
+from machines.patterns import Locks
+from machines.statistics import recording
+from machines.worker.house import DUTIES
 
 from .reading import fields, read
 
@@ -111,3 +115,37 @@ def test_a_worker_that_is_gone_is_a_404(as_, engine, form):
 
 def test_without_workers_the_page_says_how_to_start_one(as_, prefix):
     assert "python manage.py worker" in read(as_("viewer").get("/workers/")).text
+
+
+def test_who_keeps_house_is_shown_with_worker_fence_and_end(as_, engine):
+    beat(engine)
+    locks = Locks(engine.client, engine.keys.prefix)
+    fence = locks.lock("house.sampler", ttl=15, owner="box:17:aa").acquire().fence
+    locks.lock("house.webhook-prune", ttl=15, owner="gone:1:bb").acquire()
+    rows = {
+        row["data-duty"]: row for row in read(as_("viewer").get("/workers/")).all("tr") if "data-duty" in row.attributes
+    }
+    assert set(rows) == set(DUTIES)
+    for text in ("measures all machines", "box:17:aa", str(fence), "in 1"):
+        assert text in rows["sampler"].text
+    assert "silent" not in rows["sampler"].text
+    assert "gone:1:bb silent" in rows["webhook prune"].text
+    assert "nobody" in rows["mender"].text
+
+
+def test_what_waits_for_the_database_is_told_and_what_nobody_can_write(as_, engine):
+    client = as_("viewer")
+    buffer, now = get_pattern(recording.buffer), int(time.time() * 1000)
+    buffer.add("m 60 1", counters={"covered": 1}, now=now - 400_000)
+    assert rows(client)["statistics"] == ["statistics", "1", "0", "6 min"]
+    for _ in range(6):
+        buffer.claim(lease=0.001, now=now)
+        now += 100
+    assert rows(client)["statistics"] == ["statistics", "0", "1", "6 min"]
+    assert "taken 6 times and never written" in client.get("/workers/").content.decode()
+
+
+def rows(client) -> dict[str, list[str]]:
+    table = read(client.get("/workers/")).one("section", data_region="unwritten")
+    cells = [[cell.text for cell in (row.one("th"), *row.all("td"))] for row in table.one("tbody").all("tr")]
+    return {row[0]: row for row in cells}

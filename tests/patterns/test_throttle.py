@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,14 +10,18 @@ import pytest
 
 from machines.connections import get_throttle
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.engine.patternkeys import PatternKeys
 from machines.patterns import Throttle, Verdict
+from machines.patterns.throttle import REMEMBERED, Advances
 from tests.engine.racing import in_threads
+from tests.stage.processes import eventually
 
 NOW = 1_800_000_000_000
 ROOT = Path(__file__).resolve().parents[2]
 RACER = """
 import sys
 from machines.engine import Engine
+from machines.engine.patternkeys import PatternKeys
 from machines.patterns import Throttle
 url, prefix = sys.argv[1:3]
 throttle = Throttle(Engine.from_url(url, prefix=prefix).client, prefix)
@@ -122,6 +127,7 @@ WRONG = {
     "limit": [0, -1, 1.5, "3", None, True, 1_000_001, 2**64],
     "per": [0, -1, "60", None, True, 2_592_001, float("inf"), float("nan")],
     "cost": [0, -1, 4, 1.0, "1", True],
+    "ahead": [0, -1, 4, 1.0, "1", True],
     "now": [-1, 1.5, "now", 10**14, True],
 }
 
@@ -141,8 +147,8 @@ def test_what_makes_no_sense_is_told_by_name_and_sends_nothing(field, value):
     "words",
     [
         ["drip", "1", "1", "1"], ["pace", "0", "1", "1"], ["pace", "1e9", "1", "1"], ["pace", "1", "0", "1"],
-        ["pace", "2", "1", "3"], ["pace", "2", "1", "-1"], ["window", "x", "1", "1"], ["pace", "1", "1", "1", "soon"],
-        [],
+        ["pace", "2", "1", "3"], ["pace", "2", "1", "-1"], ["pace", "2", "1", "0", "", "0"],
+        ["window", "x", "1", "1"], ["pace", "1", "1", "1", "soon"], [],
     ],
 )  # fmt: skip
 def test_the_function_itself_refuses_the_same_and_writes_nothing(throttle, engine, prefix, words):
@@ -152,10 +158,10 @@ def test_the_function_itself_refuses_the_same_and_writes_nothing(throttle, engin
 
 
 def test_a_foreign_key_in_the_way_is_an_error_and_stays_as_it_is(throttle, engine, prefix):
-    engine.client.lpush(engine.keys.pace("api", "k"), "x")
+    engine.client.lpush(PatternKeys(prefix).pace("api", "k").run, "x")
     with pytest.raises(EngineFault):
         throttle.take("api", "k", limit=1, per=1)
-    engine.client.set(engine.keys.window("api", "k"), "nonsense")
+    engine.client.set(PatternKeys(prefix).window("api", "k").count, "nonsense")
     assert throttle.count("api", "k", limit=1, per=1).allowed
 
 
@@ -163,3 +169,81 @@ def test_without_redis_it_says_so_and_allows_nothing_by_itself(prefix, settings)
     settings.REDIS_URL = "unix:///nonexistent/none.sock"
     with pytest.raises(EngineUnavailable):
         get_throttle().take("api", "k", limit=1, per=1)
+
+
+def test_a_refusal_is_final_so_that_redis_is_asked_once_and_forget_lifts_it(throttle, engine, prefix):
+    elsewhere, key = Throttle(engine.client, prefix), PatternKeys(prefix).window("login", "k").count
+    for how, kind in ((throttle.take, "pace"), (throttle.count, "window")):
+        assert how("login", "k", limit=1, per=600).allowed
+        first = how("login", "k", limit=1, per=600)
+        engine.client.delete(getattr(PatternKeys(prefix), kind)("login", "k").root)
+        second = how("login", "k", limit=1, per=600)
+        assert (second.allowed, second.remaining) == (False, 0)
+        assert 0 < second.retry_after <= first.retry_after <= 600
+        assert how("login", "k", limit=2, per=600).allowed  # another rule is another question
+    throttle.forget("login", "k")
+    assert throttle.count("login", "k", limit=1, per=600).allowed
+    assert not throttle.count("login", "k", limit=1, per=600).allowed
+    elsewhere.forget("login", "k")
+    engine.client.delete(key)
+    eventually(lambda: throttle.count("login", "k", limit=1, per=600).allowed, "the refusal is over")
+
+
+def test_what_is_taken_ahead_waits_here_and_never_makes_more_of_the_limit(throttle, engine, prefix):
+    key = PatternKeys(prefix).window("ahead", "k").count
+    told = [throttle.count("ahead", "k", limit=10, per=600, ahead=4) for _ in range(4)]
+    assert [verdict.remaining for verdict in told] == [9, 8, 7, 6]
+    assert engine.client.get(key).split(" ")[1] == "4"
+    elsewhere = Throttle(engine.client, prefix)
+    assert elsewhere.count("ahead", "k", limit=10, per=600, cost=4).allowed
+    rest = [throttle.count("ahead", "k", limit=10, per=600, ahead=4).allowed for _ in range(4)]
+    assert rest == [True, True, False, False]  # two were left, and those are given
+
+
+def test_what_was_taken_ahead_is_lost_after_a_moment_and_with_its_window():
+    rule, taken = (10, 5000), Verdict(True, 6, 5.0, 0.0)
+    for reset_after, until in ((5.0, REMEMBERED), (0.5, 0.5)):
+        advances = Advances()
+        told = advances.keep("k", rule, 100.0, replace(taken, reset_after=reset_after), 3)
+        assert told.remaining == 9
+        assert advances.spend("k", (11, 5000), 100.1) is None
+        advances.keep("k", rule, 100.0, replace(taken, reset_after=reset_after), 3)
+        advances.keep("k", rule, 100.1, replace(taken, reset_after=reset_after, remaining=2), 3)  # two asked at once
+        spent = advances.spend("k", rule, 100.2)
+        assert (spent.allowed, spent.remaining) == (True, 7)
+        assert advances.spend("k", rule, 100.0 + until) is None
+
+
+def test_threads_that_take_ahead_get_the_limit_and_not_one_more(engine, prefix):
+    several = [Throttle(engine.client, prefix) for _ in range(3)]
+    take = [partial(each.count, "race", "k", limit=60, per=600, ahead=5) for each in several]
+    told = in_threads(take * 40)
+    assert sum(verdict.allowed for verdict in told) <= 60
+    assert int(engine.client.get(PatternKeys(prefix).window("race", "k").count).split(" ")[1]) == 60
+
+
+def test_the_function_gives_what_is_left_where_less_will_do(engine, prefix):
+    for kind in ("pace", "window"):
+        words = [f"{prefix}{kind}", kind, 10, 10_000, 8, NOW]
+        told = [engine.client.fcall("sb_throttle", 1, *words, 1) for _ in range(3)]
+        assert [(each[1], each[2], each[5]) for each in told] == [(1, 2, 8), (1, 0, 2), (0, 0, 0)]
+        assert told[2][4] == (1000 if kind == "pace" else 10_000)
+        for least in ("0", "9", "1.5", "x", ""):
+            assert engine.client.fcall("sb_throttle", 1, *words, least)[0] == "BADARG"
+
+
+def test_a_look_tells_what_is_there_and_takes_nothing(throttle, engine, prefix):
+    def look(at, window):
+        return throttle.look("x", "k", limit=2, per=10, window=window, now=NOW + at)
+
+    for take, window in ((throttle.take, False), (throttle.count, True)):
+        assert look(0, window) == Verdict(True, 2, 0.0, 0.0)
+        assert list(engine.client.scan_iter(match=f"{prefix}{'window' if window else 'pace'}*")) == []
+        take("x", "k", limit=2, per=10, now=NOW)
+        assert look(0, window) == Verdict(True, 1, 10.0 if window else 5.0, 0.0)
+        take("x", "k", limit=2, per=10, now=NOW)
+        assert [look(0, window) for _ in range(3)] == [Verdict(False, 0, 10.0, 10.0 if window else 5.0)] * 3
+        assert look(10_000, window) == Verdict(True, 2, 0.0, 0.0)
+    for wrong in ({"limit": 0}, {"per": -1}, {"now": "x"}):
+        with pytest.raises(BadInput):
+            throttle.look("x", "k", **({"limit": 2, "per": 10} | wrong))

@@ -10,8 +10,10 @@ from .processes import ROOT
 
 FILES = (
     "tests/statistics/test_recording.py",
+    "tests/statistics/test_writing.py",
     "tests/statistics/test_series.py",
     "tests/services/test_approvals.py",
+    "tests/services/test_seen.py",
     "tests/admin/test_fire.py",
     "tests/catalog/test_auditing.py",
 )

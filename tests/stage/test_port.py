@@ -1,5 +1,8 @@
 """A port is known to be ours before anything is started on it."""
 
+import asyncio
+import socket
+
 import pytest
 
 from dashboard.serving import port
@@ -36,3 +39,21 @@ def test_an_address_that_is_not_ours_is_a_clear_error():
 def test_the_address_is_one_a_browser_can_open(host, shown):
     with port.listen(host, 0) as listener:
         assert port.address(listener) == f"http://{shown}:{listener.getsockname()[1]}/"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_no_part_of_an_answer_waits_for_the_one_before_to_be_acknowledged(host):
+    async def served() -> int:
+        with port.listen(host, 0) as listener:
+            met: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+            async def meet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                met.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+                writer.close()
+
+            async with await asyncio.start_server(meet, sock=listener):
+                _, writer = await asyncio.open_connection(*listener.getsockname()[:2])
+                writer.close()
+                return await met
+
+    assert asyncio.run(served()) == 1

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from machines.connections import get_pattern
 from machines.engine import Engine, Refused, Survey
-from machines.models import SamplingTurn
-from machines.statistics import recording
+from machines.statistics import recording, writing
 from tests.engine.builders import errand
 
 MINUTE = 60_000
@@ -32,13 +32,24 @@ def box(engine: Engine, transactional_db: None) -> Engine:
 
 @pytest.fixture
 def sample(box: Engine) -> Callable[..., bool]:
-    """``sample(2)``: measures as if it were two minutes after the start."""
+    """``sample(2)``: measures as if it were two minutes after the start, and writes it out unless told not to."""
 
-    def sample(minutes: float, *, seen: SamplingTurn | None = None) -> bool:
-        now = START + int(minutes * MINUTE)
-        return recording.record(survey_at(box, now), seen or recording.turn(), now=now)
+    def sample(minutes: float, *, flushed: bool = True) -> bool:
+        now, seen = START + int(minutes * MINUTE), recording.turn()
+        measured = recording.record(survey_at(box, now), seen, now=now)
+        if flushed:
+            flush()
+        return measured
 
     return sample
+
+
+def flush() -> int:
+    """All that waits for the database; in how many batches."""
+    batches = 0
+    while get_pattern(recording.buffer).flush(writing.write, limit=500):
+        batches += 1
+    return batches
 
 
 @pytest.fixture

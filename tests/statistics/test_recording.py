@@ -5,6 +5,7 @@ The whole file runs on SQLite, and once more on PostgreSQL (``test_on_postgresql
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,24 +14,15 @@ import threading
 import time
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 
-from machines.models import CounterReading, Measurement, SamplingTurn
-from machines.statistics import Sampler, recording
+from machines.connections import get_pattern
+from machines.models import MeasuredStretch, Measurement, SamplingTurn
+from machines.statistics import Sampler, recording, writing
+from tests.patterns.rewinding import older, rewind
 from tests.stage.processes import ROOT, eventually
-from tests.statistics.conftest import MINUTE, START, survey_at
-
-MINUTES, HOURS, GAPS = Measurement.Period.MINUTE, Measurement.Period.HOUR, Measurement.Period.GAP
-
-
-def rows(period: int, column: str = "transitions") -> list[tuple[float, int]]:
-    """(minutes after the start, value), the oldest first."""
-    found = Measurement.objects.filter(period=period).order_by("at").values_list("at", column)
-    return [((at - START // 1000) / 60, value) for at, value in found]
-
-
-def total(column: str = "transitions", period: int = MINUTES) -> int:
-    return sum(value for _, value in rows(period, column))
+from tests.statistics.conftest import MINUTE, START, flush, survey_at
+from tests.statistics.written import GAPS, HOURS, MINUTES, rows, stretches, total
 
 
 def test_the_first_look_says_nothing_and_each_further_one_what_happened_since(sample, rounds, refuse):
@@ -74,26 +66,24 @@ def test_looks_within_one_minute_add_up_to_it(sample, rounds):
     assert rows(MINUTES, "covered") == [(0, 60_000)]
 
 
-def test_two_workers_at_the_same_moment_write_once(box, rounds):
-    """Both ask whose turn it is, both read the counters, and then both write."""
+def test_two_workers_at_the_same_moment_measure_once(box, rounds):
+    """Both look whose turn it is, both read the counters, and then both add the differences."""
     recording.record(survey_at(box, START), recording.turn(), now=START)
     rounds(4)
-    together, wrote = threading.Barrier(2), []
+    both, measured = threading.Barrier(2), []
 
     def work() -> None:
-        try:
-            seen, found = recording.turn(), survey_at(box, START + MINUTE)
-            together.wait(20)
-            wrote.append(recording.record(found, seen, now=START + MINUTE))
-        finally:
-            connections.close_all()
+        seen, found = recording.turn(), survey_at(box, START + MINUTE)
+        both.wait(20)
+        measured.append(recording.record(found, seen, now=START + MINUTE))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert sorted(wrote) == [False, True]
+    flush()
+    assert sorted(measured) == [False, True]
     assert (total(), total(period=HOURS)) == (8, 8)
 
 
@@ -109,22 +99,46 @@ def test_who_read_before_another_wrote_does_not_write_after_it(box, sample, roun
     assert total() == 8
 
 
+def test_many_machines_are_read_in_several_calls_each_of_which_moves_its_own_readings(box, sample, rounds, monkeypatch):
+    """Another sampler is between its first call and its last."""
+    monkeypatch.setattr(recording, "AT_ONCE", 1)
+    box.publish({"id": "lamp", "initial": "off", "states": {"off": {"on": {"press": "off"}}}})
+    box.create("lamp", "hall")
+    sample(0)
+    rounds(1)
+    box.fire("lamp", "hall", "press")
+    seen, slow = recording.turn(), survey_at(box, START + MINUTE)
+    late = recording.turn()
+    assert recording.record(slow, seen, now=START + MINUTE)
+    monkeypatch.setattr(recording, "TURN", ":other")  # as if it had been its turn: the readings hold by themselves
+    recording.record(slow, late, now=START + MINUTE)
+    flush()
+    assert total() == 3
+
+
 DIES = """
 import os, signal, sys, django
 django.setup()
 from django.db import connection
-from machines.connections import get_engine
-from machines.statistics import recording
+from machines.connections import get_engine, get_pattern
+from machines.statistics import recording, writing
 from tests.statistics.conftest import survey_at
-def die(execute, sql, params, many, context):
-    if sys.argv[1] in sql and "INSERT" in sql:
-        execute(sql, params, many, context)
-        os.kill(os.getpid(), signal.SIGKILL)
-    return execute(sql, params, many, context)
-now = int(sys.argv[2])
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+def die_after(execute, sql, params, many, context):
+    execute(sql, params, many, context)
+    if where in sql and "INSERT" in sql:
+        die()
+where, now = sys.argv[1], int(sys.argv[2])
+buffer = get_pattern(recording.buffer)
+if where == "sampled":
+    buffer.add_many = die
+if where == "written":
+    buffer.settle = die
 seen = recording.turn()
-with connection.execute_wrapper(die):
-    recording.record(survey_at(get_engine(), now), seen, now=now)
+recording.record(survey_at(get_engine(), now), seen, now=now)
+with connection.execute_wrapper(die_after):
+    buffer.flush(writing.write, lease=0.001)
 """
 
 
@@ -143,17 +157,18 @@ def environment(redis_url: str, prefix: str) -> dict[str, str]:
     }
 
 
-def test_a_worker_that_is_killed_while_it_writes_leaves_nothing(sample, rounds, redis_url, prefix):
+@pytest.mark.parametrize("where", ["sampled", MeasuredStretch._meta.db_table, "written"])
+def test_a_worker_that_is_killed_at_any_point_leaves_each_count_written_once(sample, rounds, redis_url, prefix, where):
     sample(0)
     rounds(2)
     env = environment(redis_url, prefix)
-    last = CounterReading._meta.db_table  # the last statement of the transaction
-    command = [sys.executable, "-c", DIES, last, str(START + MINUTE)]
+    command = [sys.executable, "-c", DIES, where, str(START + MINUTE)]
     ended = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    assert rows(MINUTES) == []
-    assert sample(1)
-    assert (rows(MINUTES), SamplingTurn.objects.get().number) == ([(0, 4)], 2)
+    assert rows(MINUTES) == ([(0, 4)] if where == "written" else [])
+    assert flush() == (0 if where == "sampled" else 1)
+    sample(1.5)
+    assert (total(), total(period=HOURS), stretches()) == (4, 4, [(0, 1.5)])
 
 
 def forget(box, minus: int | None) -> None:
@@ -181,6 +196,36 @@ def test_a_server_that_comes_back_with_less_counts_neither_below_zero_nor_twice(
     assert (total(), total(period=HOURS)) == (16, 16)
     assert total("covered", HOURS) == 120_000
     assert min(Measurement.objects.values_list("transitions", flat=True)) >= 0
+
+
+def test_a_server_that_comes_back_from_an_older_file_counts_nothing_twice(engine, box, sample, rounds):
+    """Its counters and their readings went back together, so that by themselves they seem right."""
+    sample(0)
+    rounds(5)
+    file = older(engine)
+    rounds(2)
+    sample(1)
+    rewind(engine, file)
+    rounds(1)
+    sample(2)  # of what lies in it five rounds have been written, and the one has not
+    rounds(3)
+    sample(3)
+    assert rows(MINUTES) == [(0, 14), (2, 6)]
+    assert (total(period=HOURS), stretches()) == (20, [(0, 1), (2, 3)])
+
+
+def test_what_waited_in_that_file_and_was_written_meanwhile_is_left_out(engine, box, sample, rounds):
+    sample(0)
+    rounds(2)
+    sample(1, flushed=False)
+    file = older(engine)
+    flush()
+    rewind(engine, file)
+    rounds(1)
+    sample(1.2)  # into the same minute, which waits again
+    rounds(1)
+    sample(2)
+    assert (rows(MINUTES), stretches()) == ([(0, 4), (1, 4)], [(0, 2)])
 
 
 def test_an_hour_without_a_worker_is_a_gap_and_no_minute(sample, rounds):
@@ -216,7 +261,7 @@ def test_a_machine_that_comes_later_is_measured_from_then_on(box, sample, rounds
 
 
 def test_old_rows_go_some_at_a_time(sample, monkeypatch):
-    monkeypatch.setattr(recording, "AT_ONCE", 3)
+    monkeypatch.setattr(writing, "AT_ONCE", 3)
     now = START // 1000
 
     def make(period: int, ages: list[int]) -> None:
@@ -226,47 +271,42 @@ def test_old_rows_go_some_at_a_time(sample, monkeypatch):
     make(MINUTES, [day, 2 * day + 1, 3 * day, 4 * day])
     make(HOURS, [4 * day, 399 * day, 401 * day])
     make(GAPS, [5, 401 * day])
-    assert [recording.prune(START) for _ in range(3)] == [3, 2, 0]
+    assert [writing.prune(START) for _ in range(3)] == [3, 2, 0]
     assert Measurement.objects.count() == 4
 
 
-def test_the_duty_measures_once_a_minute_and_soon_at_first(box, caplog):
+def turned(**changed: int) -> int:
+    """How often it was sampled since the last call, and the turn as a test wants it from now on."""
+    buffer, seen = get_pattern(recording.buffer), recording.turn()
+    count = buffer.stats().pending
+    if batch := buffer.claim():
+        buffer.settle(batch)
+    if changed:
+        text = json.dumps(seen.numbers | changed)
+        buffer.add_many([], marks={recording.TURN: (seen.texts[recording.TURN], text)})
+    return count
+
+
+def test_the_duty_measures_once_a_minute_and_soon_at_first(box):
     moment = time.time() // 60 * 60 + 20
+    now = int(moment * 1000)
     sampler = Sampler(box, clock=lambda: moment)
     assert sampler.once() is False
-    assert (SamplingTurn.objects.get().number, sampler.pause()) == (1, 10)
-    SamplingTurn.objects.update(at=int(moment * 1000) - 8_000)
+    assert (turned(at=now - 8_000), sampler.pause()) == (1, 10)
     sampler.once()
-    assert SamplingTurn.objects.get().number == 1
-    SamplingTurn.objects.update(began=1, resumed=1, at=int(moment * 1000) - 19_000)
+    assert turned(began=1, resumed=1, at=now - 19_000) == 0
     sampler.once()
-    assert SamplingTurn.objects.get().number == 1  # this minute has been measured
+    assert turned() == 0  # this minute has been measured
     assert 40 < sampler.pause() < 43.1
-    SamplingTurn.objects.update(at=int(moment * 1000) - 21_000)
+    turned(at=now - 21_000)
     sampler.once()
-    assert SamplingTurn.objects.get().number == 2
+    assert turned() > 0
 
 
-def test_a_database_that_is_away_is_said_once_and_stops_nothing(box, caplog):
-    sampler = Sampler(box)
-    with connection.schema_editor() as editor:
-        editor.delete_model(SamplingTurn)
-    try:
-        for _ in range(3):
-            assert sampler.once() is False
-        assert sampler.pause() > 0
-    finally:
-        with connection.schema_editor() as editor:
-            editor.create_model(SamplingTurn)
-    assert [record.getMessage()[:29] for record in caplog.records] == ["statistics cannot be written:"]
-    sampler.once()
-    assert SamplingTurn.objects.get().number == 1
-
-
-def test_a_worker_process_measures_by_itself(box, redis_url, prefix):
+def test_a_worker_process_measures_by_itself_and_writes_it(box, redis_url, prefix):
     command = [sys.executable, "manage.py", "worker"]
     with subprocess.Popen(command, cwd=ROOT, env=environment(redis_url, prefix), stdout=subprocess.DEVNULL) as worker:
-        eventually(CounterReading.objects.filter(machine="errand").exists, "the counters are read", patience=30)
+        eventually(SamplingTurn.objects.filter(at__gt=0, began__gt=0).exists, "it was measured", patience=30)
         worker.terminate()
         assert worker.wait(30) == 0
-    assert SamplingTurn.objects.get().number >= 1
+    assert list(recording.readings(["errand", "other"])) == ["errand"]

@@ -11,12 +11,13 @@ from django.utils import timezone
 
 from machines.models import Delivery, Webhook
 from machines.webhooks import managing, sender
-from machines.webhooks.pump import Pump, pump
+from machines.webhooks.pump import Pump
 from tests.engine.racing import in_threads
 
 
 def pumped(engine) -> list[Delivery]:
-    while pump(engine.emitted(), list(Webhook.objects.filter(active=True))):
+    pump = Pump(engine, wait=0.0)
+    while pump.look():
         pass
     return list(Delivery.objects.order_by("pk"))
 
@@ -224,8 +225,38 @@ def test_without_its_tables_a_worker_goes_on(engine, transactional_db, duty, mon
 
 
 def test_a_worker_has_both_duties_and_one_that_ends_with_its_work_has_none(engine):
-    from machines.management.commands.worker import _duties
+    from machines.management.commands.worker import _duties, _scheduler
     from machines.worker.options import Options
 
-    assert {"webhook pump", "webhook sender"} <= set(_duties(Options()))
-    assert _duties(Options(drain=True)) == {}
+    def duties(options):
+        return set(_duties(options, _scheduler(options)))
+
+    assert {"webhook pump", "webhook sender", "webhook prune"} <= duties(Options())
+    assert duties(Options(drain=True)) == set()
+
+
+def test_over_the_rate_of_its_receiver_a_delivery_waits_and_another_receiver_does_not(
+    engine, bell, hook, receiver, settings
+):
+    settings.SIGNALBOX_WEBHOOK_RATE = "2/h"
+    hook("one"), hook("two")  # to the same host
+    for _ in range(2):
+        ring(engine, bell)
+    assert len(pumped(engine)) == 4
+    assert [sender.send_due() for _ in range(2)] == [2, 0]
+    waiting = Delivery.objects.filter(state="waiting")
+    assert [(delivery.tries, delivery.due <= timezone.now()) for delivery in waiting] == [(0, True), (0, True)]
+    settings.SIGNALBOX_WEBHOOK_HOSTS = ["127.0.0.1", "localhost"]
+    Webhook.objects.filter(name="two").update(url=receiver.url.replace("127.0.0.1", "localhost"))
+    left = Delivery.objects.filter(state="waiting", webhook__name="two").count()
+    assert sender.send_due() == left
+    settings.SIGNALBOX_WEBHOOK_RATE = "off"
+    assert sender.send_due() == 2 - left
+
+
+def test_without_redis_deliveries_go_out_all_the_same(engine, bell, hook, receiver, settings):
+    hook()
+    ring(engine, bell)
+    pumped(engine)
+    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    assert sender.send_due() == 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from machines.engine import Engine, Job
 from machines.worker.launcher import Launcher
 from machines.worker.options import Options
+from machines.worker.periodic import Duty
 from machines.worker.registry import Registry
 
 START = 1_700_000_000_000  # ms: when tests that set the time begin
@@ -72,8 +73,10 @@ def drain(engine: Engine, registry: Registry, **given: Any) -> Launcher:
 class Running:
     """A worker in a thread of this process; leaving the block stops it."""
 
-    def __init__(self, engine: Engine, registry: Registry, **given: Any) -> None:
-        self.launcher = Launcher(engine, registry, options(**given))
+    def __init__(
+        self, engine: Engine, registry: Registry, duties: Mapping[str, Duty] | None = None, **given: Any
+    ) -> None:
+        self.launcher = Launcher(engine, registry, options(**given), duties=duties)
         self._thread = threading.Thread(target=self.launcher.run)
 
     def __enter__(self) -> Launcher:

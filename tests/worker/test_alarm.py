@@ -9,7 +9,6 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.worker.alarm import Alarm
-from tests.engine.conftest import own_server, program_of_this_run  # noqa: F401  fixtures
 from tests.stage.processes import eventually
 from tests.worker import builders
 
@@ -115,7 +114,7 @@ def test_without_any_machine_it_waits_for_the_first(engine):
     alarm.close()
 
 
-def test_a_server_that_goes_away_is_told_and_the_next_wait_listens_again(own_server):  # noqa: F811
+def test_a_server_that_goes_away_is_told_and_the_next_wait_listens_again(own_server):
     engine = Engine.from_url(own_server.url)
     name = engine.publish(builders.errand()).name
     alarm = Alarm(engine, lambda: [name])

@@ -8,7 +8,6 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.worker.mender import Mender
-from tests.engine.conftest import own_server, program_of_this_run  # noqa: F401  fixtures
 from tests.stage.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, places, registry_of
@@ -73,7 +72,7 @@ def test_what_cannot_be_mended_is_told_once(engine, errand, caplog):
     assert places(engine) == {"ready": 1}
 
 
-def test_an_account_that_may_not_scan_rests_and_is_told_once(own_server, caplog):  # noqa: F811
+def test_an_account_that_may_not_scan_rests_and_is_told_once(own_server, caplog):
     owner = Engine.from_url(own_server.url)
     owner.client.acl_setuser("worker", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-scan"])
     engine = Engine.from_url(own_server.url, username="worker", password="any")
@@ -96,7 +95,7 @@ def test_it_rests_between_two_walks_and_workers_do_not_keep_step(engine, errand)
     assert max(rests) <= 240
 
 
-def test_after_an_outage_the_walk_begins_anew(own_server):  # noqa: F811
+def test_after_an_outage_the_walk_begins_anew(own_server):
     engine = Engine.from_url(own_server.url)
     mender = Mender(engine)
     engine.publish(builders.errand())
@@ -117,7 +116,8 @@ def test_after_an_outage_the_walk_begins_anew(own_server):  # noqa: F811
 def test_a_worker_mends_and_does_the_work(engine, errand, caplog):
     done = []
     engine.publish(builders.errand())
-    with Running(engine, registry_of(run=lambda job: done.append(job.instance)), mend=0.1) as worker:
+    duties = {"mender": Mender(engine, pause=0.1)}
+    with Running(engine, registry_of(run=lambda job: done.append(job.instance)), duties) as worker:
         worker.quiet()
         eventually(lambda: worker.status == "quiet", "the worker is quiet")
         errand("e1")
@@ -128,7 +128,7 @@ def test_a_worker_mends_and_does_the_work(engine, errand, caplog):
     assert engine.queues("errand")["errands"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}
 
 
-def test_an_idle_worker_asks_next_to_nothing(own_server):  # noqa: F811
+def test_an_idle_worker_asks_next_to_nothing(own_server):
     """Of the whole server, commands inside functions included: a walk over five quiet machines."""
     engine = Engine.from_url(own_server.url)
     for number in range(5):

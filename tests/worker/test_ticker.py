@@ -17,7 +17,6 @@ from machines.worker.periodic import Periodic
 from machines.worker.registry import Registry
 from machines.worker.sweeper import Sweeper
 from machines.worker.ticker import Ticker, Watch
-from tests.engine.conftest import own_server, program_of_this_run  # noqa: F401  fixtures
 from tests.engine.mailing import corrupt, noter, post, teller, told
 from tests.stage.processes import eventually
 from tests.worker import builders
@@ -257,7 +256,7 @@ def test_a_ring_that_was_lost_with_its_worker_delays_what_is_due_to_the_next_loo
         eventually(lambda: state(engine) == "Off", "the lamp is off")
 
 
-def test_workers_with_nothing_to_do_keep_the_server_from_little(own_server):  # noqa: F811
+def test_workers_with_nothing_to_do_keep_the_server_from_little(own_server):
     """A count of commands, those inside functions included: what watching and sweeping five machines costs."""
     engine = Engine.from_url(own_server.url)
     names = [engine.publish(lamp(f"lamp{number}")).name for number in range(5)]

@@ -1,17 +1,21 @@
 """The operations, one module for each noun."""
 
 from . import (
+    activity,
     approvals,
     audit,
     bulks,
     instances,
     jobs,
     keys,
+    links,
     machines,
+    notes,
     overview,
     people,
     queues,
     repairs,
+    sessions,
     statistics,
     views,
     webhooks,
@@ -21,10 +25,10 @@ from . import (
 GROUPS = tuple(
     module.group
     for module in (
-        people,
-        overview,
+        people, sessions,
+        overview, activity,
         machines, instances, repairs, queues, jobs, workers, bulks, approvals, audit, statistics, webhooks,
-        views, keys,
+        notes, views, links, keys,
     )
 )  # fmt: skip
 

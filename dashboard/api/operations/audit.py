@@ -29,6 +29,7 @@ class EntryOut(Out):
     target: str
     reason: str
     source: str
+    request: str = Field(description="the X-Request-Id of the answer to whoever asked for it; empty where nobody did")
     outcome: str = Field(description="done, refused or failed")
     detail: dict[str, Any]
 
@@ -47,6 +48,7 @@ class Terms(BaseModel):
     instance: str = ""
     queue: str = ""
     target: str = ""
+    request: str = Field("", description="id of a request: all that came of it")
     since: str = Field("", description="from then on: 2026-11-21, or 2026-11-21T08:30, in UTC")
     until: str = Field("", description="before then")
     limit: int = Field(100, ge=1, le=500)
@@ -75,7 +77,7 @@ def _older(entries: Any, cursor: str) -> Any:
 
 
 def _shown(entry: AuditEntry) -> dict[str, Any]:
-    names = ("actor", "action", "machine", "instance", "queue", "target", "reason", "source", "outcome")
+    names = ("actor", "action", "machine", "instance", "queue", "target", "reason", "source", "request", "outcome")
     detail = entry.detail if isinstance(entry.detail, dict) else {"said": entry.detail}
     facts = {name: getattr(entry, name) for name in names}
     return facts | {"id": entry.pk, "at": in_ms(entry.at), "detail": detail}

@@ -128,7 +128,7 @@ class ExplanationOut(Out):
 
 
 class Creating(Body):
-    id: str | None = Field(None, description="up to 200 bytes; without one it gets a random one")
+    id: str | None = Field(None, description="up to 200 bytes; else a new one, or that of the Idempotency-Key")
     data: Data = Field(default_factory=dict)
     reason: Why = ""
 

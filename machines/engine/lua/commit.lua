@@ -1,4 +1,4 @@
--- needs: agenda, batches, json, keys, ledger, lookups, program, jobs, timers, values, work
+-- needs: agenda, batches, journal, json, keys, ledger, lookups, program, jobs, timers, values, work
 -- The one place that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the
 -- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
 local commit = {}
@@ -6,7 +6,6 @@ local commit = {}
 local sub = string.sub
 local call, pcall, unpack = redis.call, pcall, unpack
 
-local KEEP_LOG = 10000
 local HISTORY_SLACK = 16
 local PULSE_MS = 50
 local MOST_WORDS = 4000 -- of one command: Lua's stack holds 8000 values
@@ -218,9 +217,8 @@ local function start_invokes(ctx)
 end
 
 local function post(ctx, effect)
-    call('XADD', keys.log(ctx.program.root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', effect.kind,
-        'name', effect.name, 'data', effect.text, 'machine', ctx.program.machine,
-        'instance', ctx.id, 'version', ctx.version + 1)
+    journal.write(ctx.program.root, 'kind', effect.kind, 'name', effect.name, 'data', effect.text,
+        'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version + 1)
 end
 
 -- Jobs before messages: a message cannot be taken back, so that whatever may fail comes first.

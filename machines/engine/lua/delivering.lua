@@ -1,4 +1,4 @@
--- needs: agenda, births, chart, commit, core, instances, json, keys, payloads, removal, replies, sends, steps, values
+-- needs: agenda, births, chart, commit, core, instances, journal, json, keys, payloads, removal, replies, sends, steps, values
 -- What happens to a message at the instance it is for. The verdict says how it ended: 'applied', 'ignored' (nobody
 -- listened, or it came too late), 'held' for a suspended instance, 'failed' and why; 'fault' when nothing could be
 -- written and it has to come again.
@@ -6,7 +6,6 @@ local delivering = {}
 
 local MAX_HELD = 1000
 local MAX_DEPTH = 16 -- machines that invoke each other
-local KEEP_LOG = 10000
 
 local function sender(from)
     return from.machine .. '/' .. from.id
@@ -181,7 +180,7 @@ function delivering.attempt(root, kind, id, body, now)
 end
 
 local function log(root, message, why)
-    redis.pcall('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'message', 'name', 'undelivered',
+    pcall(journal.write, root, 'kind', 'message', 'name', 'undelivered',
         'data', json.encode({ kind = message.kind, event = message.body.event, machine = message.machine,
             instance = message.id, why = why }),
         'machine', message.body.from.machine, 'instance', message.body.from.id)

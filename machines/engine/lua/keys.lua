@@ -34,6 +34,9 @@ function keys.withdrawn(root, job) return root .. ':w:' .. job end
 function keys.lookup(root, field) return root .. ':by:' .. field end
 function keys.filling(root) return root .. ':filling' end
 function keys.wrong(root) return root .. ':wrong' end
+function keys.moved(root) return root .. ':moved' end
+function keys.board(root, kind) return root .. ':board:' .. kind end
+function keys.marks(root) return root .. ':moved:marks' end
 function keys.pages(root, run) return root .. ':mr:pages:' .. run end
 function keys.index(root, run) return root .. ':mr:index:' .. run end
 function keys.parts(root, run) return root .. ':mr:parts:' .. run end

@@ -15,14 +15,18 @@ local function rank(index, score, id)
     return low
 end
 
--- Lowest first: the members behind the cursor {score, id}, whose score is '' for the beginning, up to the score `last`.
+-- How many members stand before the cursor {score, id} or at it; its score is '' for the beginning.
+function keyset.passed(index, cursor)
+    if cursor.score == '' then return 0 end
+    local first = rank(index, cursor.score, cursor.id)
+    local at = call('ZRANGE', index, first, first, 'WITHSCORES')
+    if at[1] == cursor.id and at[2] == cursor.score then first = first + 1 end
+    return first
+end
+
+-- Lowest first: the members behind the cursor, up to the score `last`.
 function keyset.older(index, cursor, last, limit)
-    local first = 0
-    if cursor.score ~= '' then
-        first = rank(index, cursor.score, cursor.id)
-        local at = call('ZRANGE', index, first, first, 'WITHSCORES')
-        if at[1] == cursor.id and at[2] == cursor.score then first = first + 1 end
-    end
+    local first = keyset.passed(index, cursor)
     local stop = math.min(first + limit, call('ZCOUNT', index, '-inf', last))
     if stop <= first then return {} end
     return call('ZRANGE', index, first, stop - 1, 'WITHSCORES')

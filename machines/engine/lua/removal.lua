@@ -1,8 +1,7 @@
--- needs: chart, commit, jobs, keys, ledger, lookups, sends, timers, troubles
+-- needs: chart, commit, jobs, journal, keys, ledger, lookups, sends, timers, troubles
 -- Taking an instance out of the partition: its hash, history, places, timers, jobs, and whatever it invoked.
 local removal = {}
 
-local KEEP_LOG = 10000
 local call = redis.call
 
 local function unindex(ctx)
@@ -33,7 +32,7 @@ end
 function removal.remove(ctx, actor, reason, told)
     local root = ctx.program.root
     if ctx.chart then call('XLEN', keys.outbox(root)) end
-    call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
+    journal.write(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version, 'actor', actor, 'reason', reason)
     farewell(ctx, told)
     unindex(ctx)

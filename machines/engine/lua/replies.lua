@@ -13,6 +13,9 @@ replies.EXISTS = 'EXISTS'
 replies.LOST = 'LOST'
 replies.FAULT = 'FAULT'
 replies.SUSPENDED = 'SUSPENDED'
+replies.GONE = 'GONE'
+replies.FULL = 'FULL'
+replies.OVERFLOW = 'OVERFLOW'
 
 -- Ids of the transitions taken, between spaces.
 function replies.edges(ctx)

@@ -10,16 +10,16 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 import machines
-from machines.connections import get_engine
+from machines.connections import get_engine, get_pattern
 from machines.engine import arguments, errors, limits
-from machines.statistics import Sampler
-from machines.webhooks import Pump, Sender
+from machines.patterns import Locks
 from machines.worker.discovery import discover
-from machines.worker.indexer import Indexer
+from machines.worker.house import everywhere, house
 from machines.worker.launcher import Launcher
 from machines.worker.options import MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
 from machines.worker.periodic import Duty
 from machines.worker.registry import HandlerError
+from machines.worker.scheduler import Scheduler
 from machines.worker.supervisor import Supervisor
 
 
@@ -59,7 +59,9 @@ class Command(BaseCommand):
             if code := Supervisor(command, given["processes"], grace=options.grace).run(self.stdout):
                 sys.exit(code)
             return
-        launcher = Launcher(get_engine(), registry, options, version=machines.__version__, duties=_duties(options))
+        scheduler = _scheduler(options)
+        duties = _duties(options, scheduler)
+        launcher = Launcher(get_engine(), registry, options, version=machines.__version__, duties=duties)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: launcher.stop())
         for number in (signal.SIGUSR1, signal.SIGTSTP):
@@ -67,6 +69,7 @@ class Command(BaseCommand):
         handlers = ", ".join(registry) or "none: it fires timers, delivers messages and sweeps"
         self.stdout.write(f"worker {options.id}: {options.concurrency} at a time, handlers {handlers}")
         launcher.run()
+        scheduler.leave()
         self.stdout.write(f"worker {options.id}: stopped, {launcher.summary()}")
 
     def _options(self, given: dict[str, Any]) -> Options:
@@ -91,17 +94,17 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
 
-def _duties(options: Options) -> dict[str, Duty]:
-    """What it does beside jobs and timers. A worker that ends with its work leaves it to those that stay."""
+def _scheduler(options: Options) -> Scheduler:
+    """Of the duties of the house. A worker that ends with its work leaves them to those that stay."""
+    duties = {} if options.once or options.drain else house(get_engine(), options)
+    return Scheduler(get_pattern(Locks), duties, options.id)
+
+
+def _duties(options: Options, scheduler: Scheduler) -> dict[str, Duty]:
+    """What it does beside jobs and timers."""
     if options.once or options.drain:
         return {}
-    engine = get_engine()
-    return {
-        "indexer": Indexer(engine),
-        "sampler": Sampler(engine),
-        "webhook pump": Pump(engine),
-        "webhook sender": Sender(),
-    }
+    return everywhere(get_engine()) | scheduler.duties
 
 
 def _misnamed(name: str) -> str | None:

@@ -1,4 +1,4 @@
--- needs: arguments, commit, finishing, jobs, json, keys, replies, values
+-- needs: arguments, commit, finishing, jobs, journal, json, keys, replies, values
 -- sb_purge: takes jobs away for good: the oldest of one place of a queue, or one job wherever it is. An instance that waits
 -- for one gets error.invoke.<id> with the kind Purged or Withdrawn; a worker that runs it learns so.
 -- KEYS:    1 root of the partition
@@ -7,7 +7,7 @@
 -- Returns: {OK, taken away, left in that place} · {BADARG, why} · {FAULT, why} when the first could not be taken away
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue)), and as sb_fire for each that an instance waits for
-local KEEP_LOG, MOST = 10000, 500
+local MOST = 500
 local PLACES = { ready = true, delayed = true, dead = true }
 local FAILURES = {
     purged = { error = 'the job was purged', kind = 'Purged', trace = '' },
@@ -40,8 +40,7 @@ local function purge(root, queue, place, limit, now)
 end
 
 local function log(root, name, data, actor, reason)
-    redis.call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'queue', 'name', name, 'data',
-        json.encode(data), 'actor', actor, 'reason', reason)
+    journal.write(root, 'kind', 'queue', 'name', name, 'data', json.encode(data), 'actor', actor, 'reason', reason)
 end
 
 return function(KEYS, ARGV)

@@ -1,4 +1,4 @@
--- needs: arguments, commit, jobs, json, keys, limits, replies
+-- needs: arguments, commit, jobs, journal, json, keys, limits, replies
 -- sb_queue: an operator's word about one queue: pause, resume, limit. What stands in the log says who and why.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 pause | resume | limit · 3 actor · 4 reason · 5 now (ms, or '') · 6 with limit, concurrency of this
@@ -6,7 +6,6 @@
 -- Returns: {OK} · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(1)
-local KEEP_LOG = 10000
 local ACTIONS = { pause = true, resume = true, limit = true }
 
 local function misfit(queue, action, concurrency, rate)
@@ -34,7 +33,7 @@ return function(KEYS, ARGV)
     local now, key = arguments.now(ARGV[5]), keys.rules(root, queue)
     local waiting = redis.call('ZCARD', keys.ready(root, queue))
     redis.call('HLEN', key) -- throws where it could not be written
-    redis.call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'queue', 'name', action, 'data',
+    journal.write(root, 'kind', 'queue', 'name', action, 'data',
         json.encode({ queue = queue, concurrency = concurrency, rate = rate }), 'actor', actor, 'reason', reason)
     if action == 'pause' then
         redis.call('HSET', key, 'paused', now, 'actor', actor, 'reason', reason)

@@ -1,4 +1,4 @@
--- needs: arguments, commit, finishing, jobs, json, keys, replies
+-- needs: arguments, commit, finishing, jobs, journal, json, keys, replies
 -- sb_redrive: makes dead jobs ready again, with all their attempts before them; or delayed ones at once. An instance that is
 -- still in the state that asked for the work waits for it again.
 -- KEYS:    1 root of the partition
@@ -7,7 +7,7 @@
 -- Returns: {OK, moved, passed over: their unique key has another open job, left in that place} · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue))
-local KEEP_LOG, MOST = 10000, 500
+local MOST = 500
 
 return function(KEYS, ARGV)
     local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, MOST)
@@ -27,7 +27,7 @@ return function(KEYS, ARGV)
         if finishing.revive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
     end
     if what ~= '' then
-        redis.call('XADD', keys.log(root), 'MAXLEN', '~', KEEP_LOG, '*', 'kind', 'queue', 'name', 'redrive', 'data',
+        journal.write(root, 'kind', 'queue', 'name', 'redrive', 'data',
             json.encode({ queue = queue, place = place, jobs = what }), 'actor', ARGV[5] or '', 'reason', ARGV[6] or '')
     end
     if moved > 0 then commit.pulse(root) end

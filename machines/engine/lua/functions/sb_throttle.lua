@@ -2,69 +2,73 @@
 -- sb_throttle: takes from what a limit leaves, or says when to come again; what is refused costs nothing. 'pace': the generic
 -- cell rate algorithm: `limit` at once, then one each per/limit ms. 'window': `limit` in the `per` ms after the first one.
 -- KEYS:    1 the throttle's key, a string of its own
--- ARGV:    1 pace | window · 2 limit (1 to 1000000) · 3 per (ms, 1 to 30 days) · 4 cost (1 to limit) · 5 now (ms, or '')
--- Returns: {OK, allowed 0|1, remaining, reset after ms, retry after ms (0 when allowed)} · {BADARG, why}
+-- ARGV:    1 pace | window · 2 limit (1 to 1000000) · 3 per (ms, 1 to 30 days) · 4 cost (1 to limit; 0 looks, and takes nothing)
+--          · 5 now (ms, or '') · 6 least (1 to cost; all of the cost where nothing stands): where the limit leaves less than
+--          the cost, but so many, all it leaves
+-- Returns: {OK, allowed 0|1 (of a look: whether one would be), remaining, reset after ms, retry after ms (0 when allowed), how
+--          many were taken} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(1): one GET, and one SET with its expiry where it is allowed
 local MAX_LIMIT, MAX_PER = 1000000, 30 * 86400000 -- their product stays below 2^53
 local GRACE = 60000 -- ms that a key stays longer where the caller's clock stands in for the server's
 local kinds = {}
 
-local function numbers(text)
-    local a, b, c = string.match(text or '', '^(%d+) (%d+) (%d+)$')
+local function numbers(held)
+    if not held then return nil end
+    local a, b, c = string.match(held, '^(%d+) (%d+) (%d+)$')
     return tonumber(a), tonumber(b), tonumber(c)
+end
+
+local function granted(room, cost, least)
+    if room >= cost then return cost end
+    return room >= least and room or 0
 end
 
 -- The backlog counts in ms / limit, so that every figure is whole: one of `limit` is worth `per`, and it shrinks by
 -- `limit` a ms.
-function kinds.pace(held, call)
-    local now, limit, per = call.now, call.limit, call.per
+function kinds.pace(held, now, limit, per, cost, least)
     local at, backlog, was = numbers(held)
     if not at then at, backlog, was = now, 0, limit end
     if was ~= limit then backlog = math.ceil(backlog / was * limit) end
-    local left = math.min(math.max(0, backlog - math.max(0, now - at) * limit), per * limit)
-    local wanted = left + per * call.cost
-    local allowed = wanted <= per * limit
-    if allowed then left = wanted end
-    local full = math.ceil(left / limit)
-    local retry = allowed and 0 or math.ceil((wanted - per * limit) / limit)
-    return allowed, math.floor((per * limit - left) / per), full, retry, { now, left, limit }
+    local whole = per * limit
+    local left = math.min(math.max(0, backlog - math.max(0, now - at) * limit), whole)
+    local taken = granted(math.floor((whole - left) / per), cost, least)
+    local retry = taken > 0 and 0 or math.max(0, math.ceil((left + per * least - whole) / limit))
+    left = left + per * taken
+    return taken, math.floor((whole - left) / per), math.ceil(left / limit), retry, now, left
 end
 
-function kinds.window(held, call)
-    local now, limit, per = call.now, call.limit, call.per
+function kinds.window(held, now, limit, per, cost, least)
     local from, count = numbers(held)
     if not from or now - from >= per or now < from then from, count = now, 0 end
-    local allowed = count + call.cost <= limit
-    if allowed then count = count + call.cost end
-    local ends = from + per - now
-    return allowed, math.max(0, limit - count), ends, allowed and 0 or ends, { from, count, limit }
+    local taken = granted(limit - count, cost, least)
+    local ends, lacks = from + per - now, limit - count < least
+    count = count + taken
+    return taken, math.max(0, limit - count), count > 0 and ends or 0, taken == 0 and lacks and ends or 0, from, count
 end
 
 local function read(ARGV)
-    local call = { kind = kinds[ARGV[1] or ''] }
-    if not call.kind then return nil, 'the kinds are pace and window' end
-    call.limit = arguments.count(ARGV[2], 1, MAX_LIMIT)
-    if not call.limit then return nil, 'limit is a whole number from 1 to ' .. MAX_LIMIT end
-    call.per = arguments.count(ARGV[3], 1, MAX_PER)
-    if not call.per then return nil, 'per is in ms, a whole number from 1 to 30 days' end
-    call.cost = arguments.count(ARGV[4], 1, call.limit)
-    if not call.cost then return nil, 'cost is a whole number from 1 to the limit, which is ' .. call.limit end
-    local bad = arguments.misfit('', '', '', '', ARGV[5] or '')
-    if bad then return nil, bad end
+    local kind = kinds[ARGV[1] or '']
+    if not kind then return nil, 'the kinds are pace and window' end
+    local limit = arguments.count(ARGV[2], 1, MAX_LIMIT)
+    if not limit then return nil, 'limit is a whole number from 1 to ' .. MAX_LIMIT end
+    local per = arguments.count(ARGV[3], 1, MAX_PER)
+    if not per then return nil, 'per is in ms, a whole number from 1 to 30 days' end
+    local cost = arguments.count(ARGV[4], 0, limit)
+    if not cost then return nil, 'cost is a whole number from 0 to the limit, which is ' .. limit end
+    local least = ARGV[6] and arguments.count(ARGV[6], 1, cost) or not ARGV[6] and math.max(1, cost)
+    if not least then return nil, 'least is a whole number from 1 to the cost, which is ' .. cost end
     local now, clock = arguments.now(ARGV[5])
-    call.now = now
-    call.grace = clock and 0 or GRACE
-    return call
+    if not now then return nil, 'now is in ms since the epoch, not ' .. string.sub(ARGV[5], 1, 40) end
+    return kind, limit, per, cost, least, now, clock and 0 or GRACE
 end
 
 return function(KEYS, ARGV)
-    local call, bad = read(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
-    local allowed, remaining, reset, retry, kept = call.kind(redis.call('GET', KEYS[1]) or nil, call)
-    if allowed then
-        local text = string.format('%.0f %.0f %.0f', kept[1], kept[2], kept[3])
-        redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', reset + call.grace))
+    local kind, limit, per, cost, least, now, grace = read(ARGV)
+    if not kind then return { replies.BAD_ARGUMENT, limit } end
+    local taken, remaining, reset, retry, from, run = kind(redis.call('GET', KEYS[1]), now, limit, per, cost, least)
+    if taken > 0 then
+        redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f', from, run, limit), 'PX', string.format('%.0f', reset + grace))
     end
-    return { replies.OK, allowed and 1 or 0, remaining, reset, retry }
+    return { replies.OK, retry == 0 and 1 or 0, remaining, reset, retry, taken }
 end

@@ -1,4 +1,5 @@
--- needs: agenda, arguments, chart, commit, core, instances, json, keys, payloads, replies, stopwatch, sweeping, timers, values
+-- needs: agenda, arguments, chart, commit, core, instances, journal, json, keys, payloads, replies, stopwatch
+-- needs: sweeping, timers, values
 -- sb_tick: does in each partition what has become due: fires timers, the oldest first, each as a step of its own; takes back
 -- jobs whose lease ran out half a second ago; wakes delayed ones. Answers when the next of these is due, as far as is known here.
 -- KEYS:    1 root of a partition, and any further ones that live on the same node
@@ -62,7 +63,7 @@ end
 local function postpone(root, member, now, why)
     redis.call('ZADD', keys.late(root), now + POSTPONED_MS, member)
     redis.call('ZREM', keys.timers(root), member)
-    redis.pcall('XADD', keys.log(root), 'MAXLEN', '~', 10000, '*', 'kind', 'timer', 'name', 'postponed', 'data',
+    pcall(journal.write, root, 'kind', 'timer', 'name', 'postponed', 'data',
         json.encode(why), 'instance', string.match(member, ':(.*)$') or '')
     timers.blame(root, member, why)
 end

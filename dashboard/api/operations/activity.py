@@ -1,0 +1,81 @@
+"""Activity: how many different instances moved and people acted, and what is first on a machine's scoreboards."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Ms, Out
+from machines.connections import get_engine
+from machines.statistics import boards
+from machines.statistics.activity import Counts, activity
+
+group = Group("activity", "How many were active, and who is first.")
+
+
+class CountOut(Out):
+    number: int
+    exact: bool
+    error: float = Field(description="relative standard error of an estimate; 0 where it is exact")
+    begin: Ms = Field(description="where the period begins, UTC")
+
+
+class CountsOut(Out):
+    day: CountOut
+    week: CountOut = Field(description="from Monday")
+    month: CountOut
+
+
+class ActivityOut(Out):
+    moved: CountsOut = Field(description="instances that entered a state, each counted once, of all these machines")
+    machines: dict[str, CountsOut]
+    operators: CountsOut | None = Field(None, description="people who pulled a lever; for who may see every machine")
+
+
+class PlaceOut(Out):
+    rank: int = Field(description="equal scores share one: 1, 2, 2, 4")
+    member: str = Field(description="`<version>:<transition>`, an event, or a state")
+    score: float = Field(description="how often; of states the ms half of their instances have been there for longer")
+    tied: bool
+
+
+class BoardOut(Out):
+    items: list[PlaceOut]
+
+
+@group.get("/activity", id="getActivity", right="view", answers=ActivityOut, summary="Who and what was active")
+def everywhere(request: HttpRequest) -> dict[str, Any]:
+    """Today, this week and this month (UTC), on the machines the caller may see."""
+    scope = actor_of(request).scope("view")
+    found = activity([name for name in get_engine().machines() if name in scope], people=scope.all)
+    return {
+        "moved": _counts(found.moved),
+        "machines": {name: _counts(counts) for name, counts in found.by_machine.items()},
+        "operators": None if found.people is None else _counts(found.people),
+    }
+
+
+@group.get(
+    "/machines/{name:machine}/board", id="getBoard", right="view", answers=BoardOut,
+    summary="A scoreboard of a machine",
+)  # fmt: skip
+def first(
+    request: HttpRequest,
+    machine: str,
+    of: Literal["edges", "states", "refused"] = "edges",
+    days: int = Query(1, ge=1, le=boards.WEEK, description="how many days together, today among them"),
+    limit: int = Query(5, ge=1, le=100),
+) -> dict[str, Any]:
+    """The busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
+    get_engine().live(machine)  # raises where there is none
+    if of == "states":
+        return {"items": [PlaceOut.model_validate(place) for place in boards.slowest(machine, limit)]}
+    return {"items": [PlaceOut.model_validate(place) for place in boards.busiest(machine, of, limit, days=days)]}
+
+
+def _counts(counts: Counts) -> CountsOut:
+    return CountsOut.model_validate({period: CountOut.model_validate(count) for period, count in counts.items()})

@@ -1,0 +1,90 @@
+"""Links to views: addresses that open a page as it was narrowed, for a week."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest
+from django.urls import reverse
+from ninja import Status
+from pydantic import Field
+
+from dashboard import links
+from dashboard.api.door import Group, actor_of
+from dashboard.api.shapes import Body, Mistaken, Ms, Out
+from dashboard.links import Link
+
+group = Group("links", "Addresses that open a page as it was narrowed, for a week.", recorded=False)
+
+
+class LinkOut(Out):
+    id: str = Field(description="its public name; it stays when the link gets another address")
+    page: str
+    query: str
+    made: Ms
+    expires: Ms
+
+
+class LinkMadeOut(LinkOut):
+    url: str = Field(description="what to send to people; it cannot be shown again")
+
+
+class LinksOut(Out):
+    items: list[LinkOut]
+
+
+class Linking(Body):
+    page: str = Field(max_length=300, description="the path of a page that only shows")
+    query: str = Field("", max_length=2000)
+
+
+class LinkGone(Out):
+    id: str
+
+
+def _shown(link: Link) -> dict[str, Any]:
+    view = link.view
+    return {"id": link.handle, "page": view.page, "query": view.query, "made": link.made, "expires": link.expires}
+
+
+def _made(request: HttpRequest, link: Link) -> dict[str, Any]:
+    return _shown(link) | {"url": request.build_absolute_uri(reverse("link", args=[link.token]))}
+
+
+@group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="One's own")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """To pages the caller may open; the one that ends first in front."""
+    actor = actor_of(request)
+    scope = actor.scope("view")
+    found = [link for link in links.of(actor.user) if not link.view.machine or link.view.machine in scope]
+    return {"items": [_shown(link) for link in found]}
+
+
+@group.post(
+    "/links", id="makeLink", right="view", once=False, answers={201: LinkMadeOut}, refusals=(409,), summary="Make one",
+    example={"page": "/machines/payment/", "query": "state=paying&older=1h"},
+)  # fmt: skip
+def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
+    """It opens the page to whoever is logged in and may open it, until `expires`, however often."""
+    try:
+        made = links.make(actor_of(request).user, body.page, body.query)
+    except ValidationError as error:
+        name, told = next(iter(error.message_dict.items()))
+        raise Mistaken(" ".join(told), *([name] if name in Linking.model_fields else [])) from None
+    return Status(201, _made(request, made))
+
+
+@group.post(
+    "/links/{str:link}/renew", id="renewLink", right="view", once=False, answers=LinkMadeOut, summary="Another address"
+)
+def renew(request: HttpRequest, link: str) -> dict[str, Any]:
+    """The former one opens nothing from here on; its end stays."""
+    return _made(request, links.renew(actor_of(request).user, link))
+
+
+@group.delete("/links/{str:link}", id="revokeLink", right="view", answers=LinkGone, summary="Revoke one's own")
+def revoke(request: HttpRequest, link: str) -> dict[str, str]:
+    if not links.revoke(actor_of(request).user, link):
+        raise Http404("You have no such link.")
+    return {"id": link}

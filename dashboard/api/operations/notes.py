@@ -1,0 +1,44 @@
+"""The handover note."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from pydantic import Field
+
+from dashboard.api.door import Group, actor_of
+from dashboard.api.preconditions import expected, tagged
+from dashboard.api.shapes import Body, Ms, Out
+from machines.services import notes
+from machines.services.notes import MAX_TEXT, Note
+
+group = Group("note", "What one shift wants the next one to know.")
+
+
+class NoteOut(Out):
+    text: str
+    author: str = Field(description="of its last change; empty where nobody ever wrote one")
+    at: Ms
+    version: int
+
+
+class NoteWriting(Body):
+    text: str = Field(max_length=MAX_TEXT, description="plain; empty clears it")
+
+
+@group.get("/note", id="getNote", right="view", answers=NoteOut, summary="As it is now")
+def read(request: HttpRequest, response: HttpResponse) -> Note:
+    """`ETag` is its version."""
+    note = notes.read(actor_of(request))
+    tagged(response, note)
+    return note
+
+
+@group.put(
+    "/note", id="putNote", right="operate", answers=NoteOut, matches=True, summary="Another text",
+    example={"text": "lamp 7 is being replaced until noon"},
+)  # fmt: skip
+def write(request: HttpRequest, response: HttpResponse, body: NoteWriting) -> Note:
+    """In place of the whole one. With `If-Match`, only if nobody wrote since."""
+    note = notes.write(actor_of(request), body.text, expect=expected(request))
+    tagged(response, note)
+    return note

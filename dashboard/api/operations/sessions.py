@@ -1,0 +1,156 @@
+"""Sessions: what a program shows in place of its token, with a state of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Status
+from pydantic import Field
+
+from dashboard.api.door import Group, actor_of, caller_of
+from dashboard.api.preconditions import expected, tagged
+from dashboard.api.shapes import Body, Ms, Out
+from machines import token_sessions
+from machines.models import Token
+from machines.patterns import Held, Session
+from machines.services import sessions
+from machines.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
+
+group = Group("sessions", "What a program shows in place of its token, with a state of its own.", recorded=False)
+State = dict[str, Any]
+HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends in any case"
+
+
+class SessionOut(Out):
+    id: str = Field(description="its public name; it stays when the session is rotated")
+    token: str = Field(description="the public part of the token it was made with")
+    version: int
+    created: Ms
+    expires: Ms
+
+
+class SessionOwnOut(SessionOut):
+    state: State
+
+
+class SessionMadeOut(SessionOwnOut):
+    session: str = Field(description="what to send as Authorization: Bearer; it cannot be shown again")
+
+
+class SessionsOut(Out):
+    items: list[SessionOut]
+
+
+class SessionMaking(Body):
+    ttl: int = Field(TTL, ge=LEAST_TTL, le=MAX_TTL, description=f"seconds it holds {HOLDS}")
+    state: State = Field(default_factory=dict, description="whatever the program wants to find again, 16 KB at most")
+
+
+class SessionPutting(Body):
+    state: State
+
+
+class SessionsEnded(Out):
+    ended: int
+
+
+def _shown(held: Held) -> dict[str, Any]:
+    names = ("version", "created", "expires", "state")
+    return {name: getattr(held, name) for name in names} | {"id": held.handle, "token": held.subject}
+
+
+def _current(request: HttpRequest) -> Session:
+    found = caller_of(request).session
+    if found is None:
+        raise Http404("You came without a session: POST /sessions makes one.")
+    return found
+
+
+def _tokens(request: HttpRequest) -> list[Token]:
+    """The caller's own token; of a person on the pages, all that hold."""
+    caller = caller_of(request)
+    return [caller.token] if caller.token else list(Token.holding(caller.actor.user))
+
+
+@group.post(
+    "/sessions", id="makeSession", right="view", once=False, answers={201: SessionMadeOut}, refusals=(409,),
+    summary="Exchange a token for a session", example={"ttl": 900, "state": {"cursor": None}},
+)  # fmt: skip
+def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
+    """With the token itself. The session may do what the token may at that moment, and ends with it."""
+    caller = caller_of(request)
+    token = None if caller.session else caller.token
+    made, text = sessions.make(caller.actor, token, body.state, ttl=body.ttl)
+    return Status(201, _shown(made) | {"session": text})
+
+
+@group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="Those of one's token")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """The one that ends first in front. A person on the pages gets those of all their tokens."""
+    return {"items": [_shown(held) for held in token_sessions.of(_tokens(request))]}
+
+
+@group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all of them")
+def revoke_all(request: HttpRequest) -> dict[str, int]:
+    """The one that asks, too."""
+    return {"ended": sessions.revoke_all(actor_of(request), _tokens(request))}
+
+
+@group.get(
+    "/sessions/current",
+    id="getSession",
+    right="view",
+    answers=SessionOwnOut,
+    refusals=(404,),
+    summary="The one that asks",
+)
+def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
+    """`ETag` is the version of its state."""
+    found = _current(request)
+    tagged(response, found)
+    return _shown(found)
+
+
+@group.put(
+    "/sessions/current", id="putSession", right="view", answers=SessionOwnOut, refusals=(404,), matches=True,
+    summary="Another state", example={"state": {"cursor": "WyJpbnN0"}},
+)  # fmt: skip
+def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> dict[str, Any]:
+    """In place of the whole one. With `If-Match`, only if nobody wrote since."""
+    after = token_sessions.put(_current(request), body.state, expect=expected(request))
+    tagged(response, after)
+    return _shown(after)
+
+
+@group.delete(
+    "/sessions/current", id="endSession", right="view", answers=SessionsEnded, refusals=(404,), summary="End it"
+)
+def end(request: HttpRequest) -> dict[str, int]:
+    """It opens nothing from here on."""
+    return {"ended": int(_end(request, _current(request).handle))}
+
+
+@group.post(
+    "/sessions/current/rotate", id="rotateSession", right="view", once=False, answers=SessionMadeOut, refusals=(404,),
+    summary="Another text for it",
+)  # fmt: skip
+def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
+    """State, version and handle stay. The former text opens nothing from here on."""
+    turned, text = token_sessions.rotate(_current(request))
+    tagged(response, turned)
+    return _shown(turned) | {"session": text}
+
+
+@group.delete(
+    "/sessions/{str:session}", id="revokeSession", right="view", answers=SessionsEnded, summary="End one of them"
+)
+def revoke(request: HttpRequest, session: str) -> dict[str, int]:
+    """By its handle."""
+    if not _end(request, session):
+        raise Http404("You have no such session.")
+    return {"ended": 1}
+
+
+def _end(request: HttpRequest, handle: str) -> bool:
+    return sessions.revoke(actor_of(request), _tokens(request), handle) is not None

@@ -1,0 +1,13 @@
+"""The addresses of the Patterns page. The site includes them where the sample app is installed."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from examples import views
+
+urlpatterns = [
+    path("", views.show, name="patterns"),
+    path("<slug:section>/", views.section, name="patterns-section"),
+    path("<slug:section>/<slug:act>/", views.act, name="patterns-act"),
+]

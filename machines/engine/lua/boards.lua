@@ -1,0 +1,76 @@
+-- needs: arguments, patternkeys
+-- What a scoreboard is: of all time ('all'), one for each hour, day or week, or one whose scores fade ('fade').
+--
+-- Fading scales forward: points that come at t are kept as points * 2^((t - epoch) / half-life), so that nobody's score has
+-- to be touched as time goes by, and the order of any two stays what it was when they last changed. Before that leaves
+-- what a double can say, all are multiplied by one power of two, which changes no digit of any.
+local boards = {}
+
+local HOUR = 3600000
+local LENGTHS = { hour = HOUR, day = 24 * HOUR, week = 168 * HOUR }
+local SHIFTS = { hour = 0, day = 0, week = 72 * HOUR } -- 1970-01-01 was a Thursday; weeks begin on Monday
+local MAX_KEEP = 400
+boards.MOST = 2 ^ 53 - 1 -- of a score: one more, and whole numbers are no longer told apart
+boards.FAR = 512 -- half-lives after which scores are scaled back
+boards.GONE = 100 -- half-lives after which what is left of a point counts for nothing
+local FORGOTTEN = 160 -- half-lives without points after which a board goes
+
+-- {kind, half, keep, now, ...} of the first four arguments; else nil and why not. `half`: ms.
+function boards.read(ARGV)
+    local board = {
+        kind = ARGV[1] or '', half = arguments.count(ARGV[2], 0, 1e12), keep = arguments.count(ARGV[3], 0, MAX_KEEP),
+        now = 0, epoch = 0, touched = 0, scaled = false,
+    }
+    if board.kind ~= 'all' and board.kind ~= 'fade' and not LENGTHS[board.kind] then
+        return nil, 'the kinds of boards are all, hour, day, week and fade'
+    end
+    if not board.half or board.kind == 'fade' and board.half < 1 then return nil, 'a half-life is in ms, a whole number' end
+    if not board.keep then return nil, 'keep is a whole number of periods up to ' .. MAX_KEEP end
+    local bad = arguments.misfit('', '', '', '', ARGV[4] or '')
+    if bad then return nil, bad end
+    board.now = board.kind ~= 'all' and arguments.now(ARGV[4]) or 0
+    return board
+end
+
+local function number(board)
+    return math.floor((board.now + SHIFTS[board.kind]) / LENGTHS[board.kind])
+end
+
+-- The key of the scores of now, or of so many periods before.
+function boards.scores(board, root, before)
+    return patternkeys.board_scores(root, LENGTHS[board.kind] and number(board) - (before or 0) or 'all')
+end
+
+-- Those of now and of every period that is kept.
+function boards.all(board, root)
+    local found = {}
+    for before = 0, LENGTHS[board.kind] and board.keep or 0 do found[before + 1] = boards.scores(board, root, before) end
+    return found
+end
+
+-- ms, as a text; nil for a board of all time, which stays.
+function boards.ttl(board)
+    if board.kind == 'all' then return nil end
+    local length = LENGTHS[board.kind]
+    local ms = length and (number(board) + 1 + board.keep) * length - SHIFTS[board.kind] - board.now or FORGOTTEN * board.half
+    return string.format('%.0f', ms)
+end
+
+-- From which ms on the scores are scaled, how many half-lives ago that was, and when that was last written down; what came
+-- long before it counts as `GONE` half-lives before it. A board that does not fade has none.
+function boards.scale(board, root)
+    if board.kind ~= 'fade' then return board.now, 0, board.now end
+    local kept = redis.call('GET', patternkeys.board_epoch(root))
+    if not kept then return board.now, 0, 0 end
+    local epoch, touched = string.match(kept, '^(%d+) (%d+)$')
+    if not epoch then error({ err = 'ERR the moment a board is scaled from is no time' }) end
+    epoch, touched = tonumber(epoch), tonumber(touched)
+    return epoch, math.max(-boards.GONE, (board.now - epoch) / board.half), touched
+end
+
+-- Digit for digit; whole numbers, which most are, at a third of the cost.
+function boards.text(score)
+    return string.format(score % 1 == 0 and score <= boards.MOST and score >= -boards.MOST and '%d' or '%.17g', score)
+end
+
+return boards

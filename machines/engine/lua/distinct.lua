@@ -1,0 +1,66 @@
+-- needs: calendar, patternkeys
+-- How many different members came on a day: a sketch that takes every one of them, and beside it a set for as long as that
+-- is small. So a count can be exact, nothing has to be turned into anything, and a union of days is a union of sketches.
+local distinct = {}
+
+local call = redis.call
+local MOST_IN_SETS = 10000 -- members of all sets that a union compares one by one: some 3 ms
+
+-- ms until the day has been over for as long as it is kept; one that has long been stays for a minute.
+local function left(bucket)
+    return string.format('%.0f', math.max(60000, (bucket.day + 1) * calendar.DAY - bucket.now + bucket.keep))
+end
+
+-- `bucket` is {day, part, exact, keep (ms after its end), now}. Answers by how much the count of the day grew. The sketch is
+-- written first: where a key of another type is in the way, nothing is.
+function distinct.add(root, bucket, members)
+    local set = patternkeys.distinct_set(root, bucket.day, bucket.part)
+    local sketch = patternkeys.distinct_sketch(root, bucket.day, bucket.part)
+    local size = call('SCARD', set)
+    local before = size > 0 and size or call('PFCOUNT', sketch)
+    local is_exact = size > 0 or before == 0
+    local grown = call('PFADD', sketch, unpack(members))
+    local changed = grown == 1
+    if is_exact then
+        grown = call('SADD', set, unpack(members))
+        if size + grown > bucket.exact then call('DEL', set) end
+    elseif changed then
+        grown = math.max(0, call('PFCOUNT', sketch) - before)
+    end
+    if changed or grown > 0 then
+        local ttl = left(bucket)
+        call('PEXPIRE', sketch, ttl)
+        if is_exact then call('PEXPIRE', set, ttl) end
+    end
+    return grown
+end
+
+-- What is kept of the days from `first` to `last`: the sketches, the sets, how many members those hold in all, and whether
+-- there is a set for every sketch.
+local function kept(root, first, last, parts)
+    local found = { sketches = {}, sets = {}, held = 0, is_exact = true }
+    for day = first, last do
+        for _, part in ipairs(parts) do
+            local set = patternkeys.distinct_set(root, day, part)
+            local sketch = patternkeys.distinct_sketch(root, day, part)
+            local size = call('SCARD', set)
+            if size > 0 then
+                found.sets[#found.sets + 1], found.held = set, found.held + size
+                found.sketches[#found.sketches + 1] = sketch
+            elseif call('EXISTS', sketch) == 1 then
+                found.sketches[#found.sketches + 1], found.is_exact = sketch, false
+            end
+        end
+    end
+    return found
+end
+
+-- How many different ones came on any of the days from `first` to `last`, and whether that is exact (1) or by sketches (0).
+function distinct.count(root, first, last, parts)
+    local found = kept(root, first, last, parts)
+    if found.is_exact and #found.sets <= 1 then return found.held, 1 end
+    if found.is_exact and found.held <= MOST_IN_SETS then return #call('SUNION', unpack(found.sets)), 1 end
+    return call('PFCOUNT', unpack(found.sketches)), 0
+end
+
+return distinct

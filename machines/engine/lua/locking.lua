@@ -1,0 +1,63 @@
+-- needs: arguments, growing, patternkeys
+-- A lock is held while its holder's key is there. Who that is stands beside it; of a holder that redis-py's own Lock has
+-- put there nothing but the token is known.
+local locking = {}
+
+local GRACE = 60000 -- ms that keys stay longer where the caller's clock stands in for the server's
+local KEEP = 30 * 86400000 -- ms: the last fence stays, for a clock that is set back meanwhile
+local FIELDS = { 'token', 'fence', 'owner', 'since', 'until' }
+locking.MAX_OWNER = 600 -- bytes: 150 characters of any alphabet
+
+-- {now, grace, clock}; or nil and a sentence.
+function locking.at(text)
+    local now, clock = arguments.now(text)
+    if not now then return nil, 'now is in ms since the epoch' end
+    return { now = now, grace = clock and 0 or GRACE, clock = clock ~= nil }
+end
+
+function locking.bad_token(token)
+    local fits = token and #token == 32 and string.match(token, '^[0-9a-f]+$')
+    return not fits and 'a token is 32 hex digits' or nil
+end
+
+function locking.bad_time(ms)
+    return not arguments.count(ms, 1, arguments.MAX_MS) and 'a lock is held for 1 to 86400000 ms' or nil
+end
+
+local function number(text, root)
+    return arguments.count(text or '', 0, growing.MOST)
+        or error('a lock is damaged, another program wrote its key: ' .. root, 0)
+end
+
+-- Who holds it, or nil; and the last fence as it is kept, or false. `ends`: ms, or nil: never by itself.
+function locking.held(root, at)
+    local key = patternkeys.lock_holder(root)
+    local token = redis.call('GET', key)
+    local row = redis.call('HMGET', patternkeys.lock_last(root), unpack(FIELDS))
+    if not token then return nil, row[2] end
+    local one = { token = token, owner = '', fence = 0, since = 0 }
+    if row[1] == token then
+        one.fence, one.owner, one.since = number(row[2], root), row[3] or '', number(row[4], root)
+        if not at.clock then
+            one.ends = number(row[5], root)
+            if one.ends <= at.now then return nil, row[2] end
+        end
+    end
+    local left = redis.call('PTTL', key)
+    if not one.ends and left >= 0 then one.ends = at.now + left end
+    return one, row[2]
+end
+
+function locking.keep(root, at, one, ms)
+    one.ends = at.now + ms
+    redis.call('SET', patternkeys.lock_holder(root), one.token, 'PX', growing.text(ms + at.grace))
+    local last = patternkeys.lock_last(root)
+    redis.call('HSET', last, 'token', one.token, 'fence', growing.text(one.fence), 'owner', one.owner,
+        'since', growing.text(one.since), 'until', growing.text(one.ends))
+    redis.call('PEXPIRE', last, growing.text(KEEP + ms))
+end
+
+-- ms until it ends by itself; -1 where it does not.
+function locking.left(one, at) return one.ends and math.max(0, one.ends - at.now) or -1 end
+
+return locking

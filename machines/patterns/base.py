@@ -1,0 +1,48 @@
+"""What all patterns stand on: one client, one prefix, one way to ask the functions library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.calls import Arg, Caller
+from machines.engine.client import Client
+from machines.engine.errors import BadInput, EngineFault
+from machines.engine.keys import PREFIX
+from machines.engine.patternkeys import PatternKeys
+from machines.engine.replies import Status
+from machines.patterns import checks
+
+
+class Pattern:
+    """``redis``: a client of ``machines.engine.client.connect(url)``, or any that decodes its responses. Safe to share
+    between threads. Makes no connection by itself."""
+
+    def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
+        if not isinstance(prefix, str) or not checks.PREFIX.fullmatch(prefix):
+            told = "1 to 64 letters, digits, '_', '.' or '-', and a ':' at the end"
+            raise BadInput(f"a prefix is {told}, not {prefix!r:.80}", code="SB401")
+        _check_client(redis)
+        self._caller = Caller(redis)
+        self._keys = PatternKeys(prefix)
+
+    def _ask(self, function: str, root: str, *args: Arg, also: tuple[str, ...] = ()) -> list[Any]:
+        """One call: the reply with its status in front, which is OK or one of ``also``.
+
+        Raises BadInput for what the function refuses, EngineUnavailable when Redis cannot be used, EngineFault for
+        anything else, a key of another type in the way among it.
+        """
+        reply = self._caller.call(function, root, *args)
+        if reply[0] == Status.OK or reply[0] in also:
+            return reply
+        if reply[0] == Status.BAD_ARGUMENT:
+            raise BadInput(str(reply[1]))
+        raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
+
+
+def _check_client(redis: Any) -> None:
+    if not hasattr(redis, "execute_command"):
+        raise BadInput(f"redis is a client of redis-py, not {type(redis).__name__}", code="SB408")
+    given = redis.get_connection_kwargs() if hasattr(redis, "get_connection_kwargs") else {}
+    given = given or getattr(getattr(redis, "connection_pool", None), "connection_kwargs", {})
+    if not given.get("decode_responses"):
+        raise BadInput("redis is a client made with decode_responses=True: patterns read texts", code="SB408")

@@ -1,0 +1,395 @@
+"""Messages between processes: heard by those who listen at that moment, or kept until a group of readers is done.
+
+    bus = Bus(engine.client, engine.keys.prefix)
+    with bus.subscribe("prices") as prices:         # in one process
+        for heard in prices:
+            reload() if isinstance(heard, Gap) else use(heard.body)
+    bus.publish("prices", {"of": "tea"})            # in another: how many heard it; 0 is no error
+
+    orders = Stream(engine.client, "orders")
+    orders.group("billing", start="0")
+    orders.append({"order": 7})                     # raises Full rather than drop what a group has not done
+    for message in orders.read("billing", "worker-1", block=1.0):
+        bill(message.body)
+        orders.ack("billing", message.id)
+
+A topic promises nothing: who does not listen, hears nothing, and who loses the connection cannot know what was said
+meanwhile. It is told that it may have missed something: a ``Gap`` comes once the subscription stands again, so that
+whoever reads afresh then has missed nothing.
+
+A stream hands each message to one reader of each group at least once: a reader that dies before it acknowledges leaves
+it to the others after ``idle`` seconds. Nothing is dropped that a group has not acknowledged. It cannot promise exactly
+once (the work must bear being done again) nor an order of work: readers run side by side, and what is claimed comes
+late. A message given out more than ``tries`` times goes to the dead, of which the newest 1000 are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from machines.engine.calls import Arg, translate
+from machines.engine.client import FAILURES, Client
+from machines.engine.errors import BadInput
+from machines.engine.keys import PREFIX
+from machines.engine.patternkeys import StreamKeys
+from machines.engine.replies import Status, pairs
+from machines.patterns import checks
+from machines.patterns.base import Pattern
+from machines.patterns.errors import Full, Gone
+from machines.patterns.hearing import Ears
+
+MAX_BODY = 65_536  # bytes of a message as JSON
+MAX_MOST = 1_000_000  # messages of a stream
+MAX_COUNT = 500  # messages or ids of one call
+MAX_NAME = 128  # characters of a group's or a reader's name
+MAX_TOPICS = 64  # of one subscription
+MAX_BLOCK = 3600.0  # seconds
+MAX_IDLE = 30 * 86_400.0  # seconds
+MAX_PART = 2**64  # each half of an id is below it
+SLICE = 2.0  # seconds one command waits at most: far below the time a connection waits for an answer
+BACKOFF = 5.0  # seconds between two attempts to subscribe again, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """``body``: any JSON. Of a stream, ``id`` is its place and ``deliveries`` how often it was given out, this time
+    included; of a topic they are "" and 0."""
+
+    topic: str
+    body: Any
+    id: str = ""
+    deliveries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The connection was lost and stands again: what was published in these ``seconds`` was not heard."""
+
+    topics: tuple[str, ...]
+    seconds: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a group is. ``unread``: messages it was never given; None where the server cannot tell. ``pending``:
+    given out and not acknowledged. ``oldest``: the id of the first that is not done, "" when all are. ``last``: up to
+    which id it was given messages. ``lost``: dropped before it got them, which only happens to a foreign stream."""
+
+    group: str
+    unread: int | None
+    pending: int
+    oldest: str
+    readers: int
+    last: str
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """A message that was given out too often, ``deliveries`` times. ``id``: its place among the dead."""
+
+    id: str
+    group: str
+    message: str
+    deliveries: int
+    body: Any
+
+
+class Bus(Pattern):
+    """Topics of publish/subscribe: sharded, so that on a cluster a message goes to one server and not to all."""
+
+    def publish(self, topic: str, message: Any) -> int:
+        """How many heard it. ``message``: any JSON, at most 64 KiB. Raises BadInput, EngineUnavailable."""
+        channel = self._keys.topic(checks.name(topic, "a topic")).channel
+        text = checks.document(message, "a message", most=MAX_BODY)
+        return int(self._caller.command("SPUBLISH", channel, text))
+
+    def subscribe(self, *topics: str) -> Subscription:
+        """A context manager: listening begins on entering it, which raises EngineUnavailable when Redis is away."""
+        if not 0 < len(topics) <= MAX_TOPICS:
+            raise BadInput(f"a subscription has 1 to {MAX_TOPICS} topics, not {len(topics)}", code="SB402")
+        channels = {self._keys.topic(checks.name(topic, "a topic")).channel: topic for topic in topics}
+        return Subscription(self._caller.client, channels)
+
+
+class Subscription:
+    """What is said on some topics, on connections of its own. For one thread at a time; it repairs itself."""
+
+    def __init__(self, client: Client, channels: dict[str, str]) -> None:
+        self._client = client
+        self._channels = channels
+        self._ears: Ears | None = None
+        self._lost_at, self._why, self._attempt = 0.0, "", 0
+
+    def __enter__(self) -> Self:
+        try:
+            self._open()
+        except FAILURES as error:
+            translate(error)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Message | Gap]:
+        """Without end: leave the loop to stop listening."""
+        while True:
+            if (heard := self.get(timeout=SLICE)) is not None:
+                yield heard
+
+    def get(self, timeout: float = 0.0) -> Message | Gap | None:
+        """The next one, None after ``timeout`` seconds without. What is no JSON is no message of this bus and passed
+        over. Never raises for a connection that is lost: it comes back, and then there is a Gap."""
+        until = time.monotonic() + checks.number(timeout, "timeout", 0, MAX_BLOCK)
+        while True:
+            left = max(0.0, until - time.monotonic())
+            try:
+                if self._ears is None:
+                    return self._again(left)
+                heard = self._ears.hear(left)
+            except FAILURES as error:
+                self._lose(error)
+                continue
+            if heard is None:
+                return None
+            if (message := self._message(*heard)) is not None:
+                return message
+
+    def close(self) -> None:
+        if self._ears is not None:
+            self._ears.close()
+            self._ears = None
+
+    def _open(self) -> None:
+        ears = Ears(self._client, self._channels)
+        try:
+            ears.open()
+        except BaseException:
+            ears.close()
+            raise
+        self._ears, self._attempt = ears, 0
+
+    def _again(self, left: float) -> Gap | None:
+        """Tries once, after a pause; None when the time is over before that."""
+        pause = random.uniform(0, min(BACKOFF, 0.05 * 2**self._attempt))  # noqa: S311  spreading load, not a secret
+        time.sleep(min(pause, left))
+        if pause > left:
+            return None
+        self._attempt = min(self._attempt + 1, 16)
+        self._open()
+        return Gap(tuple(self._channels.values()), time.monotonic() - self._lost_at, self._why)
+
+    def _lose(self, error: Exception) -> None:
+        if self._ears is not None:
+            self.close()
+            self._lost_at, self._why = time.monotonic(), str(error) or type(error).__name__
+
+    def _message(self, channel: str, text: bytes) -> Message | None:
+        try:
+            return Message(self._channels[channel], json.loads(text))
+        except (ValueError, RecursionError):
+            return None
+
+
+class Stream(Pattern):
+    """Messages that are kept until all groups are done with them, ``most`` at a time.
+
+    ``tries``: how often a message is given out before it goes to the dead; 0: without end.
+    """
+
+    _FOREIGN: tuple[str, ...] = ()
+
+    def __init__(
+        self, redis: Client, topic: str, *, prefix: str = PREFIX, most: int = 100_000, tries: int = 16
+    ) -> None:
+        super().__init__(redis, prefix)
+        self.topic = checks.name(topic, "a topic")
+        self.keys = self._keys.stream(topic)
+        self._most = checks.whole(most, "most", 1, MAX_MOST)
+        self._tries = checks.whole(tries, "tries", 0, MAX_MOST)
+        self._cursors: dict[str, str] = {}  # group -> where idle messages are looked for next
+
+    def append(self, message: Any) -> str:
+        """Its id. Where the stream is full, the oldest that every group is done with goes.
+
+        Raises Full, and drops nothing, when a group still needs the oldest; BadInput, EngineUnavailable.
+        """
+        text = checks.document(message, "a message", most=MAX_BODY)
+        reply = self._ask("sb_bus_append", self.keys.root, self._most, text, also=(Status.FULL,))
+        if reply[0] == Status.FULL:
+            why = f"group {reply[2]!r} is not done with the oldest" if reply[2] else "nothing can be dropped"
+            raise Full(f"stream {self.topic!r} holds {reply[1]} messages of {self._most}: {why}")
+        return str(reply[1])
+
+    def group(self, name: str, *, start: str = "0") -> bool:
+        """Makes a group of readers, that begins with the oldest message there is, or after the newest (``"$"``).
+
+        False when it is there already; then nothing changes. Raises Full beyond 64 groups.
+        """
+        if start not in ("0", "$"):
+            raise BadInput(
+                f"a group starts at '0', the oldest message, or '$', the next one: not {start!r:.80}", code="SB402"
+            )
+        return self._group("make", name, start)
+
+    def forget_group(self, name: str) -> bool:
+        """Takes a group away with all it remembers; what only it had not done may go from now on."""
+        self._cursors.pop(name, None)
+        return self._group("forget", name)
+
+    def read(
+        self, group: str, reader: str, *, count: int = 100, block: float = 0.0, idle: float = 60.0
+    ) -> list[Message]:
+        """Up to ``count`` messages for one reader of a group: first those that were given out ``idle`` seconds ago and
+        not acknowledged, then new ones. ``idle`` is to be longer than the work on a batch takes.
+
+        Without any it waits up to ``block`` seconds. Raises Gone when there is no such group.
+        """
+        until = time.monotonic() + checks.number(block, "block", 0, MAX_BLOCK)
+        while True:
+            _, _, _, last, found, *_ = self._read(group, reader, count, idle)
+            left = until - time.monotonic()
+            if found or left <= 0:
+                return [Message(self.topic, _body(fields), id, times) for id, times, fields in found]
+            self._wait(last, left)
+
+    def ack(self, group: str, *ids: str) -> int:
+        """The group is done with these, whoever has them. How many had not been acknowledged."""
+        return self._settle("ack", group, "", ids)
+
+    def give_back(self, group: str, reader: str, *ids: str) -> int:
+        """This reader will not do these after all: whoever reads next gets them. How many it still had."""
+        return self._settle("back", group, _name(reader, "a reader"), ids)
+
+    def lag(self) -> list[Lag]:
+        rows = self._ask("sb_bus_look", self.keys.root, "lag")[4]
+        return [
+            Lag(str(name), None if unread == "" else int(unread), int(pending), oldest, int(readers), last, int(lost))
+            for name, unread, pending, oldest, readers, last, lost in rows
+        ]
+
+    def dead(self, count: int = 100) -> list[Dead]:
+        """What was given out too often, the newest first."""
+        asked = checks.whole(count, "count", 1, 1000)
+        rows = [(id, pairs(fields)) for id, fields in self._ask("sb_bus_look", self.keys.root, "dead", asked)[1]]
+        return [
+            Dead(id, found["group"], found["id"], int(found["deliveries"]), _json(found.get("body")))
+            for id, found in rows
+        ]
+
+    def __len__(self) -> int:
+        """Messages in it, done with or not. One round trip."""
+        return int(self._ask("sb_bus_look", self.keys.root, "lag")[1])
+
+    def _group(self, kind: str, name: str, *where: str | int) -> bool:
+        reply = self._ask("sb_bus_group", self.keys.root, kind, _name(name), *where, also=(Status.FULL,))
+        if reply[0] == Status.FULL:
+            raise Full(f"stream {self.topic!r} has {reply[1]} groups, which is the most")
+        return bool(reply[1])
+
+    def _read(self, group: str, reader: str, count: int, idle: float) -> list[Any]:
+        words: list[Arg] = [_name(group), _name(reader, "a reader"), checks.whole(count, "count", 1, MAX_COUNT)]
+        words += [
+            checks.seconds(idle, "idle", most=MAX_IDLE),
+            self._cursors.get(group, ""),
+            self._tries,
+            *self._FOREIGN,
+        ]
+        reply = self._ask("sb_bus_read", self.keys.root, *words, also=(Status.GONE,))
+        if reply[0] == Status.GONE:
+            raise Gone(f"stream {self.topic!r} has no group {group!r}")
+        self._cursors[group] = str(reply[1])
+        return reply
+
+    def _wait(self, last: str, left: float) -> None:
+        """Until something stands behind ``last``, or a while is over."""
+        block = max(1, round(min(left, SLICE) * 1000))
+        self._caller.command("XREAD", "COUNT", 1, "BLOCK", block, "STREAMS", self.keys.log, last)
+
+    def _settle(self, kind: str, group: str, reader: str, ids: Sequence[str]) -> int:
+        if not 0 < len(ids) <= MAX_COUNT:
+            raise BadInput(f"1 to {MAX_COUNT} ids, not {len(ids)}", code="SB402")
+        words: list[Arg] = [kind, _name(group), reader, self._most, *map(_id, ids)]
+        reply = self._ask("sb_bus_ack", self.keys.root, *words, also=(Status.GONE,))
+        if reply[0] == Status.GONE:
+            raise Gone(f"stream {self.topic!r} has no group {group!r}")
+        return int(reply[1])
+
+
+class Attached(Stream):
+    """Groups on a stream that somebody else writes, below ``root``: its messages have any fields, and are given out
+    without end. Whoever writes it decides how long it waits for them: ``lost`` says what was dropped all the same."""
+
+    _FOREIGN = ("1",)
+
+    def __init__(self, redis: Client, root: str, *, prefix: str = PREFIX, most: int) -> None:
+        super().__init__(redis, "attached", prefix=prefix, most=most, tries=0)
+        self.topic = checks.key(root, "a stream's root")
+        self.keys = StreamKeys(root)
+
+    def append(self, message: Any) -> str:
+        raise BadInput(f"{self.topic} is written by its owner alone", code="SB408")
+
+    def begin(self, name: str, start: str, position: int | None = None, *, anew: bool = False) -> bool:
+        """A group that starts at ``"0"``, ``"$"`` or after an id, up to which the stream ever got ``position``
+        messages. ``anew``: also in place of one that is there."""
+        checks.flag(anew, "anew")
+        known = "" if position is None else checks.whole(position, "position", 0, checks.MAX_EXACT)
+        self._cursors.pop(name, None)
+        return self._group("anew" if anew else "make", name, start if start in ("0", "$") else _id(start), known)
+
+    def stands(self, group: str) -> tuple[str, int] | None:
+        """Up to which id a group is done, and how many messages the stream ever got up to there; None while one is not
+        acknowledged, and where the server cannot tell."""
+        wanted = _name(group)
+        _, _, added, _, rows = self._ask("sb_bus_look", self.keys.root, "lag")
+        for name, unread, pending, _, _, last, lost in rows:
+            if name == wanted and not pending and unread != "":
+                return str(last), int(added) - int(unread) - int(lost)
+        return None
+
+    def take(self, group: str, reader: str, *, count: int, idle: float) -> Page:
+        """As ``read``, without waiting. Raises Gone."""
+        reply = self._read(group, reader, count, idle)
+        _, _, lost, last, found, before = reply
+        return Page([(id, pairs(fields)) for id, _, fields in found], str(last), int(lost), str(before))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``entries``: id and fields of each. ``last``: up to which id the group was given entries. ``lost``: how many
+    went before it had them, after the one called ``before`` or out of the hands of a reader; each is told once."""
+
+    entries: list[tuple[str, dict[str, str]]]
+    last: str
+    lost: int
+    before: str = ""
+
+
+def _name(value: Any, what: str = "a group") -> str:
+    return checks.key(value, f"{what}'s name", most=MAX_NAME)
+
+
+def _id(value: Any) -> str:
+    halves = value.split("-") if isinstance(value, str) and len(value) <= 41 else []
+    if len(halves) != 2 or not all(half.isascii() and half.isdecimal() and int(half) < MAX_PART for half in halves):
+        raise BadInput(f"an id is two whole numbers below 2^64 with '-' between, not {value!r:.80}", code="SB401")
+    return str(value)
+
+
+def _body(fields: Sequence[str]) -> Any:
+    return _json(pairs(fields).get("body"))
+
+
+def _json(text: Any) -> Any:
+    """None for what somebody else wrote and is no JSON."""
+    try:
+        return json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return None

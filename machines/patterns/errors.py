@@ -1,0 +1,65 @@
+"""What only patterns raise, beside BadInput, EngineUnavailable and EngineFault. Each has a stable ``code``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine.errors import BadInput, LookupFailed, SignalboxError
+
+
+class PatternError(SignalboxError):
+    """A pattern said no; nothing was changed."""
+
+    code = "SB489"
+
+
+class Changed(PatternError):
+    """Somebody else wrote first. ``expected`` and ``actual``: versions, None where there is none. ``tried``: how often
+    it was. ``found``: what is there now, where the refusal brought it along."""
+
+    code = "SB481"
+
+    def __init__(
+        self, what: str, *, expected: int | None, actual: int | None, tried: int = 1, found: Any = None
+    ) -> None:
+        self.what, self.expected, self.actual, self.tried, self.found = what, expected, actual, tried, found
+        told = f"{what} is at version {actual}, not {expected}" if (expected, actual) != (None, None) else what
+        often = f", {tried} times in a row" if tried > 1 else ""
+        super().__init__(f"{told}: someone else wrote it first{often}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"expected": self.expected, "actual": self.actual}
+
+
+class Gone(LookupFailed):
+    """There is no such thing (any more): it has expired, was revoked, or never was."""
+
+    code = "SB482"
+
+
+class Overflow(BadInput):
+    """A number would leave what can be counted exactly. Nothing was changed."""
+
+    code = "SB483"
+
+
+class Full(PatternError):
+    """There is no room for one more, and nothing may be dropped for it."""
+
+    code = "SB484"
+
+
+class Taken(PatternError):
+    """Somebody else holds it. ``retry_after``: seconds until it is free at the latest, unless it is renewed."""
+
+    code = "SB485"
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class Lost(PatternError):
+    """It was held and is not any more: its time ran out, or somebody else has it now."""
+
+    code = "SB486"

@@ -1,0 +1,183 @@
+"""Ids that sort by time and never repeat, and numbers that are handed out in blocks. Needs Redis and no Django.
+
+    ids = Snowflakes(engine.client, "orders", prefix=engine.keys.prefix)
+    id = ids.next()                    # '04h2pbk8c1000': 13 characters that sort as they were made
+    made = decode(id)                  # Decoded(at=1795000000000, node=3, sequence=0)
+    numbers = Blocks(engine.client, "invoices", size=1000)
+    number = numbers.next()            # 1, 2, 3, ...: whole numbers, a thousand for one call
+    text = numbers.next_text()         # '0000000000000002'
+
+**Snowflakes** ask Redis once in a lease, for a node number and a range of time that is given to nobody else; ids are
+made here, with times inside that range. No two ids of one name are the same: not when a clock steps back, here or on
+the server; not after this process was stopped for an hour; not when another process has taken its node; not after a
+fork. Without Redis ids go on until the range ends. What it cannot promise: order between processes is that of their
+places in time, which differ by up to a lease; a server that came back, or another that took over, may lack the last
+writes, so it begins two leases ahead, clear of all it cannot know. Two such losses within a lease, or two servers that
+both take writes, can still hand out one range twice.
+
+**Blocks** ask once in ``size`` numbers. They are without gaps only where no process ever ends: what a process had at
+hand is lost with it. A server that lost its last writes gives the blocks in them out again, unless the first process
+that asks has had them itself: where that may not be, take Snowflakes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from machines.engine.client import Client
+from machines.engine.errors import BadInput
+from machines.engine.flakes import Decoded, decode
+from machines.engine.keys import PREFIX
+from machines.engine.snowflakes import Claims, Generator, NoNode, Range
+from machines.patterns import checks
+from machines.patterns.base import Pattern
+from machines.patterns.errors import Overflow, Taken
+
+__all__ = ["Blocks", "Decoded", "Range", "Snowflakes", "decode"]
+
+MAX_MANY = 1_000_000
+MAX_LEASE = 3600.0  # seconds
+MIN_LEASE = 0.1
+DIGITS = len(str(checks.MAX_EXACT))
+
+
+class Snowflakes(Pattern):
+    """Ids under one ``name``, which are all different. Safe to share between threads; a fork takes a node of its own.
+
+    ``lease``: seconds a range of time is long: how long ids go on without Redis (half of it at least), and how long a
+    node of a process that ended stays taken. ``now``: ms since the epoch in place of the server's clock; ``clock``:
+    seconds that only grow. Makes no call before the first id.
+    """
+
+    def __init__(
+        self,
+        redis: Client,
+        name: str = "ids",
+        *,
+        prefix: str = PREFIX,
+        lease: float = 10.0,
+        now: Callable[[], int] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(redis, prefix)
+        self.name = checks.name(name, "the name of a generator")
+        ms = checks.seconds(lease, "lease", least=MIN_LEASE, most=MAX_LEASE)
+        if not callable(clock) or not (now is None or callable(now)):
+            raise BadInput("now and clock are functions without arguments that tell the time", code="SB402")
+        claims = Claims(self._caller, self.name, prefix, now=now)
+        self._generator = Generator(claims, lease=ms, clock=clock)
+
+    def next(self) -> str:
+        """One id. Seldom a call, never more than one.
+
+        Raises Taken when 1024 processes hold all nodes, EngineUnavailable when the range is used up and Redis cannot be
+        used, EngineFault for a foreign key in the way.
+        """
+        return self.many(1)[0]
+
+    def many(self, n: int) -> list[str]:
+        """``n`` ids, 1 to 1,000,000, in order. All or, with the errors of ``next``, none."""
+        checks.whole(n, "n", 1, MAX_MANY)
+        try:
+            return self._generator.many(n)
+        except NoNode as error:
+            told = f"all 1024 nodes of {self.name} are held; one may be free in {error.retry_after:g} s"
+            raise Taken(told, retry_after=error.retry_after) from None
+
+    @property
+    def held(self) -> Range | None:
+        """The node and range at hand, None before the first id."""
+        return self._generator.held
+
+    def close(self) -> None:
+        """Give the node back; the next id takes one again. Ranges that were handed out stay so."""
+        self._generator.close()
+
+
+class Blocks(Pattern):
+    """Whole numbers from 1 under one ``name``, each handed out once, ``size`` of them for a call.
+
+    Safe to share between threads; a fork takes blocks of its own.
+    """
+
+    def __init__(self, redis: Client, name: str, *, size: int = 1000, prefix: str = PREFIX) -> None:
+        super().__init__(redis, prefix)
+        self.name = checks.name(name, "the name of a sequence")
+        self._size = checks.whole(size, "size", 1, MAX_MANY)
+        self._root = self._keys.block(self.name).root
+        self._known = 1  # the first number that, as far as is known here, nobody has been given
+        self._begin()
+        _blocks.add(self)
+
+    def _begin(self) -> None:
+        """With nothing at hand, as a process begins."""
+        self._taking = threading.Lock()
+        self._use(iter(range(0)))
+
+    def _use(self, numbers: Iterator[int]) -> None:
+        self._numbers = numbers
+        self._step = numbers.__next__  # one step in C: threads never get the same number, and need no lock
+
+    def next(self) -> int:
+        """Raises EngineUnavailable when the block is used up and Redis cannot be used, Overflow where the next block
+        would reach past 2**53, EngineFault for a foreign key in the way."""
+        try:
+            return self._step()
+        except StopIteration:
+            return self._after_next_block()
+
+    def next_text(self) -> str:
+        """The same with zeros in front, so that texts sort as the numbers do."""
+        return f"{self.next():0{DIGITS}d}"
+
+    def many(self, n: int) -> list[int]:
+        """``n`` numbers, 1 to 1,000,000, growing: those at hand first. All or, with the errors of ``next``, none."""
+        checks.whole(n, "n", 1, MAX_MANY)
+        with self._taking:
+            made = list(islice(self._numbers, n))
+            missing = n - len(made)
+            if missing:
+                made += self._further(missing, made)
+        return made
+
+    def _further(self, missing: int, made: list[int]) -> range:
+        size = max(missing, self._size)
+        try:
+            first = self._take(size)
+        except Exception:
+            self._use(iter(made))  # they are given to nobody, so they are at hand again
+            raise
+        self._use(iter(range(first + missing, first + size)))
+        return range(first, first + missing)
+
+    def _after_next_block(self) -> int:
+        """The first number of the next block, or the next one of a block that another thread took meanwhile."""
+        with self._taking:
+            for number in self._numbers:
+                return number
+            first = self._take(self._size)
+            self._use(iter(range(first + 1, first + self._size)))
+            return first
+
+    def _take(self, size: int) -> int:
+        reply = self._ask("sb_ids_block", self._root, size, self._known)
+        if reply[1] == 0:
+            raise Overflow(f"{self.name} has {reply[2]} numbers left below 2**53, and a block is {size}")
+        self._known = int(reply[2]) + size
+        return int(reply[2])
+
+
+_blocks: weakref.WeakSet[Blocks] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for blocks in list(_blocks):
+        blocks._begin()
+
+
+os.register_at_fork(after_in_child=_forked)

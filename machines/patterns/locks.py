@@ -1,0 +1,318 @@
+"""One at a time, of all processes: a lock with an owner, an end and a fencing number. Needs Redis and no Django.
+
+    locks = Locks(engine.client, engine.keys.prefix)
+    with locks.lock("nightly-report", ttl=30) as held:      # Taken, with retry_after, where somebody else has it
+        with held.renewing():                               # a thread renews it each 10 s
+            for page in pages:
+                held.check()                                # Lost, before somebody else can have it
+                write(page, fence=held.fence)               # UPDATE ... WHERE fence <= %s
+
+What it promises: of all who ask at once one gets it; who gets it later has a larger ``fence``, drawn in the same call
+that gives the lock; it is free again ``ttl`` seconds after its holder was last heard of; only its holder renews or
+releases it; a call that is sent again because its answer was lost is one taking and not two.
+
+What no lock on a server can promise: that its holder *stops* in time. A process may be paused (garbage collection,
+SIGSTOP, a virtual machine that moves) between its last look at ``held.lost`` and its write, for longer than the lock
+lasts. Nor that a failover remembers it: Redis copies to its replicas after it has answered, so that one who takes over
+may give a lock out that is still held; ``WAIT`` makes that rarer, and nothing rules it out. Therefore the resource
+itself has to refuse who comes late: it keeps the largest fence it has seen and takes no smaller one. Where it cannot, a
+lock is good for economy (work that is not done twice) and not for correctness. The fence is never behind the server's
+clock (ms), so that it goes on growing when the key of the last one was lost, as long as clocks are not set back.
+
+Nobody waits in a line: of those who wait whoever asks first after the end gets it. It is not reentrant: who asks for
+what they hold is told Taken at once.
+
+The key of the holder is the very one redis-py's own ``redis.lock.Lock`` writes, a token with an expiry, and the two
+keep each other out. Its class is not what this is made of: it takes with SET NX, and a fence drawn by an INCR after
+that leaves a gap in which a slow holder draws the larger number; its scripts go by EVALSHA, which an account that may
+only call functions is refused; its token is kept for each thread, so that no other thread could renew; it waits in
+equal steps; and its SET NX, sent again after a lost answer, is refused by the lock it has just taken.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, SignalboxError
+from machines.engine.replies import Status
+from machines.patterns import checks
+from machines.patterns.base import Pattern
+from machines.patterns.errors import Lost, Overflow, Taken
+
+log = logging.getLogger(__name__)
+
+TTL = 30.0  # seconds
+MIN_TTL, MAX_TTL = 0.1, 86_400.0  # seconds: below, a slow answer outlasts it; above, a dead holder blocks for too long
+MAX_WAIT = 86_400.0  # seconds
+MAX_OWNER = 150  # characters
+MARGIN = 0.1  # of the time: so much earlier than the server its holder takes it for lost
+STEPS = (0.01, 1.0)  # seconds: the first pause of who waits, and the longest; each is twice the one before
+
+# A clock that runs on while the machine sleeps, where the system has one.
+CLOCK: Callable[[], float] = time.monotonic
+if hasattr(time, "CLOCK_BOOTTIME"):
+    CLOCK = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock. ``since``: ms since the epoch by the server's clock; ``left``: seconds until it ends by itself
+    unless it is renewed, None: never.
+
+    Of a holder that redis-py's own Lock has put there nothing else is known: ``owner`` is "", ``fence`` and ``since``
+    are 0.
+    """
+
+    owner: str
+    fence: int
+    since: int
+    left: float | None
+
+
+class Locks(Pattern):
+    """Locks by name. Safe to share between threads."""
+
+    def lock(self, name: str, *, ttl: float = TTL, owner: str | None = None) -> Lock:
+        """``ttl``: seconds after which it is free when nobody renews it. ``owner``: whom people are shown, host and
+        process id by default. Sends nothing."""
+        return Lock(self, name, ttl, f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner)
+
+    def peek(self, name: str, *, now: int | None = None) -> Holder | None:
+        """Who holds it at this moment, for people: whoever asks in order to take it is late already."""
+        return _holder(self._ask("sb_lock_peek", self._root(name), checks.now(now)))
+
+    def peeks(self, names: Iterable[str]) -> dict[str, Holder | None]:
+        """The same of many, in one round trip."""
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise BadInput(f"names of locks are a list of texts, not {names!r:.80}", code="SB401")
+        wanted = list(names)
+        replies = self._caller.many([("sb_lock_peek", self._root(name), ("",)) for name in wanted])
+        for reply in replies:
+            if isinstance(reply, Exception) or reply[0] != Status.OK:
+                raise EngineFault(f"sb_lock_peek answered {reply}")
+        return {name: _holder(reply) for name, reply in zip(wanted, replies, strict=True)}
+
+    def _take(self, name: str, token: str, ms: int, owner: str, now: int | None) -> int:
+        """What Lock sends: the fence, or Taken."""
+        also = (Status.CONFLICT, Status.FULL)
+        reply = self._ask("sb_lock", self._root(name), token, ms, owner, checks.now(now), also=also)
+        if reply[0] == Status.FULL:
+            raise Overflow(f"the lock {name} has no larger fence left: its last one is at 2^53")
+        if reply[0] == Status.OK:
+            return int(reply[1])
+        left, fence, by = int(reply[1]), int(reply[2]), str(reply[3])
+        ends = "without an end" if left < 0 else f"for {left / 1000:.1f} s, unless it renews it"
+        raise Taken(f"{_by(name, fence, by)} {ends}", retry_after=STEPS[1] if left < 0 else left / 1000)
+
+    def _keep(self, name: str, token: str, ms: int, now: int | None) -> None:
+        """What HeldLock sends to renew: nothing, or Lost."""
+        reply = self._ask("sb_lock_renew", self._root(name), token, ms, checks.now(now), also=(Status.LOST,))
+        if reply[0] == Status.LOST:
+            held = bool(reply[1] or reply[2])
+            raise Lost(_by(name, int(reply[1]), str(reply[2])) if held else f"the time of the lock {name} is over")
+
+    def _leave(self, name: str, token: str, now: int | None) -> bool:
+        """What HeldLock sends to release: whether it still was its own."""
+        reply = self._ask("sb_lock_release", self._root(name), token, checks.now(now), also=(Status.LOST,))
+        return bool(reply[0] == Status.OK)
+
+    def _root(self, name: str) -> str:
+        return self._keys.lock(checks.name(name, "a lock's name")).root
+
+
+class Lock:
+    """One lock, still to be taken; ``with`` takes it without waiting. For one thread at a time."""
+
+    def __init__(self, locks: Locks, name: str, ttl: float, owner: str, *, clock: Callable[[], float] = CLOCK) -> None:
+        self.name = checks.name(name, "a lock's name")
+        self.owner = checks.key(owner, "an owner", most=MAX_OWNER)
+        self._ms = checks.seconds(ttl, "ttl", least=MIN_TTL, most=MAX_TTL)
+        self._locks = locks
+        self._clock = clock
+        self._held: HeldLock | None = None
+
+    def acquire(self, *, wait: float = 0.0, now: int | None = None) -> HeldLock:
+        """Take it; ask again for ``wait`` seconds while somebody else has it. Raises Taken, EngineUnavailable (then it
+        may be taken until its time is over, by nobody)."""
+        until = self._clock() + checks.number(wait, "wait", 0, MAX_WAIT)
+        if self._held is not None and not self._held.over:
+            told = f"the lock {self.name} is held by this very object: it is not reentrant"
+            raise Taken(told, retry_after=self._held.left)
+        token, step = secrets.token_hex(16), STEPS[0]
+        while True:
+            asked = self._clock()
+            try:
+                fence = self._locks._take(self.name, token, self._ms, self.owner, now)
+            except Taken as taken:
+                left = until - self._clock()
+                if left <= 0:
+                    raise
+                time.sleep(min(random.uniform(step / 2, step), taken.retry_after + 0.001, left))  # noqa: S311  spreading load
+                step = min(2 * step, STEPS[1])
+            else:
+                self._held = HeldLock(self._locks, self.name, self.owner, token, fence, self._ms, asked, self._clock)
+                return self._held
+
+    def __enter__(self) -> HeldLock:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._held is not None:
+            self._held.__exit__(kind, error, trace)
+
+
+class HeldLock:
+    """A lock that was taken. ``fence``: larger than that of any holder before. Safe to share between threads.
+
+    As a context manager it is released at the end; Lost is raised there if it was lost meanwhile and nothing else was
+    raised: what was done may have met with another's work.
+    """
+
+    def __init__(
+        self, locks: Locks, name: str, owner: str, token: str, fence: int, ms: int, asked: float,
+        clock: Callable[[], float] = CLOCK,
+    ) -> None:  # fmt: skip
+        self.name, self.owner, self.token, self.fence = name, owner, token, fence
+        self._locks, self._ms, self._clock = locks, ms, clock
+        self._until = self._end(asked)
+        self._released = False
+        self._told = threading.Condition()
+
+    @property
+    def ttl(self) -> float:
+        """Seconds."""
+        return self._ms / 1000
+
+    @property
+    def left(self) -> float:
+        """Seconds, by this process's own clock, until it is to be taken for lost: a tenth of its time before the server
+        gives it to others. 0 when it is, and after its release."""
+        return 0.0 if self._released else max(0.0, self._until - self._clock())
+
+    @property
+    def lost(self) -> bool:
+        """Once it is, it stays so, and nothing has to be asked. Not after a release."""
+        return not self._released and self.left == 0.0
+
+    @property
+    def over(self) -> bool:
+        """Lost or released."""
+        return self.left == 0.0
+
+    def check(self) -> None:
+        """Raises Lost where it is not held any more. Asks nobody."""
+        if self.over:
+            raise Lost(f"the lock {self.name} (fence {self.fence}) {'was released' if self._released else 'is lost'}")
+
+    def renew(self, *, now: int | None = None) -> None:
+        """Hold it for the whole time again. Raises Lost where somebody else has it, or its time is over."""
+        self.check()
+        asked = self._clock()
+        try:
+            self._locks._keep(self.name, self.token, self._ms, now)
+        except Lost:
+            self._until = -float("inf")
+            with self._told:
+                self._told.notify_all()
+            raise
+        if not self.over:  # its time ran out while the call was under way: lost stays lost
+            self._until = self._end(asked)
+
+    def renewing(self) -> Renewing:
+        """A context in which a thread renews it, each third of its time."""
+        return Renewing(self)
+
+    def wait(self, seconds: float) -> bool:
+        """Pause for so long, or until it is lost. Says whether it is still held."""
+        until = self._clock() + checks.number(seconds, "seconds", 0, MAX_WAIT)
+        with self._told:
+            while not self.over and (pause := min(until - self._clock(), self.left)) > 0:
+                self._told.wait(pause)
+        return not self.over
+
+    def release(self, *, now: int | None = None) -> bool:
+        """Let go of it. Says whether it was still held: False where somebody else has it, or its time is over."""
+        released = self._locks._leave(self.name, self.token, now)
+        self._released = True
+        with self._told:
+            self._told.notify_all()
+        return released
+
+    def _end(self, asked: float) -> float:
+        """Counted from before the call was sent: the server cannot have begun earlier."""
+        return asked + self._ms / 1000 * (1 - MARGIN)
+
+    def __enter__(self) -> HeldLock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._released:
+            return
+        lost = self.lost
+        try:
+            lost = not self.release() or lost
+        except EngineUnavailable as gone:
+            log.warning("the lock %s could not be released, and ends by itself: %s", self.name, gone)
+        if lost and error is None:
+            raise Lost(f"the lock {self.name} (fence {self.fence}) was lost before its work was done")
+
+
+class Renewing:
+    """A thread that renews a lock as long as the context lasts, or until it is lost.
+
+    What goes wrong on the way to Redis is tried again until then; ``HeldLock.lost`` tells in time, whatever the thread
+    is waiting for.
+    """
+
+    def __init__(self, held: HeldLock) -> None:
+        self._held = held
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"renews {held.name}", daemon=True)
+
+    def __enter__(self) -> HeldLock:
+        self._thread.start()
+        return self._held
+
+    def __exit__(self, *_: Any) -> None:
+        self._stopped.set()
+        self._thread.join(1.0)  # a call that waits for a Redis that is away is not waited for
+
+    def _run(self) -> None:
+        pause = self._held.ttl / 3
+        while not self._stopped.wait(min(pause, self._held.left)) and not self._held.over:
+            try:
+                self._held.renew()
+                pause = self._held.ttl / 3
+            except Lost as lost:
+                log.warning("%s", lost)
+                return
+            except SignalboxError as error:
+                log.warning("the lock %s could not be renewed: %s", self._held.name, error)
+                pause = self._held.ttl / 10
+
+
+def _holder(reply: list[Any]) -> Holder | None:
+    if len(reply) == 1:
+        return None
+    owner, fence, since, left = str(reply[1]), int(reply[2]), int(reply[3]), int(reply[4])
+    return Holder(owner, fence, since, None if left < 0 else left / 1000)
+
+
+def _by(name: str, fence: int, owner: str) -> str:
+    who = f"{owner} (fence {fence})" if owner else "a lock of redis-py"
+    return f"the lock {name} is held by {who}"

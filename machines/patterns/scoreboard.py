@@ -1,0 +1,157 @@
+"""Who is ahead: members by score, with ties, of all time, of a period, or fading. Needs Redis and no Django.
+
+    points = Scoreboard(engine.client, "points", prefix=engine.keys.prefix, period="day", keep=7)
+    points.add("ann", 5)                   # Place(rank=1, member="ann", score=5.0, tied=False)
+    points.add_many({"bob": 5, "cid": 1})
+    points.top(3)                          # ann and bob share rank 1, cid has rank 3
+    points.place("cid"), points.around("cid", 1)
+    points.top(3, span=7)                  # the last seven days added up
+
+Ranks are those of competitions: 1, 2, 2, 4. Members of one score stand in an order that stays as it is, by their bytes,
+highest first. Each operation is one call; points given by callers that race are all counted. Scores stay between
+-2^53 and 2^53, where whole numbers are exact; what would leave that is refused with Overflow.
+
+``period``: a board of its own for each UTC hour, day or week (from Monday), of which ``keep`` past ones are kept.
+``half_life``: seconds after which points are worth half. What is stored is ``points * 2 ** (age of the board / half
+life)``, so that nothing has to be touched as time goes by; before that outgrows a double, all scores are multiplied by
+one power of two, which changes no digit. Two members therefore keep their order until one of them gets points, over any
+time; what is left after a hundred half-lives may be dropped.
+
+A board holds ``most`` members: then the lowest goes, and its points are forgotten. As long as nobody is given negative
+points, no score is ever higher than what was given. But a newcomer to a full board must beat the lowest with one call:
+a member that earns its points in many small parts may never get on. So give a board several times the room of what is
+looked at, and a period or a half-life, which lets it fill anew. (Giving a newcomer the lowest score to begin with, as
+counters of frequent items do, would find such members, at the price of scores that nobody has earned.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from machines.engine.client import Client
+from machines.engine.errors import BadInput
+from machines.engine.keys import PREFIX
+from machines.engine.replies import Status
+from machines.patterns import checks
+from machines.patterns.base import Pattern
+from machines.patterns.errors import Overflow
+
+MAX_MOST = 10_000  # members of a board
+MAX_AT_ONCE = 1000  # members of one call, places of one answer
+MAX_SCORE = checks.MAX_EXACT - 1  # one more, and whole numbers are no longer told apart
+MAX_AROUND = 500  # places on either side
+MAX_KEEP = 400  # periods
+MAX_UNION = 20_000  # members that are added up for several periods: some 20 ms
+MAX_HALF_LIFE = 366 * 86_400  # s
+PERIODS = ("hour", "day", "week")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``tied``: others have the same score, and with it the same rank."""
+
+    rank: int
+    member: str
+    score: float
+    tied: bool
+
+
+class Scoreboard(Pattern):
+    """One board. Of ``half_life`` (seconds) and ``period`` one at most. Safe to share between threads and processes;
+    all that use one board give the same options."""
+
+    def __init__(
+        self,
+        redis: Client,
+        name: str,
+        *,
+        prefix: str = PREFIX,
+        most: int = 1000,
+        half_life: float | None = None,
+        period: str | None = None,
+        keep: int = 0,
+    ) -> None:
+        super().__init__(redis, prefix)
+        self._root = self._keys.board(checks.name(name, "the name of a board")).root
+        self._most = checks.whole(most, "most", 1, MAX_MOST)
+        self._keep = checks.whole(keep, "keep", 0, MAX_KEEP)
+        if period is not None and (half_life is not None or period not in PERIODS):
+            raise BadInput(
+                f"a period is one of {', '.join(PERIODS)}, and then nothing fades; not {period!r:.80}", code="SB402"
+            )
+        if keep and period is None:
+            raise BadInput("keep is a number of past periods; this board has no periods", code="SB402")
+        half = 0 if half_life is None else checks.seconds(half_life, "half_life", least=1, most=MAX_HALF_LIFE)
+        self._kind = (period or ("fade" if half else "all"), half, self._keep)
+
+    def add(self, member: str, points: float, *, now: int | None = None) -> Place | None:
+        """Give points, also negative ones. Where the member stands then; None where the board had no room for it."""
+        return self._change("add", {member: points}, now)[1]
+
+    def add_many(self, points: Mapping[str, float], *, now: int | None = None) -> int:
+        """Points for 1 to 1000 members at once; how many of these stand on the board then."""
+        return self._change("add", points, now)[0]
+
+    def set(self, member: str, score: float, *, now: int | None = None) -> Place | None:
+        """This very score, whatever it was; else as ``add``."""
+        return self._change("set", {member: score}, now)[1]
+
+    def set_many(self, scores: Mapping[str, float], *, now: int | None = None) -> int:
+        return self._change("set", scores, now)[0]
+
+    def remove(self, *members: str, now: int | None = None) -> int:
+        """From the present period and all that are kept; how many stood in any."""
+        if not 1 <= len(members) <= MAX_AT_ONCE:
+            raise BadInput(f"there are 1 to {MAX_AT_ONCE} members, not {len(members)}", code="SB402")
+        given = [checks.key(member, "a member") for member in members]
+        return int(self._ask("sb_board", self._root, *self._kind, checks.now(now), "remove", self._most, *given)[1])
+
+    def reset(self, *, now: int | None = None) -> int:
+        """Empties the present period and all that are kept; how many places there were."""
+        return int(self._ask("sb_board", self._root, *self._kind, checks.now(now), "reset", self._most)[1])
+
+    def top(self, n: int = 10, *, span: int = 1, at: int | None = None) -> list[Place]:
+        """The first ``n`` places, 1 to 1000. ``span``: so many periods added up, that of ``at`` (ms; now) the last."""
+        return self._read("top", checks.whole(n, "n", 1, MAX_AT_ONCE), "", span, at)
+
+    def place(self, member: str, *, span: int = 1, at: int | None = None) -> Place | None:
+        """None where it does not stand on the board."""
+        found = self._read("around", 0, checks.key(member, "a member"), span, at)
+        return found[0] if found else None
+
+    def around(self, member: str, n: int = 5, *, span: int = 1, at: int | None = None) -> list[Place]:
+        """The member with ``n`` places before and behind it, 0 to 500; none where it does not stand on the board."""
+        count = checks.whole(n, "n", 0, MAX_AROUND)
+        return self._read("around", count, checks.key(member, "a member"), span, at)
+
+    def _change(self, what: str, scores: Mapping[str, float], now: int | None) -> tuple[int, Place | None]:
+        pairs = _pairs(scores)
+        words: tuple[str | int, ...] = (*self._kind, checks.now(now), what, self._most, *pairs)
+        reply = self._ask("sb_board", self._root, *words, also=(Status.BAD_ARGUMENT,))
+        if reply[0] == Status.BAD_ARGUMENT:
+            raise Overflow(str(reply[1])) if reply[2:] == ["overflow"] else BadInput(str(reply[1]))
+        place = Place(int(reply[2]), pairs[0], float(reply[3]), reply[4] == 1) if len(reply) > 2 else None
+        return int(reply[1]), place
+
+    def _read(self, what: str, count: int, member: str, span: int, at: int | None) -> list[Place]:
+        checks.whole(span, f"span, of a board that keeps {self._keep} past periods,", 1, self._keep + 1)
+        if span * self._most > MAX_UNION and span > 1:
+            raise BadInput(
+                f"{span} periods of {self._most} members are more than the {MAX_UNION} that are added up", code="SB402"
+            )
+        words = (*self._kind, checks.now(at), what, count, span, member)
+        reply = self._ask("sb_ranks", self._root, *words)
+        rows = zip(reply[1::4], reply[2::4], reply[3::4], reply[4::4], strict=True)
+        return [Place(int(rank), str(name), float(score), tied == 1) for rank, name, score, tied in rows]
+
+
+def _pairs(scores: Any) -> list[str]:
+    if not isinstance(scores, Mapping) or not 1 <= len(scores) <= MAX_AT_ONCE:
+        raise BadInput(f"there are 1 to {MAX_AT_ONCE} members, each with its points", code="SB402")
+    found: list[str] = []
+    for member, points in scores.items():
+        score = checks.number(points, "a score", -MAX_SCORE, MAX_SCORE)
+        found += [checks.key(member, "a member"), repr(score)]
+    return found

@@ -1,0 +1,253 @@
+"""State under a token that nobody can guess, so that the processes that serve a client need to remember nothing.
+
+    sessions = Sessions(engine.client, "carts", prefix=engine.keys.prefix, ttl=3600, lifetime=86_400)
+    made = sessions.create("user-7", {"items": []})  # made.token goes to the client, this once
+    held = sessions.get(made.token)  # whose it is and what it holds; Gone if nothing
+    sessions.put(made.token, {"items": ["tea"]}, expect=held.version)  # Changed if somebody else wrote first
+    made = sessions.rotate(made.token)  # another token, as after a change of rights
+    sessions.revoke_all("user-7")  # the person's other browsers, too
+
+A token reads ``<part>.<handle>.<secret>``. Of the secret, 256 random bits, Redis keeps the SHA-256: who reads Redis, a
+backup or a log of it opens nothing. The handle is public; lists name sessions by it, and it stays when the token is
+rotated. The subject picks the part, so that all its sessions lie in one slot of a cluster.
+
+Promised: each operation is one call; of writers that expect the same version one wins; of those that rotate the same
+token one wins; what ``revoke`` or ``revoke_all`` came before opens nothing; nothing is kept without an expiry, and no
+use outlives ``lifetime``. A token that never was, has expired, was revoked or belongs to another container is ``Gone``,
+all alike.
+
+Not promised: that a session outlives a Redis that is wiped, or that a write which was acknowledged survives a failover;
+that somebody who holds the token is who it was made for (send it by TLS alone, never in an address).
+
+An expiry slides in hundredths of ``ttl``, so that a busy session is written a hundred times in that time at most: it
+ends up to one hundredth of ``ttl`` earlier than its last use would have it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine.calls import Arg, translate
+from machines.engine.client import Client
+from machines.engine.errors import BadInput, EngineFault
+from machines.engine.keys import PREFIX, partition_of
+from machines.engine.replies import Status, whole
+from machines.patterns import checks
+from machines.patterns.base import Pattern
+from machines.patterns.errors import Changed, Full, Gone
+
+MAX_TTL = 366 * 86_400  # seconds
+MAX_GRACE = 3600  # seconds
+MAX_PARTITIONS = 64
+MAX_STATE = 2**20  # bytes
+MAX_EACH = 1000  # sessions of one subject
+TOKEN = re.compile(r"(\d{1,2})\.([0-9a-f]{16})\.([A-Za-z0-9_-]{43})", re.ASCII)
+HANDLE = re.compile(r"[0-9a-f]{16}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One session as lists show it. ``handle``: its public name. ``created``, ``expires``: ms since the epoch."""
+
+    handle: str
+    subject: str
+    state: dict[str, Any]
+    version: int
+    created: int
+    expires: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Held):
+    """The same for whoever has ``token``, which Redis does not know and no ``repr`` shows."""
+
+    token: str = field(repr=False)
+
+
+class Sessions(Pattern):
+    """One container. All processes that name it alike share it; give them the same options.
+
+    ``ttl``: seconds a session holds; with ``sliding``, since its last use. ``lifetime``: seconds after which it ends
+    however much it is used; None: never. ``max_bytes``: of a state as JSON. ``most``: sessions of one subject, and
+    with ``drop`` the one that ends first goes for the next, where else that is refused. ``partitions``: over how many
+    slots of a cluster subjects are spread; changing it ends the sessions of subjects that move.
+    """
+
+    def __init__(
+        self, redis: Client, name: str, *, prefix: str = PREFIX, ttl: float = 3600.0, sliding: bool = True,
+        lifetime: float | None = None, max_bytes: int = 16_384, most: int = 100, drop: bool = False,
+        partitions: int = 1,
+    ) -> None:  # fmt: skip
+        super().__init__(redis, prefix)
+        self.name = checks.name(name)
+        self._ttl = checks.seconds(ttl, "ttl", most=MAX_TTL)
+        self._lifetime = 0 if lifetime is None else checks.seconds(lifetime, "lifetime", most=MAX_TTL)
+        self._max_bytes = checks.whole(max_bytes, "max_bytes", 2, MAX_STATE)
+        self._most = checks.whole(most, "most", 1, MAX_EACH)
+        self._partitions = checks.whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self._slides, self._drops = int(checks.flag(sliding, "sliding")), int(checks.flag(drop, "drop"))
+
+    def create(
+        self, subject: str, state: Mapping[str, Any] | None = None, *, ttl: float | None = None, now: int | None = None
+    ) -> Session:
+        """A new session, with the only copy of its token there is. ``now``: ms, in place of the server's clock.
+
+        Raises Full where the subject has ``most`` of them and none may be dropped, BadInput, EngineUnavailable.
+        """
+        part = self._part(subject)
+        text, at = self._text({} if state is None else state), checks.now(now)
+        held = self._ttl if ttl is None else checks.seconds(ttl, "ttl", most=MAX_TTL)
+        options = (held, self._slides, self._lifetime, self._most, self._drops, at)
+        for _ in range(3):  # a handle that is taken, once in a billion times
+            handle, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+            words = (handle, _digest(secret), subject, text, *options)
+            reply = self._ask("sb_session_create", self._root(part), *words, also=(Status.EXISTS, Status.FULL))
+            if reply[0] == Status.OK:
+                return _session(reply, f"{part}.{handle}.{secret}")
+            if reply[0] == Status.FULL:
+                raise Full(f"there are {int(reply[1])} sessions of {subject!r:.80}; {self._most} is the most")
+        raise EngineFault("no handle for a session was free")
+
+    def get(self, token: str, *, now: int | None = None) -> Session:
+        """What the token opens. Using it prolongs it where sessions slide. Raises Gone, EngineUnavailable."""
+        return self._by_token("sb_session_get", token, checks.now(now))
+
+    def put(
+        self, token: str, state: Mapping[str, Any], *, expect: int | None = None, now: int | None = None
+    ) -> Session:
+        """Another state in place of the one it has. ``expect``: the version the caller saw, or Changed with both.
+
+        Raises Gone, Changed, BadInput, EngineUnavailable. Counts as a use.
+        """
+        text, at = self._text(state), checks.now(now)
+        seen = "" if expect is None else str(checks.whole(expect, "expect", 0, checks.MAX_EXACT - 1))
+        return self._by_token("sb_session_put", token, text, seen, at, expect=expect)
+
+    def rotate(self, token: str, *, grace: float = 0.0, now: int | None = None) -> Session:
+        """The same session under a new token; for ``grace`` seconds the former one opens it, too, but rotates nothing.
+
+        Of several that rotate the same token one gets a session, the others Gone.
+        """
+        parting, at, secret = _parting(grace), checks.now(now), secrets.token_urlsafe(32)
+        return self._by_token("sb_session_rotate", token, "", _digest(secret), parting, at, secret=secret)
+
+    def rotate_handle(self, subject: str, handle: str, *, grace: float = 0.0, now: int | None = None) -> Session:
+        """The same by handle: a new token for who lost theirs. Raises Gone where the subject has no such session."""
+        part, parting, at, secret = self._part(subject), _parting(grace), checks.now(now), secrets.token_urlsafe(32)
+        words = (_handle(handle), "", subject, _digest(secret), parting, at)
+        reply = self._ask("sb_session_rotate", self._root(part), *words, also=(Status.GONE,))
+        if reply[0] == Status.GONE:
+            raise _gone()
+        return _session(reply, f"{part}.{handle}.{secret}")
+
+    def revoke(self, token: str, *, now: int | None = None) -> bool:
+        """Whether it held until now. It opens nothing from here on."""
+        part, at = self._parsed(token), checks.now(now)
+        return part is not None and self._revoked(part[0], "one", part[1], part[2], "", at) == 1
+
+    def revoke_handle(self, subject: str, handle: str, *, now: int | None = None) -> bool:
+        """The same by handle; False where the subject has no such session."""
+        return self._revoked(self._part(subject), "one", _handle(handle), "", subject, checks.now(now)) == 1
+
+    def revoke_all(self, subject: str, *, but: str | None = None, now: int | None = None) -> int:
+        """How many ended. ``but``: the handle of one that stays, such as the session that asks."""
+        spared = "" if but is None else _handle(but)
+        return self._revoked(self._part(subject), "all", spared, "", subject, checks.now(now))
+
+    def of(self, subject: str, *, now: int | None = None) -> list[Held]:
+        """The subject's sessions, the one that ends first in front. Looking prolongs nothing."""
+        reply = self._ask("sb_session_list", self._root(self._part(subject)), subject, checks.now(now))
+        return _listed(subject, reply)
+
+    def of_each(self, subjects: Sequence[str], *, now: int | None = None) -> dict[str, list[Held]]:
+        """``of`` for several, in one round trip."""
+        if not isinstance(subjects, list | tuple):
+            raise BadInput(f"subjects are a list of subjects, not {subjects!r:.80}", code="SB408")
+        at = checks.now(now)
+        calls = [("sb_session_list", self._root(self._part(one)), (one, at)) for one in subjects]
+        replies = self._caller.many(calls)
+        return {one: _listed(one, reply) for one, reply in zip(subjects, replies, strict=True)}
+
+    def _by_token(self, function: str, token: str, *args: Arg, expect: int | None = None, secret: str = "") -> Session:
+        """``args``: behind handle and digest. ``secret``: the new one, where there is one."""
+        found = self._parsed(token)
+        if found is None:
+            raise _gone()
+        part, handle, digest = found
+        reply = self._ask(function, self._root(part), handle, digest, *args, also=(Status.GONE, Status.CONFLICT))
+        if reply[0] == Status.GONE:
+            raise _gone()
+        if reply[0] == Status.CONFLICT:
+            raise Changed(f"the session {handle}", expected=expect, actual=int(reply[1]))
+        return _session(reply, f"{part}.{handle}.{secret}" if secret else token)
+
+    def _parsed(self, token: Any) -> tuple[int, str, str] | None:
+        """Part, handle and digest; None for what no token of this container looks like."""
+        found = TOKEN.fullmatch(token) if isinstance(token, str) else None
+        if found is None or int(found[1]) >= self._partitions or str(int(found[1])) != found[1]:
+            return None
+        return int(found[1]), found[2], _digest(found[3])
+
+    def _revoked(self, part: int, *words: Arg) -> int:
+        return int(self._ask("sb_session_revoke", self._root(part), *words)[1])
+
+    def _part(self, subject: str) -> int:
+        return partition_of(checks.key(subject, "a subject"), self._partitions)
+
+    def _root(self, part: int) -> str:
+        return self._keys.session(self.name, part).root
+
+    def _text(self, state: Any) -> str:
+        if not isinstance(state, Mapping):
+            raise BadInput(f"state is a JSON object, not {state!r:.80}", code="SB408")
+        return checks.document(dict(state), "state", most=self._max_bytes)
+
+
+def _session(reply: Sequence[Any], token: str) -> Session:
+    handle, subject, state, version, created, expires = reply[1:7]
+    return Session(
+        str(handle), str(subject), _state(state), whole(version), whole(created), whole(expires), token
+    )  # fmt: skip
+
+
+def _listed(subject: str, reply: Any) -> list[Held]:
+    if isinstance(reply, Exception):
+        translate(reply)
+    return [
+        Held(str(handle), subject, _state(state), whole(version), whole(created), whole(expires))
+        for handle, state, version, created, expires in reply[1:]
+    ]
+
+
+def _state(text: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise EngineFault("the state of a session is damaged: another program wrote its key")
+    return found
+
+
+def _gone() -> Gone:
+    return Gone("there is no such session (any more): it has expired, was revoked, or never was")
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _handle(value: Any) -> str:
+    if not isinstance(value, str) or not HANDLE.fullmatch(value):
+        raise BadInput(f"a handle has 16 hexadecimal digits, not {value!r:.80}", code="SB401")
+    return value
+
+
+def _parting(grace: Any) -> int:
+    return checks.seconds(grace, "grace", least=0, most=MAX_GRACE)

@@ -1,0 +1,341 @@
+"""Writes are gathered in Redis and reach a slower store in batches, each exactly once. Needs Redis and no Django.
+
+    seen = WriteBuffer(engine.client, "seen", prefix=engine.keys.prefix)
+    seen.add(f"user:{user.pk}", counters={"requests": 1}, fields={"at": time.time()})
+    ...
+    seen.flush(write_rows)  # write_rows(batch) gets the entries that waited longest
+
+Counters add up, of a field the last write wins, and ``entry.id`` names what came together. ``claim`` lends a batch to
+one flusher for a time; ``settle`` says that it is written.
+
+**Promises.** What ``add`` returned from is handed out until some flusher has settled it: one that dies halfway has only
+borrowed its batch, which comes again with the same id, the same entries and the same ids of entries. Adding, claiming
+and settling are one call each, all or nothing. Oldest first: nobody starves. Counters are exact, below 2^53. An entity
+that is written while a batch holds it gets a new entry.
+
+**It cannot promise** that a batch comes once: who wrote it and died before ``settle`` is followed by another. A
+receiver that keeps the ids of entries in the same transaction writes each once all the same, also where Redis came back
+from an older file: an id stands for the stretch of its entity that began with one write, and holds its time. Nor can it
+keep what Redis loses with its own memory; how much that is says its persistence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine.calls import Arg, translate
+from machines.engine.client import Client
+from machines.engine.errors import BadInput, EngineFault
+from machines.engine.keys import PREFIX, partition_of
+from machines.engine.replies import Status
+from machines.patterns import checks
+from machines.patterns.base import Pattern
+from machines.patterns.errors import Changed, Full, Lost, Overflow
+
+MAX_PARTITIONS = 64
+MAX_MOST = 10_000_000
+MAX_WRITES = 1_000  # of one call
+MAX_NAMES = 20_000  # counters and fields of an entry
+MAX_VALUE = 65_536  # bytes of JSON of one field
+MAX_MARK = 1_048_576  # bytes
+MAX_LEASE = 86_400  # s
+MAX_COUNT = checks.MAX_EXACT - 1
+
+Counts = Mapping[str, int]
+Marks = Mapping[str, tuple[str | None, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What to add to one entity: to its counters, and to its fields, values JSON can say."""
+
+    entity: str
+    counters: Counts = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """All that was written to one entity between two claims. ``since``: ms of the first write; ``written``: of the last
+    one to each field."""
+
+    id: str
+    entity: str
+    since: int
+    counters: dict[str, int]
+    fields: dict[str, Any]
+    written: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Lent to one flusher until ``ends``, ms. ``takes``: how often it was claimed, this time included."""
+
+    id: str
+    part: int
+    token: str
+    takes: int
+    ends: int
+    entries: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """A batch that is under way. ``since``: ms of the oldest of its first writes; ``again``: when it may be claimed."""
+
+    id: str
+    part: int
+    count: int
+    takes: int
+    since: int
+    again: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """``pending`` entries wait for their first claim and ``held`` ones are in ``batches``; ``lent``: those of them that
+    come next, 50 of a part at most. ``oldest``: seconds since the first write that is not settled."""
+
+    pending: int = 0
+    held: int = 0
+    batches: int = 0
+    oldest: float = 0.0
+    lent: list[Lent] = field(default_factory=list)
+
+
+class WriteBuffer(Pattern):
+    """``partitions``: parts it is spread over, an entity always in the same one; ``most``: entries for each."""
+
+    def __init__(
+        self, redis: Client, name: str, *, prefix: str = PREFIX, partitions: int = 1, most: int = 100_000
+    ) -> None:
+        super().__init__(redis, prefix)
+        self.name = checks.name(name, "a write buffer's name")
+        self.partitions = checks.whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self._most = checks.whole(most, "most", 1, MAX_MOST)
+
+    def add(
+        self,
+        entity: str,
+        *,
+        counters: Counts | None = None,
+        fields: Mapping[str, Any] | None = None,
+        now: int | None = None,
+    ) -> None:
+        """One call. ``now``: ms since the epoch, in place of the server's clock; a write older than a field's own does
+        not win. Raises BadInput, Overflow or Full, and nothing is changed."""
+        self.add_many([Write(entity, _given(counters), _given(fields))], now=now)
+
+    def add_many(
+        self, writes: Iterable[Write], *, marks: Marks | None = None, part: int | None = None, now: int | None = None
+    ) -> None:
+        """One call for each part, all or nothing in each; a thousand writes at most.
+
+        ``marks``: name -> (the text it was seen with or None, its text from now on). They say how far a source was read
+        and move with the writes: where one of them is no longer what was seen, nothing is done, and Changed is raised.
+        So a source that is read twice is added once. Marks are of one part; where there are several, ``part`` says
+        which, and takes the writes as well.
+        """
+        if part is not None:
+            self._check_part(part)
+        elif marks and self.partitions > 1:
+            raise BadInput(f"marks are of one of the {self.partitions} parts: say which by part=", code="SB402")
+        sent: dict[int, list[Arg]] = {}
+        for count, write in enumerate(_listed(writes, "writes")):
+            if count == MAX_WRITES:
+                raise BadInput(f"one call takes {MAX_WRITES} writes at most", code="SB402")
+            words, home = _words(write), partition_of(write.entity, self.partitions) if part is None else part
+            sent.setdefault(home, []).extend(words)
+        if marks:
+            sent.setdefault(part or 0, [])
+        moving, moment = _marks({} if marks is None else marks), checks.now(now)
+        for home, words in sent.items():
+            self._add(home, [moment, self._most, f"{self.name}.{home}", len(marks or {}), *moving, *words])
+
+    def marks(self, names: Iterable[str] | None = None, *, part: int = 0) -> dict[str, str]:
+        """Name -> text of these marks that are set, or of all there are. Raises EngineUnavailable."""
+        key = self._root_of(self._check_part(part)).marks
+        if names is None:
+            found: dict[str, str] = self._caller.command("HGETALL", key)
+            return found
+        wanted = [checks.key(name, "a mark") for name in _listed(names, "names")]
+        texts = self._caller.command("HMGET", key, *wanted) if wanted else []
+        return {name: text for name, text in zip(wanted, texts, strict=True) if text is not None}
+
+    def claim(
+        self,
+        *,
+        limit: int = 100,
+        lease: float = 30.0,
+        gather: float = 0.0,
+        part: int | None = None,
+        now: int | None = None,
+    ) -> Batch | None:
+        """A batch for ``lease`` seconds, or None: one whose lease ran out, whatever its size, else the oldest ``limit``
+        entries, of those first written ``gather`` seconds ago. Without ``part`` all are asked in turn, from any on.
+
+        A batch that was taken more than five times comes less and less often, each time up to ten minutes later.
+        """
+        words = (
+            checks.now(now),
+            checks.whole(limit, "limit", 1, 1_000),
+            checks.seconds(lease, "lease", most=MAX_LEASE),
+            checks.seconds(gather, "gather", most=MAX_LEASE, least=0),
+        )
+        parts = list(range(self.partitions)) if part is None else [self._check_part(part)]
+        first = random.randrange(len(parts))  # noqa: S311  spreading load, not a secret
+        for home in parts[first:] + parts[:first]:
+            reply = self._ask("sb_buffer_claim", self._root_of(home).root, *words, secrets.token_hex(8))
+            if len(reply) > 1:
+                _, id, token, takes, ends, *entries = reply
+                return Batch(id, home, token, int(takes), int(ends), [_entry(text) for text in entries])
+        return None
+
+    def settle(self, batch: Batch) -> None:
+        """It is written and comes no more. Raises Lost where somebody else has claimed or settled it by now."""
+        self._end("settle", batch, None)
+
+    def give_back(self, batch: Batch, *, now: int | None = None) -> None:
+        """It was not tried, and may be claimed at once by anybody; this claim does not count. Raises Lost."""
+        self._end("back", batch, now)
+
+    def flush(
+        self, hand: Callable[[Batch], object], *, limit: int = 100, lease: float = 30.0, gather: float = 0.0
+    ) -> int:
+        """Claims a batch, calls ``hand`` with it and settles it; how many entries that were, 0 where none waited.
+
+        An exception of ``hand`` goes on to the caller and leaves the batch to its lease. Raises Lost where that ran out
+        and somebody else has the batch: ``hand`` has written it, and the other does so again.
+        """
+        if not callable(hand):
+            raise BadInput(f"hand is a function of a batch, not {hand!r:.80}", code="SB408")
+        batch = self.claim(limit=limit, lease=lease, gather=gather)
+        if batch is None:
+            return 0
+        hand(batch)
+        self.settle(batch)
+        return len(batch.entries)
+
+    def size(self) -> int:
+        """Entries that are not settled."""
+        found = self.stats()
+        return found.pending + found.held
+
+    def stats(self, *, now: int | None = None) -> Stats:
+        """One round trip."""
+        moment = checks.now(now)
+        roots = [self._root_of(part).root for part in range(self.partitions)]
+        replies = self._caller.many([("sb_buffer_look", root, (moment,)) for root in roots])
+        for reply in replies:
+            if isinstance(reply, Exception):
+                translate(reply)
+        return _stats(replies)
+
+    def _check_part(self, part: Any) -> int:
+        return checks.whole(part, "part", 0, self.partitions - 1)
+
+    def _root_of(self, part: int) -> Any:
+        return self._keys.buffer(self.name, part)
+
+    def _add(self, part: int, words: list[Arg]) -> None:
+        also = (Status.CONFLICT, Status.FULL, Status.OVERFLOW, Status.FAULT)
+        reply = self._ask("sb_buffer_add", self._root_of(part).root, *words, also=also)
+        if reply[0] == Status.CONFLICT:
+            raise Changed(f"the mark {reply[1]!r} of {self.name}", expected=None, actual=None)
+        if reply[0] == Status.FULL:
+            raise Full(f"{reply[1]} entries wait in {self.name}, and {self._most} are the most: nobody writes them out")
+        if reply[0] == Status.OVERFLOW:
+            raise Overflow(str(reply[1]))
+        if reply[0] == Status.FAULT:
+            raise EngineFault(str(reply[1]))
+
+    def _end(self, how: str, batch: Batch, now: int | None) -> None:
+        if not isinstance(batch, Batch):
+            raise BadInput(f"a batch comes from claim(), not {batch!r:.80}", code="SB408")
+        root = self._root_of(batch.part).root
+        reply = self._ask("sb_buffer_settle", root, how, batch.id, batch.token, checks.now(now), also=(Status.LOST,))
+        if reply[0] == Status.LOST:
+            raise Lost(f"batch {batch.id} of {self.name} is somebody else's by now, or settled")
+
+
+def _listed(values: Any, what: str) -> Iterable[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise BadInput(f"{what} are several, not {values!r:.80}", code="SB408")
+    return values
+
+
+def _given(values: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return {} if values is None else values
+
+
+def _words(write: Write) -> list[Arg]:
+    if not isinstance(write, Write):
+        raise BadInput(f"what is added is a Write, not {write!r:.80}", code="SB408")
+    for what, given in (("counters", write.counters), ("fields", write.fields)):
+        if not isinstance(given, Mapping):
+            raise BadInput(f"{what} are given by name, not as {given!r:.80}", code="SB408")
+    count = len(write.counters) + len(write.fields)
+    if not 1 <= count <= MAX_NAMES:
+        raise BadInput(f"a write has 1 to {MAX_NAMES} counters and fields, not {count}", code="SB402")
+    words: list[Arg] = [checks.key(write.entity, "an entity"), len(write.counters), len(write.fields)]
+    for name, added in write.counters.items():
+        words += [checks.key(name, "a counter"), checks.whole(added, name, -MAX_COUNT, MAX_COUNT)]
+    for name, value in write.fields.items():
+        words += [checks.key(name, "a field"), checks.document(value, name, most=MAX_VALUE)]
+    return words
+
+
+def _marks(marks: Marks) -> list[Arg]:
+    if not isinstance(marks, Mapping):
+        raise BadInput(f"marks are given by name, not as {marks!r:.80}", code="SB408")
+    words: list[Arg] = []
+    for name, moved in marks.items():
+        if not isinstance(moved, tuple) or len(moved) != 2:
+            raise BadInput(f"a mark moves from one text to another, a tuple of two, not {moved!r:.80}", code="SB408")
+        seen, new = moved
+        checks.key(new, "a mark's text", most=MAX_MARK)
+        if seen is not None and not isinstance(seen, str):
+            raise BadInput(f"a mark was seen as a text or None, not {seen!r:.80}", code="SB403")
+        if seen == new:
+            raise BadInput(f"the mark {name!r:.80} stays where it was seen: whoever adds moves it", code="SB403")
+        digest = "" if seen is None else hashlib.sha1(seen.encode(), usedforsecurity=False).hexdigest()
+        words += [checks.key(name, "a mark"), digest, new]
+    return words
+
+
+def _entry(text: str) -> Entry:
+    id, entity, since, *flat = json.loads(text)
+    found = Entry(id, entity, int(since), {}, {}, {})
+    for name, value in zip(flat[::2], flat[1::2], strict=True):
+        if name[:2] == "c:":
+            found.counters[name[2:]] = int(value)
+        else:
+            written, _, document = value.partition(" ")
+            found.fields[name[2:]], found.written[name[2:]] = _value(document), int(written)
+    return found
+
+
+def _value(document: str) -> Any:
+    try:
+        return json.loads(document)
+    except ValueError:  # another program wrote it: a text
+        return document
+
+
+def _stats(replies: list[list[Any]]) -> Stats:
+    lent, first = [], []
+    for part, (_, now, _, oldest, _, _, *rows) in enumerate(replies):
+        rows = [rows[at : at + 5] for at in range(0, len(rows), 5)]
+        lent += [
+            Lent(id, part, int(n), int(takes), int(since or 0), int(float(again)))
+            for id, n, takes, since, again in rows
+        ]
+        first += [int(now) - int(float(since)) for since in (oldest, *(row[3] for row in rows)) if since]
+    pending, held, batches = (sum(int(reply[at]) for reply in replies) for at in (2, 4, 5))
+    return Stats(pending, held, batches, max(0, *first, 0) / 1000, lent)

@@ -1,0 +1,19 @@
+"""Which request this thread or coroutine works for: in the audit, in the log, and on what is said of an error."""
+
+from __future__ import annotations
+
+from contextvars import Context, ContextVar, copy_context
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""Its id (``machines.engine.flakes``); "" where no request is behind it, as in a worker."""
+
+given_id: ContextVar[str] = ContextVar("given_id", default="")
+"""What its sender calls it. Nobody has to tell the truth there: it is written beside ours, and never in its place."""
+
+
+def apart() -> Context:
+    """This context, on behalf of no request: for a task that outlives the one it was begun by."""
+    context = copy_context()
+    for kept in (request_id, given_id):
+        context.run(kept.set, "")
+    return context

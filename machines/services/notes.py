@@ -1,0 +1,86 @@
+"""The handover note: what the shift that leaves wants the next one to know. Nobody overwrites it unseen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from machines.connections import get_pattern
+from machines.engine import BadInput
+from machines.engine.client import Client
+from machines.engine.errors import EngineFault
+from machines.patterns import Changed, Record, Records
+
+from .actor import Actor
+from .errors import Forbidden
+
+MAX_TEXT = 2000  # characters
+KEY = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """``version``: 0 where nobody ever wrote one. ``author`` and ``at`` (ms): of its last change."""
+
+    text: str = ""
+    author: str = ""
+    at: int = 0
+    version: int = 0
+
+
+def records(redis: Client, prefix: str) -> Records:
+    return Records(redis, "handover", prefix=prefix)
+
+
+def read(actor: Actor) -> Note:
+    """As it is now. Raises Forbidden for who sees no machine."""
+    if not actor.anywhere("view"):
+        raise Forbidden("view")
+    return note_of(get_pattern(records).get(KEY))
+
+
+def write(actor: Actor, text: str, *, expect: int | None) -> Note:
+    """In place of the version ``expect``; None: of whichever there is. Whoever may ``operate`` a machine may.
+
+    Raises Forbidden, BadInput, and Changed with what stands there now as ``found``. What stands there already is
+    written once.
+    """
+    with actor.records("note.write") as deed:
+        if not actor.anywhere("operate"):
+            raise Forbidden("operate")
+        said = _text(text)
+        value = {"text": said, "author": actor.name, "at": int(time.time() * 1000)}
+        try:
+            note = note_of(get_pattern(records).put(KEY, value, expect=expect))
+        except Changed as changed:
+            note = note_of(changed.found)
+            if note.text != said:
+                deed.note(text=said, standing=note.version)
+                raise
+            deed.void()  # sent twice: the first time is in the audit
+            return note
+        deed.note(text=said, version=note.version)
+    return note
+
+
+def note_of(record: Record) -> Note:
+    if not record.exists:
+        return Note()
+    value: Any = record.value
+    try:
+        return Note(str(value["text"]), str(value["author"]), int(value["at"]), record.generation)
+    except (TypeError, KeyError, ValueError) as error:
+        raise EngineFault(f"the handover note is damaged, another program wrote its key: {error!r}") from error
+
+
+def _text(given: Any) -> str:
+    """With lines as everybody ends them, and nothing after the last."""
+    if not isinstance(given, str):
+        raise BadInput(f"a note is a text, not {type(given).__name__}", code="SB403")
+    text = given.replace("\r\n", "\n").replace("\r", "\n").rstrip()
+    if len(text) > MAX_TEXT:
+        raise BadInput(f"a note has at most {MAX_TEXT} characters; these are {len(text)}", code="SB403")
+    if strange := sorted({sign for sign in text if not sign.isprintable() and sign not in "\n\t" and sign < " "}):
+        raise BadInput(f"a note has no control characters, as {strange[0]!r}", code="SB403")
+    return text

@@ -1,0 +1,103 @@
+"""Who and what was active today, this week, this month (UTC): instances that moved, people who pulled a lever.
+
+Instances are counted beside the steps, from the sets of states, by a duty of a worker: a step pays nothing for it. It
+looks every twenty seconds, so that one that came and was deleted in between is missed. People are counted where the
+audit is written. Whatever is counted twice counts once.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.connections import get_engine, get_pattern
+from machines.engine import Engine, SignalboxError
+from machines.engine.client import Client
+from machines.patterns import Cardinality, Count
+from machines.patterns.cardinality import counts
+
+log = logging.getLogger(__name__)
+
+PERIODS = ("day", "week", "month")
+PAUSE = 20.0  # s
+Counts = dict[str, Count]
+"""period -> how many"""
+
+
+class Mover:
+    """The duty. Several at once only share the work."""
+
+    def __init__(self, engine: Engine, *, pause: float = PAUSE) -> None:
+        self._engine = engine
+        self._pause = pause
+
+    def once(self) -> bool:
+        """A thousand instances of each partition; whether there are more."""
+        return self._engine.moving().count()
+
+    def pause(self) -> float:
+        return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """``moved``: instances, of all machines that were asked for; ``by_machine``: of each. ``people``: who pulled a
+    lever anywhere; None where that was not asked for."""
+
+    moved: Counts
+    by_machine: dict[str, Counts] = field(default_factory=dict)
+    people: Counts | None = None
+
+
+def operators(redis: Client, prefix: str) -> Cardinality:
+    """The count of people: for ``get_pattern``."""
+    return Cardinality(redis, "operators", prefix=prefix)
+
+
+def pulled(actor: Any) -> None:
+    """A person pulled a lever. Where that cannot be counted nothing else fails."""
+    if isinstance(actor, str) or actor.pk is None:
+        return
+    try:
+        get_pattern(operators).add(str(actor.pk))
+    except SignalboxError as error:
+        log.info("who is active could not be counted: %s", error)
+
+
+def activity(machines: Iterable[str], *, people: bool = False, at: int | None = None) -> Activity:
+    """Of these machines, which the caller's viewer may all see; ``people``: for whoever may see every machine.
+
+    One round trip, and three for people. Raises EngineUnavailable. ``at``: ms.
+    """
+    found: dict[str, dict[str, list[Count]]] = {name: {period: [] for period in PERIODS} for name in machines}
+    for machine, place, *row in get_engine().moving().moved(found, [(period, 1) for period in PERIODS], at):
+        found[machine][PERIODS[place]] += counts(row)
+    by_machine = {name: _together(parts) for name, parts in found.items()}
+    moved = _together({period: [each[period] for each in by_machine.values()] for period in PERIODS})
+    return Activity(moved, by_machine, _people(at) if people else None)
+
+
+def _people(at: int | None) -> Counts:
+    count = get_pattern(operators).count
+    return {period: count(period, at=at) for period in PERIODS}
+
+
+def _together(parts: Mapping[str, Sequence[Count]]) -> Counts:
+    return {period: together(each) for period, each in parts.items()}
+
+
+def together(parts: Sequence[Count]) -> Count:
+    """Of counts that have no member in common, as those of partitions and of machines: the sum. The errors of several
+    sketches are independent, so that the sum's is smaller than theirs."""
+    number = sum(part.number for part in parts)
+    spread = math.sqrt(sum((part.error * part.number) ** 2 for part in parts))
+    return Count(
+        number,
+        all(part.exact for part in parts),
+        round(spread / number, 4) if number else 0.0,
+        max((part.begin for part in parts), default=0),
+    )

@@ -1,0 +1,192 @@
+"""Writes batches of the buffer to SQL: minutes, hours and gaps, each stretch of a machine's time once.
+
+What has been written of a machine is kept as stretches of its time (``MeasuredStretch``), in the same transaction. A
+batch that comes a second time lies within them and is left out, and so does whatever a Redis that came back from an
+older file measures anew: between a reading it still knows and the next one lies time that has been written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from machines.models import MeasuredStretch, Measurement, SamplingTurn
+from machines.patterns import Batch, Entry
+from machines.statistics.counters import Counters, grown, sums, together
+from machines.statistics.recording import COVERED, INSTANCES, SAMPLED
+
+log = logging.getLogger(__name__)
+
+Period = Measurement.Period
+
+MINUTES_KEPT = 2 * 86_400  # s
+HOURS_KEPT = 400 * 86_400  # s
+AT_ONCE = 1_000  # rows one run removes at most
+BATCH = 200  # rows of one statement
+
+KEY = ("machine", "period", "at")
+SUMS = ("transitions", "refused", "enqueued", "completed", "failed", "died")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one entry of the buffer says of a machine. ``stretches``: (begin, end) of each sampling, ms."""
+
+    machine: str
+    period: int
+    at: int
+    stretches: list[tuple[int, int]]
+    covered: int
+    instances: int
+    numbers: Counters
+
+    @classmethod
+    def of(cls, entry: Entry) -> Part:
+        machine, period, at = entry.entity.split(" ")
+        stretches = sorted((int(begin), end) for begin, end in entry.fields.items() if begin != INSTANCES)
+        counted = {name: count for name, count in entry.counters.items() if name != COVERED}
+        covered, instances = entry.counters[COVERED], entry.fields[INSTANCES]
+        if not stretches or not all(isinstance(end, int) and begin < end for begin, end in stretches):
+            raise ValueError(f"no stretches of time: {entry.fields!r:.80}")
+        return cls(machine, int(period), int(at), stretches, covered, int(instances), grown(counted))
+
+    @property
+    def end(self) -> int:
+        return self.stretches[-1][1]
+
+    def places(self) -> list[tuple[int, int]]:
+        """(period, s) of the rows it belongs to. A gap belongs to its hour, if it lies in one."""
+        begin = self.stretches[0][0]
+        if self.period == Period.MINUTE:
+            return [(Period.MINUTE, self.at), (Period.HOUR, self.at // 3600 * 3600)]
+        inside = begin // 3_600_000 == (self.end - 1) // 3_600_000
+        return [(Period.GAP, self.at)] + ([(Period.HOUR, begin // 3_600_000 * 3600)] if inside else [])
+
+
+class Written:
+    """The time of some machines that has been written."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        parts = list(parts)
+        machines, first = {part.machine for part in parts}, min((part.stretches[0][0] for part in parts), default=0)
+        self._rows = list(MeasuredStretch.objects.filter(machine__in=machines, end__gte=first))
+        self._held: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for row in self._rows:
+            self._held[row.machine].append((row.begin, row.end))
+
+    def last(self, machine: str) -> int:
+        return max((end for _, end in self._held[machine]), default=0)
+
+    def take(self, part: Part) -> bool:
+        """Adds its time. False where some of that has been written before."""
+        held = self._held[part.machine]
+        if any(begin < b and a < end for begin, end in part.stretches for a, b in held):
+            return False
+        self._held[part.machine] = _merged([*held, *part.stretches])
+        return True
+
+    def save(self) -> None:
+        MeasuredStretch.objects.filter(pk__in=[row.pk for row in self._rows]).delete()
+        MeasuredStretch.objects.bulk_create(
+            [MeasuredStretch(machine=machine, begin=a, end=b) for machine, held in self._held.items() for a, b in held],
+            batch_size=BATCH,
+        )
+
+
+def write(batch: Batch) -> None:
+    """All of it or nothing; what has been written before is left out. Whoever writes at the same moment waits."""
+    SamplingTurn.objects.get_or_create(pk=1)
+    with transaction.atomic():
+        SamplingTurn.objects.filter(pk=1).update(number=F("number") + 1)  # first: from here on nobody else does
+        parts = _parts(entry for entry in batch.entries if entry.entity != SAMPLED)
+        if parts:
+            _write_parts(parts)
+        for entry in batch.entries:
+            if entry.entity == SAMPLED:
+                _sampled(entry.fields)
+
+
+def prune(now: int) -> int:
+    """Removes what is older than it is kept, some of it at a time; how many rows. ``now``: ms."""
+    old = Q(period=Period.MINUTE, at__lt=now // 1000 - MINUTES_KEPT)
+    old |= Q(period__in=(Period.HOUR, Period.GAP), at__lt=now // 1000 - HOURS_KEPT)
+    found = list(Measurement.objects.filter(old).order_by("at").values_list("pk", flat=True)[:AT_ONCE])
+    stretches = MeasuredStretch.objects.filter(end__lt=now - HOURS_KEPT * 1000).values_list("pk", flat=True)
+    MeasuredStretch.objects.filter(pk__in=list(stretches[:AT_ONCE])).delete()
+    return Measurement.objects.filter(pk__in=found).delete()[0] if found else 0
+
+
+def _write_parts(parts: list[Part]) -> None:
+    written = Written(parts)
+    last = {part.machine: written.last(part.machine) for part in parts}
+    taken = [part for part in parts if written.take(part)]
+    if len(taken) < len(parts):
+        log.warning(
+            "statistics: %d of %d minutes were written before and are left out", len(parts) - len(taken), len(parts)
+        )
+    if taken:
+        _add(taken, last)
+        written.save()
+
+
+def _parts(entries: Iterable[Entry]) -> list[Part]:
+    """The oldest first, without what this program has not put there."""
+    found = []
+    for entry in entries:
+        try:
+            found.append(Part.of(entry))
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            log.error("statistics: the entry %s says nothing of a machine and is left out: %r", entry.id, error)
+    return sorted(found, key=lambda part: part.stretches)
+
+
+def _sampled(fields: dict[str, Any]) -> None:
+    """Never back: batches may come in another order."""
+    row = SamplingTurn.objects.get(pk=1)
+    row.at, row.began = max(row.at, fields.get("at", 0)), row.began or fields.get("began", 0)
+    row.save(update_fields=["at", "began"])
+
+
+def _add(parts: list[Part], last: dict[str, int]) -> None:
+    """Adds each to the rows it belongs to. ``last``: to when each machine was written before, ms: what is older than
+    that says nothing of how many instances there are."""
+    wanted = [(part, period, at) for part in parts for period, at in part.places()]
+    rows = _there({(part.machine, period, at) for part, period, at in wanted})
+    for part, period, at in wanted:
+        key = (part.machine, int(period), at)
+        is_new = key not in rows
+        row = rows.setdefault(key, Measurement(machine=part.machine, period=period, at=at, numbers={}))
+        row.numbers = together(row.numbers, part.numbers)
+        row.covered += part.covered
+        if is_new or part.end >= last[part.machine]:
+            row.instances = part.instances
+        for name, count in sums(part.numbers).items():
+            setattr(row, name, getattr(row, name) + count)
+    fields: list[str] = ["covered", *SUMS, "instances", "numbers"]
+    Measurement.objects.bulk_create(
+        rows.values(), batch_size=BATCH, update_conflicts=True, unique_fields=list(KEY), update_fields=fields
+    )
+
+
+def _there(keys: set[tuple[str, int, int]]) -> dict[tuple[str, int, int], Measurement]:
+    machines, periods, times = ({key[part] for key in keys} for part in range(3))
+    found = Measurement.objects.filter(machine__in=machines, period__in=periods, at__in=times)
+    rows = {(row.machine, row.period, row.at): row for row in found}
+    return {key: row for key, row in rows.items() if key in keys}
+
+
+def _merged(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those that touch as one."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(stretches):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found

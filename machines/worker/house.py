@@ -1,0 +1,81 @@
+"""What a worker does beside jobs and timers: some of it in every worker, the rest in one of them at a time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from machines import seen
+from machines.databases import Patience
+from machines.engine import Engine
+from machines.flushing import flushers
+from machines.services import approvals
+from machines.statistics import Sampler, writing
+from machines.statistics.activity import Mover
+from machines.statistics.boards import Boards
+from machines.webhooks import Pump, Sender
+from machines.webhooks.pump import prune
+from machines.worker.indexer import Indexer
+from machines.worker.mender import Mender
+from machines.worker.options import Options
+from machines.worker.periodic import Duty
+
+log = logging.getLogger(__name__)
+
+DUTIES: Mapping[str, str] = MappingProxyType(
+    {
+        "activity": "counts the instances that moved",
+        "approvals": "closes requests that nobody decided in time",
+        "boards": "sets the scoreboards of machines once a minute",
+        "indexer": "fills indexes that were declared after instances had been made",
+        "mender": "walks over all jobs and puts right what was damaged from outside",
+        "sampler": "measures all machines once a minute",
+        "statistics prune": "removes old measurements and receipts",
+        "webhook prune": "removes old deliveries",
+    }
+)
+"""Of the house: name -> what people are told. One worker at a time has each."""
+
+
+class Chore:
+    """Something small that is done in the database again and again."""
+
+    def __init__(self, work: Callable[[], object], *, pause: float, told: str) -> None:
+        self._work = work
+        self._pause = pause
+        self._database = Patience(log, told)
+
+    def once(self) -> bool:
+        """One pass. There is never more to do at once: False."""
+        with self._database.around():
+            self._work()
+        return False
+
+    def pause(self) -> float:
+        return self._pause
+
+
+def house(engine: Engine, options: Options) -> dict[str, Duty]:
+    """Those of which each is one worker's at a time; DUTIES has their names."""
+    return {
+        "activity": Mover(engine),
+        "approvals": Chore(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
+        "boards": Boards(engine),
+        "indexer": Indexer(engine),
+        "mender": Mender(engine, pause=options.mend),
+        "sampler": Sampler(engine),
+        "statistics prune": Chore(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
+        "webhook prune": Chore(prune, pause=60.0, told="old deliveries cannot be removed: %s"),
+    }
+
+
+def everywhere(engine: Engine) -> dict[str, Duty]:
+    """Those that every worker has, side by side."""
+    return {**flushers(), "webhook pump": Pump(engine), "webhook sender": Sender()}
+
+
+def _prune_measured() -> None:
+    writing.prune(int(time.time() * 1000))
+    seen.prune()

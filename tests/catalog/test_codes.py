@@ -1,0 +1,28 @@
+"""An error's code means one thing."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import dashboard
+import machines
+from machines.engine import SignalboxError
+
+pytestmark = pytest.mark.pure
+
+
+def test_no_two_errors_of_the_project_share_a_code():
+    for package in (machines, dashboard):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".migrations" not in module.name and not module.name.endswith("asgi"):
+                importlib.import_module(module.name)
+    found: dict[str, set[str]] = {}
+    waiting = [SignalboxError]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if "code" in vars(kind) and kind.__module__.startswith(("machines", "dashboard")):
+            found.setdefault(kind.code, set()).add(kind.__qualname__)
+    assert len(found) > 30
+    assert {code: names for code, names in found.items() if len(names) > 1} == {}

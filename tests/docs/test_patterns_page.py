@@ -1,0 +1,60 @@
+"""docs/patterns.md: a section for each pattern, every public name and error, and programs that run as they stand."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from examples.patterns import ORDER, sections
+from machines import patterns
+from machines.engine.errors import SignalboxError
+from machines.patterns import errors
+from machines.server import Server
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "patterns.md").read_text(encoding="utf-8")
+PARTS = {title: text for title, _, text in (part.partition("\n") for part in PAGE.split("\n## ")[1:])}
+PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_every_pattern_has_a_section_with_a_program_and_a_row_that_says_what_it_cannot_do():
+    titles = [section.title for section in sections().values()]
+    assert list(sections()) == list(ORDER)
+    assert [title for title in PARTS if title in titles] == titles
+    for section in sections().values():
+        assert "```python" in PARTS[section.title], section.title
+        (row,) = re.findall(rf"^\| \[{section.title}\]\(#[a-z-]+\) \| `{section.name}` \|.*\|$", PAGE, re.MULTILINE)
+        assert all(cell.strip() for cell in row.strip("|").split("|")), row
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_pattern_has_its_module_its_tests_its_benchmark_and_its_place_on_the_page(name):
+    for file in ("machines/patterns/{}.py", "benchmarks/patterns/{}.py", "examples/templates/patterns/{}.html"):
+        assert (ROOT / file.format(name)).is_file()
+    assert list((ROOT / "tests/patterns").glob(f"test_{name}*.py"))
+    assert name in sections()
+
+
+def test_every_error_stands_with_its_code():
+    raised = {member for _, member in inspect.getmembers(errors, inspect.isclass) if issubclass(member, SignalboxError)}
+    rows = set(re.findall(r"^\| `(\w+)` \| `(SB\d{3})` \|", PARTS["Errors"], re.MULTILINE))
+    assert {(one.__name__, one.code) for one in raised if one.__module__ == errors.__name__} <= rows
+    known = {one.code for one in raised} | {"SB401", "SB402", "SB403", "SB408", "SB411", "SB500", "SB510"}
+    assert {code for _, code in rows} <= known
+
+
+def test_every_public_name_is_told_of():
+    assert [name for name in patterns.__all__ if not re.search(rf"\b{name}\b", PAGE)] == []
+
+
+@pytest.mark.redis
+def test_the_programs_of_the_page_run_one_after_the_other(tmp_path):
+    assert len(PROGRAMS) > len(ORDER)
+    names: dict = {}
+    with Server(tmp_path / "server") as server:
+        for program in PROGRAMS:
+            exec(compile(program.replace("redis://localhost", server.url), "docs/patterns.md", "exec"), names)
+        names["redis"].close()

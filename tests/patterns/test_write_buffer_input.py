@@ -1,0 +1,140 @@
+"""What a write buffer does with arguments that make no sense, and with what others put in its place."""
+
+import math
+from functools import partial
+
+import pytest
+
+from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.patterns import Batch, Write, WriteBuffer
+from tests.engine.dumps import unchanged
+from tests.patterns.test_write_buffer import NOW, STRANGE, contents
+
+
+@pytest.fixture
+def buffer(engine, prefix):
+    return WriteBuffer(engine.client, "box", prefix=prefix)
+
+
+WRONG = {
+    "entity": ["", None, 7, "x" * 513, b"k", "\ud800"],
+    "counters": [7, {"": 1}, {"n": 1.0}, {"n": True}, {"n": "1"}, {"n": 2**53}, {"n": -(2**63)}, {"n": None}],
+    "fields": [[], {"f": math.nan}, {"f": {1, 2}}, {"f": "x" * 70_000}, {"f" * 513: 1}, {7: 1}],
+    "now": [-1, 1.5, "now", 10**14, True],
+}
+CLAIMS = {
+    "limit": [0, -1, 1001, 1.5, True, None, 2**64],
+    "lease": [0, -1, math.inf, math.nan, "30", None, True, 86_401],
+    "gather": [-1, math.nan, "0", None],
+    "part": [-1, 1, True, "0"],
+}
+MADE = {"name": ["", "a:b", "{a}", None, 7, "x" * 65], "partitions": [0, 65, True], "most": [0, -1, 2**63, 1.5, True]}
+
+
+def each(table):
+    return [(name, value) for name, values in table.items() for value in values]
+
+
+def test_what_makes_no_sense_is_told_by_name_and_sends_nothing():
+    client = Engine.from_url("unix:///nonexistent/none.sock").client
+    nowhere = WriteBuffer(client, "box")
+    wrong = [partial(nowhere.add, **{"entity": "a", "counters": {"n": 1}} | {k: v}) for k, v in each(WRONG)]
+    wrong += [partial(nowhere.claim, **{k: v}) for k, v in each(CLAIMS)]
+    wrong += [partial(WriteBuffer, **{"redis": client, "name": "box"} | {k: v}) for k, v in each(MADE)]
+    wrong += [
+        partial(nowhere.add, "a"), partial(nowhere.add_many, ["a"]), partial(nowhere.settle, None),
+        partial(nowhere.add_many, [Write("a", {"n": 1})] * 1001), partial(nowhere.add_many, [], part=1),
+        partial(nowhere.add_many, [], marks={"": (None, "x")}), partial(nowhere.add_many, [], marks={"m": (None, "")}),
+        partial(nowhere.add_many, [], marks={"m": (1, "x")}),
+        partial(nowhere.add_many, [], marks={"m": ("x", "x")}),
+        partial(nowhere.add, "a", counters=dict.fromkeys(map(str, range(20_001)), 1)),
+        partial(WriteBuffer, client, "box", prefix="{x}:"), partial(WriteBuffer, None, "box"),
+    ]  # fmt: skip
+    for call in wrong:
+        with pytest.raises(BadInput) as caught:
+            call()
+        assert caught.value.code in ("SB401", "SB402", "SB403", "SB408", "SB411"), call
+    for call in (partial(nowhere.add, "a", counters={"n": 1}), nowhere.claim, nowhere.size):
+        with pytest.raises(EngineUnavailable):
+            call()
+
+
+@pytest.mark.parametrize("entity", STRANGE)
+def test_any_entity_counter_and_field_is_its_own(buffer, entity):
+    buffer.add(entity, counters={entity: 2}, fields={entity: entity})
+    buffer.add(entity[:-1] or "other", counters={"n": 1})
+    assert contents(buffer.claim())[entity] == ({entity: 2}, {entity: entity})
+
+
+RAW = [
+    ("sb_buffer_add", words)
+    for words in (
+        [], ["x"], ["", "0"], ["", "1e99", "p", "0"], ["", "9", "", "0"], ["", "9", "p", "-1"], ["", "9", "p", "0"],
+        ["", "9", "p", "1", "m"], ["", "9", "p", "1", "m", "short", "new"], ["", "9", "p", "1", "m", "", ""],
+        ["", "9", "p", "0", "e"], ["", "9", "p", "0", "e", "0", "0"], ["", "9", "p", "0", "e", "1", "0", "n"],
+        ["", "9", "p", "0", "e", "1", "0", "n", "1.5"], ["", "9", "p", "0", "e", "1", "0", "n", "9007199254740993"],
+        ["", "9", "p", "0", "e", "1", "0", "n", "inf"], ["", "9", "p", "0", "e", "0", "1", "f"],
+        ["", "9", "p", "0", b"\xff", "1", "0", "n", "1"], ["", "9", "p", "0", "e", "1", "0", "n", "1", "left"],
+        ["", "9", "p", "0", "e", "20001", "0", "n", "1"],
+    )
+] + [
+    ("sb_buffer_claim", words)
+    for words in (
+        [], ["x"], ["", "0"], ["", "1", "0"], ["", "1", "1", "-1"], ["", "1", "1", "0", ""], ["", "1", "1", "0", "a b"],
+    )
+] + [
+    ("sb_buffer_settle", words)
+    for words in (
+        [], ["end", "1-1", "1-a"], ["settle", "x", "1-a"], ["settle", "1-1", ""], ["back", "1-1", "1-a", "soon"],
+    )
+] + [("sb_buffer_look", ["soon"])]  # fmt: skip
+
+
+def test_the_functions_themselves_refuse_the_same_and_write_nothing(buffer, engine, prefix):
+    buffer.add("e", counters={"n": 1})
+    with unchanged(engine):
+        for function, words in RAW:
+            reply = engine.client.fcall(function, 1, f"{prefix}buffer:{{box:0}}", *words)
+            assert reply[0] == "BADARG", (function, words)
+            assert reply[1]
+
+
+def test_something_foreign_in_the_way_stays_as_it_is_and_holds_up_nothing_else(buffer, engine, prefix):
+    client, root = engine.client, f"{prefix}buffer:{{box:0}}"
+    buffer.add_many([Write(entity, {"n": 1}) for entity in ("list", "hash", "word", "good")], now=NOW)
+    client.delete(f"{root}:e:list", f"{root}:e:hash")
+    client.rpush(f"{root}:e:list", "x")
+    client.hset(f"{root}:e:hash", "x", "y")
+    client.hset(f"{root}:e:word", "c:n", "many")
+    for entity in ("list", "hash", "word"):
+        with unchanged(engine), pytest.raises(EngineFault):
+            buffer.add_many([Write("new", {"n": 1}), Write(entity, {"n": 1})], now=NOW)
+    client.hset(f"{root}:e:word", "c:n", "5")
+    assert set(contents(buffer.claim(now=NOW))) == {"good", "word"}
+    assert (client.lrange(f"{root}:e:list", 0, -1), client.hgetall(f"{root}:e:hash")) == (["x"], {"x": "y"})
+    add = partial(buffer.add, "other", counters={"n": 1}, now=NOW)
+    mark = partial(buffer.add_many, [Write("other", {"n": 1})], marks={"m": (None, "x")})
+    claim = partial(buffer.claim, now=NOW + 1)
+    for key, call in [
+        ("pending", add),
+        ("held", add),
+        ("seq", add),
+        ("marks", mark),
+        ("claims", claim),
+        ("held", claim),
+    ]:
+        client.delete(f"{root}:{key}")
+        client.rpush(f"{root}:{key}", "x")
+        with unchanged(engine), pytest.raises(EngineFault):
+            call()
+        client.delete(f"{root}:{key}")
+
+
+def test_a_batch_ends_before_it_is_too_much_for_one_answer(buffer):
+    buffer.add_many([Write(f"e{number:02}", fields={str(n): "x" * 50_000 for n in range(5)}) for number in range(20)])
+    sizes = []
+    while batch := buffer.claim(limit=1000):
+        sizes.append(len(batch.entries))
+        assert isinstance(batch, Batch)
+        buffer.settle(batch)
+    assert (sum(sizes), max(sizes) < 20) == (20, True)
