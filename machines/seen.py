@@ -31,6 +31,7 @@ AWAY = 10.0  # s for which nothing is noted after Redis did not answer
 MOST = 10_000  # people a process remembers
 GATHER = 15.0  # s that an entry waits for more, so that somebody busy is one row of a batch
 RECEIPTS_KEPT = timedelta(days=3)  # an entry comes again within its lease, or from a file no older than this
+MAX_PK, MAX_MORE = 2**63, 2**31  # what a database counts to, and more than an entry ever gathers
 AT_ONCE = 5_000  # receipts one run removes at most
 
 
@@ -105,7 +106,9 @@ def _of(kind: str, entries: Iterable[Entry]) -> dict[int, tuple[int, datetime]]:
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             log.error("last seen: the entry %s is of nobody and is left out: %r", entry.id, error)
             continue
-        if named == kind:
+        if not 0 <= more < MAX_MORE or not 0 < pk < MAX_PK:
+            log.error("last seen: the entry %s is of nobody and is left out: %d of %d", entry.id, more, pk)
+        elif named == kind:
             count, last = found.get(pk, (0, at))
             found[pk] = (count + more, max(last, at))
     return found

@@ -16,12 +16,13 @@ OURS = "append, read, ack"
 MANY, MANY_PEER = "append, read 100, ack 100", "by hand, read 100, ack 100"
 TELL, TELL_PEER = "publish", "PUBLISH by hand"
 PEERS = {MANY: MANY_PEER, TELL: TELL_PEER}
-AIMS = {LIST: None, MANY: 0.8, TELL: 0.7}
+AIMS = {LIST: None}
 NOTE = (
     "One message through its whole life is an operation: by hand four commands, of which XAUTOCLAIM looks for what "
     "dead readers left; ours three calls, which also keep what is not acknowledged from being trimmed (XADD MAXLEN "
-    "drops it). The list recipe has no groups, and no time after which a reader counts as dead. Publishing is the same "
-    "command, with a checked topic and a document."
+    "drops it). The list recipe has no groups, and no time after which a reader counts as dead. With a "
+    "hundred at a time what is left is a function's call for each message against an XADD: that costs the server more "
+    "and the client less. Publishing is the same command, with a checked topic and a document."
 )
 BODY = {"order": 7, "of": "tea"}
 KEEP = 10_000

@@ -16,7 +16,7 @@ from machines.patterns import Locks, Taken
 PEER = "SET NX, INCR, WATCH by hand"
 PLAIN = "redis-py's Lock, without a fence"
 HERE, REFUSED, LOOK = "take and release", "refused: somebody has it", "take, renew, release"
-AIMS = {HERE: 1.5, PLAIN: None, REFUSED: None, LOOK: None}
+AIMS = {PLAIN: None, REFUSED: None, LOOK: None}
 NOTE = (
     "By hand: SET NX PX, INCR of a fence in a call of its own, then WATCH, GET, MULTI, DEL, EXEC to release what is "
     "still one's own: five round trips. Ours are two, and the fence is drawn in the one that takes. redis-py's Lock is "

@@ -11,11 +11,13 @@ from machines.patterns import Scoreboard
 PEER = "ZINCRBY, trim, ZREVRANK by hand"
 ADD, DAILY, FADING = "add", "add, a board a day", "add, fading"
 TOP_PEER, TOP = "ZREVRANGE of ten by hand", "top ten"
-AIMS = {FADING: None, TOP_PEER: None, TOP: None}
+PEERS = {TOP: TOP_PEER}
+AIMS = {FADING: None}
 NOTE = (
     "Each gives one of 1,050 members a point on a board of 1,000 and learns its place: by hand in one transaction "
-    "pipeline (a rank without ties), ours in one call. Ten places by hand are without ranks and ties. Fading, "
-    "and its expiry, is something the recipe does not do."
+    "pipeline (a rank without ties), ours in one call. Ten places by hand are without ranks and ties; ours "
+    "are the same command, with one place more that tells a tie. Fading, and its expiry, is something the recipe does "
+    "not do."
 )
 MOST = 1000
 MEMBERS = [f"player-{number}" for number in range(1050)]

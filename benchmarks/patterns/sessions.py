@@ -15,7 +15,7 @@ from machines.patterns import Changed, Session, Sessions
 
 PEER, ONE_CALL = "a life, by hand", "a life, one call each"
 READ_BY_HAND, READ = "a read, by hand", "a read, one call"
-AIMS = {ONE_CALL: 1.0, READ_BY_HAND: None, READ: None}
+PEERS = {READ: READ_BY_HAND}
 LIFE = ("create", *["read"] * 7, "change", "change")
 NOTE = (
     "Of ten operations one makes a session, seven read it, two change it if nobody else did. By hand: `SET EX` of JSON"

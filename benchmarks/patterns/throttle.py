@@ -16,7 +16,8 @@ AIMS = {AHEAD: 2.0, OVER: 2.0}
 NOTE = (
     "By hand: INCR and EXPIRE of `user:minute` in one transaction pipeline, which costs the same whether the limit is "
     "reached or not, and lets twice the limit through at a minute's edge. Ours reads the server's clock inside Redis. "
-    "Five users in turn."
+    "Asking for each one saves the client half and costs the server twice as much (the call of a function is about a "
+    "third of that); twice as fast is who takes some ahead, or remembers a refusal. Five users in turn."
 )
 USERS = [f"user-{number}" for number in range(5)]
 LIMIT, PER = 1000, 60

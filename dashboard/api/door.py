@@ -97,7 +97,7 @@ class Group:
         media_type: str = "",
     ) -> Callable[[View], View]:
         """``refusals``: statuses of errors beside those of every operation; ``matches``: whether it takes If-Match;
-        ``once`` is False where the answer holds a secret, which is not kept for a repeat;
+        ``once`` is False where the answer holds a secret, which is not kept for a repeat, or is one session's alone;
         ``example``: of a body; ``media_type``: of an answer that is no JSON."""
         made = Operation(id, method, path, right, everywhere, changes, changes and once, changes and self.recorded)
         if id in OPERATIONS:

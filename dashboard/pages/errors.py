@@ -94,8 +94,9 @@ def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 
 def repeatable(request: HttpRequest) -> list[tuple[str, str]] | None:
-    """The fields that were posted, to be posted again; None unless a key among them makes twice count once."""
-    if request.method != "POST" or not request.POST.get("key"):
+    """The fields that were posted, to be posted again; None unless a key among them, or the version they were written
+    over, makes twice count once."""
+    if request.method != "POST" or not any(request.POST.get(name) for name in ("key", "version")):
         return None
     return [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
 

@@ -30,9 +30,10 @@ def show(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @require("view")
-@require_POST
 def make(request: HttpRequest) -> HttpResponse:
     """A POST with ``page`` and ``query``; the answer shows the link, this once."""
+    if request.method != "POST":  # the address of an answer, opened later
+        return _list()
     try:
         return _made(request, links.make(request.user, request.POST.get("page", ""), request.POST.get("query", "")))
     except ValidationError as error:
@@ -41,9 +42,10 @@ def make(request: HttpRequest) -> HttpResponse:
         return _refused(request, [f"{links.MOST} links hold for each person: revoke one in your account"], 409)
 
 
-@require_POST
 @login_required
 def renew(request: HttpRequest, handle: str) -> HttpResponse:
+    if request.method != "POST":
+        return _list()
     try:
         return _made(request, links.renew(request.user, handle))
     except Gone:
@@ -56,6 +58,10 @@ def revoke(request: HttpRequest, handle: str) -> HttpResponse:
     if not links.revoke(request.user, handle):
         raise Http404(NONE)
     messages.success(request, "The link is revoked: it opens nothing from now on.")
+    return _list()
+
+
+def _list() -> HttpResponse:
     return redirect(reverse("account") + "#links")
 
 

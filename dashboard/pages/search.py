@@ -7,6 +7,7 @@ of ids where a definition declares one.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from machines.outlines import outline_of
 
 MOST = 20  # of each kind on the page
 BY_PREFIX = 20  # machines whose ids are looked through
+AHEAD = 300  # seconds that an id, or the clock it was made by, may be before this process's own
 JOB = re.compile(JobId.regex)
 
 
@@ -48,8 +50,13 @@ def show(request: HttpRequest) -> HttpResponse:
     if len(exact) == 1 and not request.GET.get("all"):
         return redirect(exact[0].url)
     found.sort(key=lambda hit: not hit.exact)
-    made = flakes.decode(asked.lower()) if flakes.is_id(asked.lower()) else None
-    return page(request, "pages/search.html", {"asked": asked, "hits": found, "made": made})
+    return page(request, "pages/search.html", {"asked": asked, "hits": found, "made": _made(asked.lower())})
+
+
+def _made(text: str) -> flakes.Decoded | None:
+    """None where the text only looks like an id: one of a time to come was not made."""
+    made = flakes.decode(text) if flakes.is_id(text) else None
+    return made if made and made.at < (time.time() + AHEAD) * 1000 else None
 
 
 def hits(request: HttpRequest, asked: str) -> Iterator[Hit]:

@@ -95,7 +95,7 @@ def _said(fields: dict[str, str]) -> str:
 def append(request: HttpRequest, asked: QueryDict) -> str:
     stream = get_pattern(demo)
     stream.group(GROUP)
-    id = stream.append({"order": int(time.time()) % 100_000, "by": request.user.get_username()[:30]})
+    id = stream.append({"order": time.time_ns() // 1_000_000 % 100_000, "by": request.user.get_username()[:30]})
     return f"appended as {id}"
 
 

@@ -89,9 +89,9 @@ def take_over(request: HttpRequest, asked: QueryDict) -> str:
     made = pair.second.next()
     node = decode(made).node
     if still is not None and still.node == node:
-        return f"{made}: the node of the first, {node}, in a range that begins where that of the first had ended"
-    was = f" after node {before.node}" if before else ""
-    return f"{made}: node {node}{was}, the one that was free longest; that of the first was not"
+        return f"{made}: by node {node}, which was the first's, in a range that begins after the first's had ended"
+    was = f", no longer node {before.node}" if before and before.node != node else ""
+    return f"{made}: by node {node}{was}, the one that was free longest"
 
 
 def number(request: HttpRequest, asked: QueryDict) -> str:

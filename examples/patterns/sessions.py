@@ -81,7 +81,8 @@ def revoke(request: HttpRequest, asked: QueryDict) -> str:
 
 
 def revoke_all(request: HttpRequest, asked: QueryDict) -> str:
-    return f"{get_pattern(MAKE).revoke_all(str(request.user.pk))} of yours are revoked"
+    many = get_pattern(MAKE).revoke_all(str(request.user.pk))
+    return f"{many} of yours {'is' if many == 1 else 'are'} revoked" if many else "you have none"
 
 
 def _handle(request: HttpRequest) -> str:

@@ -55,7 +55,7 @@ def _hit(how: str, asked: QueryDict) -> str:
     cost = int(wanted) if wanted.isdecimal() and len(wanted) < 4 else 0  # 0 is refused, with the words for it
     verdict = getattr(get_throttle(), how)(NAME, KEY, limit=LIMIT, per=PER, cost=cost)
     if not verdict.allowed:
-        return f"Refused: {cost} can be had in {verdict.retry_after:.1f} s. Nothing was taken."
+        return f"Refused: {cost} can be had in {max(0.1, verdict.retry_after):.1f} s. Nothing was taken."
     return f"Allowed: {cost} taken, {verdict.remaining} left now, all {LIMIT} again in {verdict.reset_after:.1f} s."
 
 

@@ -101,7 +101,9 @@ def write(batch: Batch) -> str:
     kept["ids"] = [*kept["ids"], *(entry.id for entry in fresh)][-IDS_KEPT:]
     cache.set(WRITTEN, kept, KEPT)
     twice = len(batch.entries) - len(fresh)
-    return f"batch {batch.id}, take {batch.takes}: {len(fresh)} entries written" + (f", {twice} known" if twice else "")
+    many = "entry" if len(fresh) == 1 else "entries"
+    known = f", {twice} known from before and left out" if twice else ""
+    return f"batch {batch.id}, take {batch.takes}: {len(fresh)} {many} written{known}"
 
 
 ACTS = {"add": add, "burst": burst, "flush": flush, "die": die}

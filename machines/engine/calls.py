@@ -62,10 +62,14 @@ class Caller:
         """One function call; the reply as it came. Raises EngineUnavailable or EngineFault."""
         if not self._loaded:
             self.ensure()
+        words = _words(function, root, args)
         try:
-            return self._execute(_words(function, root, args))
+            return self._exchange(words)
         except FAILURES as error:
-            translate(error)
+            if not isinstance(error, exceptions.ResponseError) or MISSING not in str(error):
+                translate(error)
+        self.load()
+        return self.raw(*words)  # type: ignore[no-any-return]
 
     def command(self, *words: Arg) -> Any:
         """Any other Redis command, with the same errors."""
@@ -94,16 +98,6 @@ class Caller:
 
     def _send(self, *words: Arg) -> Any:
         return self.client.execute_command(*words)  # type: ignore[no-untyped-call]
-
-    def _execute(self, words: Sequence[Arg]) -> list[Any]:
-        try:
-            reply: list[Any] = self._exchange(words)
-        except exceptions.ResponseError as error:
-            if MISSING not in str(error):
-                raise
-            self.load()
-            reply = self._exchange(words)
-        return reply
 
     def _exchange(self, words: Sequence[Arg]) -> list[Any]:
         """One function call, sent once, past what the client's own way there also does: callbacks, metrics, retries."""

@@ -103,15 +103,18 @@ def _logs(told: Any) -> list[Any]:
 
 
 def entry(id: str, fields: Mapping[str, Any]) -> Entry:
-    """An entry of a log as it stands in Redis."""
+    """An entry of a log as it stands in Redis. What another program has written there raises nothing."""
     try:
         data = json.loads(fields.get("data") or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
-    version = fields.get("version") or "0"
+    try:
+        version = int(float(fields.get("version") or 0))
+    except (ValueError, OverflowError):
+        version = 0
     return Entry(
         str(id), str(fields.get("kind", "")), str(fields.get("name", "")), data, str(fields.get("instance", "")),
-        int(float(version)),
+        version,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from redis import ConnectionPool
+from redis import connection as redis_connection
 from redis.exceptions import DataError, RedisError, ResponseError
 
 KEPT = 16  # connections of a pool: so many threads call at once and find one at hand
@@ -24,6 +25,9 @@ NAME = "signalbox_lines"
 
 Word = str | int | bytes
 Connection = Any  # of redis-py, which leaves half of its methods untyped
+# What redis-py packs words with, where it is installed: called without the look at each word for what no call here has
+# (names of two words, other kinds of bytes), which takes longer than the packing.
+_pack: Any = getattr(getattr(redis_connection, "hiredis", None), "pack_command", None)
 
 
 class Lines:
@@ -33,21 +37,26 @@ class Lines:
         self._pool = pool
         self._idle: deque[Connection] = deque()
         self._keeps = _may_keep(pool)
+        self._packs = _pack is not None and pool.connection_kwargs.get("command_packer") is None
         _all.add(self)
 
     def exchange(self, words: Sequence[Word]) -> Any:
         """One command and its answer. Raises what redis-py raises."""
-        connection = self._taken()
+        connection, in_order = self._taken(), True
         try:
-            connection.send_command(*words)
+            if self._packs:
+                connection.send_packed_command([_packed(words)])
+            else:
+                connection.send_command(*words)
             return connection.read_response()
         except (ResponseError, DataError):
             raise  # read to its end, or never sent: the connection is in order
         except BaseException:
+            in_order = False
             connection.disconnect()  # half an answer may be on its way: nobody may read it as theirs
             raise
         finally:
-            self._give_back(connection)
+            self._give_back(connection, in_order)
 
     def forget(self) -> None:
         """Drops what is at hand without a word to the server: in a child, it is the parent's."""
@@ -68,8 +77,8 @@ class Lines:
             raise
         return connection
 
-    def _give_back(self, connection: Connection) -> None:
-        if self._keeps and len(self._idle) < KEPT and not connection.should_reconnect():
+    def _give_back(self, connection: Connection, in_order: bool) -> None:
+        if in_order and self._keeps and len(self._idle) < KEPT and not connection.should_reconnect():
             self._idle.append(connection)
         else:
             self._pool.release(connection)
@@ -87,6 +96,14 @@ def _may_keep(pool: ConnectionPool) -> bool:
     """A pool that waits for connections, follows a master, or renews its credentials wants each of them back."""
     renewed = pool.connection_kwargs.get("credential_provider") is not None
     return type(pool) is ConnectionPool and not renewed and pool.max_connections >= KEPT * ROOM
+
+
+def _packed(words: Sequence[Word]) -> bytes:
+    try:
+        packed: bytes = _pack(tuple(words))
+    except TypeError as error:
+        raise DataError(str(error)) from error
+    return packed
 
 
 _making = threading.Lock()

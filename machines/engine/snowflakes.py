@@ -131,12 +131,13 @@ class Generator:
         return held is None or self._last >= (held.until - self._lease // 2) * A_MS
 
     def renew_ahead(self) -> bool:
-        """Take the next range before it is needed, unless somebody is at it or has failed a moment ago; whether that
-        was done. Raises nothing."""
+        """Take the next range before it is needed, unless somebody is at it or has failed a moment ago; whether there
+        is one. Raises nothing."""
         if self._clock() < self._not_before or not self._claiming.acquire(blocking=False):
             return False
         try:
-            self._take()
+            if self.is_due() or self._ends_soon():  # else another thread has just done it: none is two leases ahead
+                self._take()
             return True
         except (SignalboxError, NoNode):
             self._not_before = self._clock() + self._lease / 1000 / PAUSES
@@ -167,6 +168,10 @@ class Generator:
         return [
             written((place >> SEQUENCE_BITS) - EPOCH << 22 | node | place & (A_MS - 1)) for place in range(first, after)
         ]
+
+    def _ends_soon(self) -> bool:
+        held = self._held
+        return held is None or self._clock() * 1000 + held.ahead >= held.until - self._lease // 2
 
     def _renew(self, seen: Range | None) -> None:
         with self._claiming:

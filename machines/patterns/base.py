@@ -12,6 +12,8 @@ from machines.engine.patternkeys import PatternKeys
 from machines.engine.replies import Status
 from machines.patterns import checks
 
+OK = Status.OK.value  # to look a member up costs more than to compare
+
 
 class Pattern:
     """``redis``: a client of ``machines.engine.client.connect(url)``, or any that decodes its responses. Safe to share
@@ -32,7 +34,7 @@ class Pattern:
         anything else, a key of another type in the way among it.
         """
         reply = self._caller.call(function, root, *args)
-        if reply[0] == Status.OK or reply[0] in also:
+        if reply[0] == OK or reply[0] in also:
             return reply
         if reply[0] == Status.BAD_ARGUMENT:
             raise BadInput(str(reply[1]))

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from machines.engine.keys import PREFIX
 from machines.engine.patternkeys import StreamKeys
 from machines.engine.replies import Status, pairs
 from machines.patterns import checks
-from machines.patterns.base import Pattern
+from machines.patterns.base import OK, Pattern
 from machines.patterns.errors import Full, Gone
 from machines.patterns.hearing import Ears
 
@@ -51,6 +52,8 @@ MAX_TOPICS = 64  # of one subscription
 MAX_BLOCK = 3600.0  # seconds
 MAX_IDLE = 30 * 86_400.0  # seconds
 MAX_PART = 2**64  # each half of an id is below it
+FULL = (Status.FULL,)
+ID = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
 SLICE = 2.0  # seconds one command waits at most: far below the time a connection waits for an answer
 BACKOFF = 5.0  # seconds between two attempts to subscribe again, at most
 
@@ -108,7 +111,7 @@ class Bus(Pattern):
         """How many heard it. ``message``: any JSON, at most 64 KiB. Raises BadInput, EngineUnavailable."""
         channel = self._keys.topic(checks.name(topic, "a topic")).channel
         text = checks.document(message, "a message", most=MAX_BODY)
-        return int(self._caller.command("SPUBLISH", channel, text))
+        return int(self._caller.raw("SPUBLISH", channel, text))
 
     def subscribe(self, *topics: str) -> Subscription:
         """A context manager: listening begins on entering it, which raises EngineUnavailable when Redis is away."""
@@ -221,8 +224,8 @@ class Stream(Pattern):
         Raises Full, and drops nothing, when a group still needs the oldest; BadInput, EngineUnavailable.
         """
         text = checks.document(message, "a message", most=MAX_BODY)
-        reply = self._ask("sb_bus_append", self.keys.root, self._most, text, also=(Status.FULL,))
-        if reply[0] == Status.FULL:
+        reply = self._ask("sb_bus_append", self.keys.root, self._most, text, also=FULL)
+        if reply[0] != OK:
             why = f"group {reply[2]!r} is not done with the oldest" if reply[2] else "nothing can be dropped"
             raise Full(f"stream {self.topic!r} holds {reply[1]} messages of {self._most}: {why}")
         return str(reply[1])
@@ -377,14 +380,15 @@ def _name(value: Any, what: str = "a group") -> str:
 
 
 def _id(value: Any) -> str:
-    halves = value.split("-") if isinstance(value, str) and len(value) <= 41 else []
-    if len(halves) != 2 or not all(half.isascii() and half.isdecimal() and int(half) < MAX_PART for half in halves):
+    fits = isinstance(value, str) and ID.fullmatch(value)
+    if not fits or (len(value) >= 20 and any(int(half) >= MAX_PART for half in value.split("-"))):
         raise BadInput(f"an id is two whole numbers below 2^64 with '-' between, not {value!r:.80}", code="SB401")
     return str(value)
 
 
 def _body(fields: Sequence[str]) -> Any:
-    return _json(pairs(fields).get("body"))
+    ours = len(fields) == 2 and fields[0] == "body"
+    return _json(fields[1] if ours else pairs(fields).get("body"))
 
 
 def _json(text: Any) -> Any:

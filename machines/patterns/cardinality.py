@@ -8,9 +8,10 @@
     visitors.series("day", 14)                     # fourteen of them, today last
 
 Each UTC day has a HyperLogLog (12 KB at most, however many come), and beside it a set of its members until that holds
-more than ``exact``. A count is exact while there are sets for all its days that hold 10,000 members in all at most;
-else it comes from the sketches, and ``error`` is their relative standard error, 1.04 / sqrt(16384) = 0.81 %: two of
-three estimates lie within it, all but three in a thousand within three times it.
+more than ``exact``. A count is exact while there are sets for all its days that hold 10,000 members in all at most (and
+in a series, for the latest periods, 40,000 together); else it comes from the sketches, and ``error`` is their relative
+standard error, 1.04 / sqrt(16384) = 0.81 %: two of three estimates lie within it, all but three in a thousand within
+three times it.
 
 A week (ISO: from Monday) and a month are unions of their days. That adds no error: a sketch keeps for each of its 16384
 registers the greatest value any member hashed to, and the greatest of the days' greatest values is what one sketch of

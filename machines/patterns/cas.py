@@ -29,7 +29,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from machines.engine.client import Client
 from machines.engine.errors import BadInput, EngineFault
@@ -201,7 +200,7 @@ class Values(Pattern):
         return given
 
 
-_values: WeakKeyDictionary[Any, dict[str, Values]] = WeakKeyDictionary()
+VALUES = "signalbox_values"  # the attribute of a client that holds them: so they go with it
 
 
 def update(
@@ -211,7 +210,7 @@ def update(
 
     ``prefix``: of Signalbox, whose keys are not to be touched.
     """
-    held = _values.setdefault(redis, {}) if hasattr(redis, "execute_command") else {}
+    held: dict[str, Values] = vars(redis).setdefault(VALUES, {}) if hasattr(redis, "execute_command") else {}
     if prefix not in held:
         held[prefix] = Values(redis, prefix)
     return held[prefix].update(key, function, retries)

@@ -74,8 +74,8 @@ def now(value: Any) -> str:
 def document(value: Any, what: str, *, most: int) -> str:
     """As JSON text of at most ``most`` bytes. What JSON cannot say, NaN and infinity among it, is refused."""
     try:
-        text = ENCODER.encode(value)
-        size = len(text.encode())
+        text = repr(value) if type(value) is int else ENCODER.encode(value)
+        size = len(text) if text.isascii() else len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"{what} is nothing JSON can say: {error}", code="SB408") from error
     if size > most:

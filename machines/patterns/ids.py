@@ -12,8 +12,9 @@ made here, with times inside that range. No two ids of one name are the same: no
 the server; not after this process was stopped for an hour; not when another process has taken its node; not after a
 fork. Without Redis ids go on until the range ends. What it cannot promise: order between processes is that of their
 places in time, which differ by up to a lease; a server that came back, or another that took over, may lack the last
-writes, so it begins two leases ahead, clear of all it cannot know. Two such losses within a lease, or two servers that
-both take writes, can still hand out one range twice.
+writes, so it begins two leases ahead, clear of all it cannot know where everybody who uses the name has one lease. Two
+such losses within a lease, one together with a clock that was set back, or two servers that both take writes, can still
+hand out one range twice.
 
 **Blocks** ask once in ``size`` numbers. They are without gaps only where no process ever ends: what a process had at
 hand is lost with it. A server that lost its last writes gives the blocks in them out again, unless the first process

@@ -44,6 +44,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from machines.engine.calls import translate
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, SignalboxError
 from machines.engine.replies import Status
 from machines.patterns import checks
@@ -99,7 +100,9 @@ class Locks(Pattern):
         wanted = list(names)
         replies = self._caller.many([("sb_lock_peek", self._root(name), ("",)) for name in wanted])
         for reply in replies:
-            if isinstance(reply, Exception) or reply[0] != Status.OK:
+            if isinstance(reply, Exception):
+                translate(reply)
+            if reply[0] != Status.OK:
                 raise EngineFault(f"sb_lock_peek answered {reply}")
         return {name: _holder(reply) for name, reply in zip(wanted, replies, strict=True)}
 
@@ -112,7 +115,7 @@ class Locks(Pattern):
         if reply[0] == Status.OK:
             return int(reply[1])
         left, fence, by = int(reply[1]), int(reply[2]), str(reply[3])
-        ends = "without an end" if left < 0 else f"for {left / 1000:.1f} s, unless it renews it"
+        ends = "without an end" if left < 0 else f"for {left / 1000:.1f} s, unless it is renewed"
         raise Taken(f"{_by(name, fence, by)} {ends}", retry_after=STEPS[1] if left < 0 else left / 1000)
 
     def _keep(self, name: str, token: str, ms: int, now: int | None) -> None:

@@ -33,6 +33,7 @@ from typing import Any
 from machines.engine.client import Client
 from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
+from machines.engine.patternkeys import BoardKeys
 from machines.engine.replies import Status
 from machines.patterns import checks
 from machines.patterns.base import Pattern
@@ -114,7 +115,13 @@ class Scoreboard(Pattern):
 
     def top(self, n: int = 10, *, span: int = 1, at: int | None = None) -> list[Place]:
         """The first ``n`` places, 1 to 1000. ``span``: so many periods added up, that of ``at`` (ms; now) the last."""
-        return self._read("top", checks.whole(n, "n", 1, MAX_AT_ONCE), "", span, at)
+        count = checks.whole(n, "n", 1, MAX_AT_ONCE)
+        if self._kind[0] != "all":
+            return self._read("top", count, "", span, at)
+        self._check_span(span)
+        checks.now(at)
+        scores = BoardKeys(self._root).scores("all")
+        return _ranked(self._caller.raw("ZREVRANGE", scores, 0, count, "WITHSCORES"), count)
 
     def place(self, member: str, *, span: int = 1, at: int | None = None) -> Place | None:
         """None where it does not stand on the board."""
@@ -135,8 +142,11 @@ class Scoreboard(Pattern):
         place = Place(int(reply[2]), pairs[0], float(reply[3]), reply[4] == 1) if len(reply) > 2 else None
         return int(reply[1]), place
 
-    def _read(self, what: str, count: int, member: str, span: int, at: int | None) -> list[Place]:
+    def _check_span(self, span: int) -> None:
         checks.whole(span, f"span, of a board that keeps {self._keep} past periods,", 1, self._keep + 1)
+
+    def _read(self, what: str, count: int, member: str, span: int, at: int | None) -> list[Place]:
+        self._check_span(span)
         if span * self._most > MAX_UNION and span > 1:
             raise BadInput(
                 f"{span} periods of {self._most} members are more than the {MAX_UNION} that are added up", code="SB402"
@@ -145,6 +155,20 @@ class Scoreboard(Pattern):
         reply = self._ask("sb_ranks", self._root, *words)
         rows = zip(reply[1::4], reply[2::4], reply[3::4], reply[4::4], strict=True)
         return [Place(int(rank), str(name), float(score), tied == 1) for rank, name, score, tied in rows]
+
+
+def _ranked(found: list[Any], count: int) -> list[Place]:
+    """The first ``count`` of what a sorted set holds, highest first, of which one more is given where there is one."""
+    flat = found if not found or isinstance(found[0], str) else [word for row in found for word in row]  # RESP 2, 3
+    members, scores = flat[::2], [float(score) for score in flat[1::2]]
+    places: list[Place] = []
+    rank = 0
+    for at, (member, score) in enumerate(zip(members[:count], scores[:count], strict=True)):
+        new = at == 0 or score != scores[at - 1]
+        rank = at + 1 if new else rank
+        tied = not new or (at + 1 < len(scores) and scores[at + 1] == score)
+        places.append(Place(rank, str(member), score, tied))
+    return places
 
 
 def _pairs(scores: Any) -> list[str]:

@@ -16,7 +16,8 @@ token one wins; what ``revoke`` or ``revoke_all`` came before opens nothing; not
 use outlives ``lifetime``. A token that never was, has expired, was revoked or belongs to another container is ``Gone``,
 all alike.
 
-Not promised: that a session outlives a Redis that is wiped, or that a write which was acknowledged survives a failover;
+Not promised: that a session outlives a Redis that is wiped, or that a write which was acknowledged survives a failover
+or the return to an older file, a revocation no more than any other: such a session opens again until it expires;
 that somebody who holds the token is who it was made for (send it by TLS alone, never in an address).
 
 An expiry slides in hundredths of ``ttl``, so that a busy session is written a hundred times in that time at most: it
@@ -39,7 +40,7 @@ from machines.engine.errors import BadInput, EngineFault
 from machines.engine.keys import PREFIX, partition_of
 from machines.engine.replies import Status, whole
 from machines.patterns import checks
-from machines.patterns.base import Pattern
+from machines.patterns.base import OK, Pattern
 from machines.patterns.errors import Changed, Full, Gone
 
 MAX_TTL = 366 * 86_400  # seconds
@@ -47,6 +48,7 @@ MAX_GRACE = 3600  # seconds
 MAX_PARTITIONS = 64
 MAX_STATE = 2**20  # bytes
 MAX_EACH = 1000  # sessions of one subject
+REFUSALS = (Status.GONE, Status.CONFLICT)
 TOKEN = re.compile(r"(\d{1,2})\.([0-9a-f]{16})\.([A-Za-z0-9_-]{43})", re.ASCII)
 HANDLE = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
@@ -91,6 +93,7 @@ class Sessions(Pattern):
         self._max_bytes = checks.whole(max_bytes, "max_bytes", 2, MAX_STATE)
         self._most = checks.whole(most, "most", 1, MAX_EACH)
         self._partitions = checks.whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self._roots = [self._keys.session(name, part).root for part in range(partitions)]
         self._slides, self._drops = int(checks.flag(sliding, "sliding")), int(checks.flag(drop, "drop"))
 
     def create(
@@ -180,10 +183,10 @@ class Sessions(Pattern):
         if found is None:
             raise _gone()
         part, handle, digest = found
-        reply = self._ask(function, self._root(part), handle, digest, *args, also=(Status.GONE, Status.CONFLICT))
-        if reply[0] == Status.GONE:
-            raise _gone()
-        if reply[0] == Status.CONFLICT:
+        reply = self._ask(function, self._root(part), handle, digest, *args, also=REFUSALS)
+        if reply[0] != OK:
+            if reply[0] == Status.GONE:
+                raise _gone()
             raise Changed(f"the session {handle}", expected=expect, actual=int(reply[1]))
         return _session(reply, f"{part}.{handle}.{secret}" if secret else token)
 
@@ -201,7 +204,7 @@ class Sessions(Pattern):
         return partition_of(checks.key(subject, "a subject"), self._partitions)
 
     def _root(self, part: int) -> str:
-        return self._keys.session(self.name, part).root
+        return self._roots[part]
 
     def _text(self, state: Any) -> str:
         if not isinstance(state, Mapping):

@@ -12,8 +12,9 @@ which reads the server's clock and writes count and expiry together.
 
 Promised: callers that race never get more than the limit; what is refused costs nothing and prolongs nothing. A refusal
 holds for its ``retry_after`` whoever else comes, so it is remembered here for a moment: who comes again at once is
-refused without asking Redis. Not promised: that a limit outlives a lost Redis, nor that a ``forget`` is heard by other
-processes at once: one that has just refused goes on for up to ``REMEMBERED`` seconds.
+refused without asking Redis. Not promised: that a limit outlives a lost Redis, or a server's clock that is set back
+behind the beginning of its window; nor that a ``forget`` is heard by other processes at once: one that has just refused
+goes on for up to ``REMEMBERED`` seconds.
 """
 
 from __future__ import annotations

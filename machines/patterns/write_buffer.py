@@ -35,7 +35,7 @@ from machines.engine.errors import BadInput, EngineFault
 from machines.engine.keys import PREFIX, partition_of
 from machines.engine.replies import Status
 from machines.patterns import checks
-from machines.patterns.base import Pattern
+from machines.patterns.base import OK, Pattern
 from machines.patterns.errors import Changed, Full, Lost, Overflow
 
 MAX_PARTITIONS = 64
@@ -46,6 +46,7 @@ MAX_VALUE = 65_536  # bytes of JSON of one field
 MAX_MARK = 1_048_576  # bytes
 MAX_LEASE = 86_400  # s
 MAX_COUNT = checks.MAX_EXACT - 1
+REFUSALS = (Status.CONFLICT, Status.FULL, Status.OVERFLOW, Status.FAULT)
 
 Counts = Mapping[str, int]
 Marks = Mapping[str, tuple[str | None, str]]
@@ -130,7 +131,8 @@ class WriteBuffer(Pattern):
     ) -> None:
         """One call. ``now``: ms since the epoch, in place of the server's clock; a write older than a field's own does
         not win. Raises BadInput, Overflow or Full, and nothing is changed."""
-        self.add_many([Write(entity, _given(counters), _given(fields))], now=now)
+        words = _words(Write(entity, _given(counters), _given(fields)))
+        self._add(partition_of(entity, self.partitions), [checks.now(now), self._most, 0, *words])
 
     def add_many(
         self, writes: Iterable[Write], *, marks: Marks | None = None, part: int | None = None, now: int | None = None
@@ -156,7 +158,7 @@ class WriteBuffer(Pattern):
             sent.setdefault(part or 0, [])
         moving, moment = _marks({} if marks is None else marks), checks.now(now)
         for home, words in sent.items():
-            self._add(home, [moment, self._most, f"{self.name}.{home}", len(marks or {}), *moving, *words])
+            self._add(home, [moment, self._most, len(marks or {}), *moving, *words])
 
     def marks(self, names: Iterable[str] | None = None, *, part: int = 0) -> dict[str, str]:
         """Name -> text of these marks that are set, or of all there are. Raises EngineUnavailable."""
@@ -244,8 +246,11 @@ class WriteBuffer(Pattern):
         return self._keys.buffer(self.name, part)
 
     def _add(self, part: int, words: list[Arg]) -> None:
-        also = (Status.CONFLICT, Status.FULL, Status.OVERFLOW, Status.FAULT)
-        reply = self._ask("sb_buffer_add", self._root_of(part).root, *words, also=also)
+        """``words``: now, how many may wait, how many marks, then marks and writes."""
+        words.insert(2, f"{self.name}.{part}")
+        reply = self._ask("sb_buffer_add", self._root_of(part).root, *words, also=REFUSALS)
+        if reply[0] == OK:
+            return
         if reply[0] == Status.CONFLICT:
             raise Changed(f"the mark {reply[1]!r} of {self.name}", expected=None, actual=None)
         if reply[0] == Status.FULL:

@@ -16,8 +16,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q
 
+from machines.engine.limits import check_machine_name
 from machines.models import MeasuredStretch, Measurement, SamplingTurn
 from machines.patterns import Batch, Entry
+from machines.patterns.checks import MAX_EXACT, MAX_NOW
 from machines.statistics.counters import Counters, grown, sums, together
 from machines.statistics.recording import COVERED, INSTANCES, SAMPLED
 
@@ -31,6 +33,7 @@ AT_ONCE = 1_000  # rows one run removes at most
 BATCH = 200  # rows of one statement
 
 KEY = ("machine", "period", "at")
+TIMES = ("at", "began")  # of a sampling
 SUMS = ("transitions", "refused", "enqueued", "completed", "failed", "died")
 
 
@@ -52,8 +55,12 @@ class Part:
         stretches = sorted((int(begin), end) for begin, end in entry.fields.items() if begin != INSTANCES)
         counted = {name: count for name, count in entry.counters.items() if name != COVERED}
         covered, instances = entry.counters[COVERED], entry.fields[INSTANCES]
-        if not stretches or not all(isinstance(end, int) and begin < end for begin, end in stretches):
+        if not stretches or not all(isinstance(end, int) and 0 <= begin < end < MAX_NOW for begin, end in stretches):
             raise ValueError(f"no stretches of time: {entry.fields!r:.80}")
+        known = check_machine_name(machine) is None and int(period) in Period.values and 0 <= int(at) < MAX_NOW
+        numbers = (covered, int(instances), sum(counted.values()), *counted.values())
+        if not known or not all(0 <= number < MAX_EXACT for number in numbers):
+            raise ValueError(f"no machine's minute: {entry.entity!r:.80}")
         return cls(machine, int(period), int(at), stretches, covered, int(instances), grown(counted))
 
     @property
@@ -149,7 +156,8 @@ def _parts(entries: Iterable[Entry]) -> list[Part]:
 def _sampled(fields: dict[str, Any]) -> None:
     """Never back: batches may come in another order."""
     row = SamplingTurn.objects.get(pk=1)
-    row.at, row.began = max(row.at, fields.get("at", 0)), row.began or fields.get("began", 0)
+    at, began = (value if isinstance(value, int) and 0 <= value < MAX_NOW else 0 for value in map(fields.get, TIMES))
+    row.at, row.began = max(row.at, at), row.began or began
     row.save(update_fields=["at", "began"])
 
 

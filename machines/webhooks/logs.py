@@ -89,7 +89,8 @@ class Logs:
 
     def done(self, place: Place, taken: Page) -> None:
         if taken.entries:
-            self.stream(place).ack(GROUP, *(id for id, _ in taken.entries))
+            with contextlib.suppress(Gone):  # the last webhook was switched off meanwhile
+                self.stream(place).ack(GROUP, *(id for id, _ in taken.entries))
 
     def give_back(self, place: Place, taken: Page) -> None:
         if taken.entries:
@@ -139,11 +140,15 @@ class Logs:
     def drop(self) -> None:
         """No webhook is active: nobody's logs are to grow."""
         for cursor in LogCursor.objects.all():
-            with contextlib.suppress(EngineFault):  # something else stands in its place
-                self.stream((cursor.machine, cursor.partition)).forget_group(GROUP)
+            self._forget(cursor)
             cursor.delete()
+            self._forget(cursor)  # one made anew between the two has lost its row: nobody else would take it away
         self._known, self._due, self._streams = {}, {}, {}
         self._refreshed = self._swept = -float("inf")
+
+    def _forget(self, cursor: LogCursor) -> None:
+        with contextlib.suppress(EngineFault):  # something else stands in its place
+            self.stream((cursor.machine, cursor.partition)).forget_group(GROUP)
 
 
 def align(engine: Engine) -> None:

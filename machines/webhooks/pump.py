@@ -19,8 +19,10 @@ from machines.connections import get_engine, get_throttle
 from machines.databases import Patience
 from machines.engine import Engine, EngineFault, SignalboxError
 from machines.engine.emitted import Entry, Place, entry
+from machines.engine.limits import MAX_INSTANCE_ID
 from machines.models import Delivery, LogGap, Webhook
 from machines.patterns.bus import Page
+from machines.patterns.checks import MAX_NOW
 
 from . import sender
 from .logs import Logs
@@ -33,6 +35,7 @@ LOGS = 16  # of which a pass reads a page
 NOTE = 30.0  # seconds between two notes of how far the logs are read; one worker makes them
 KEEP = timedelta(days=30)  # deliveries and gaps, whatever became of them
 PRUNE = 500  # rows a pass removes at most
+MAX_TYPE = 200  # characters of a delivery's type: twice as long as an event may be called
 
 
 class Pump:
@@ -110,7 +113,10 @@ class Pump:
     def _keep(self, place: Place, taken: Page) -> int:
         """All of it or nothing. Which webhooks there are is asked after the reading: one that was made before a message
         was emitted gets it."""
-        entries = [found for found in (entry(*one) for one in taken.entries) if found.kind == "emit"]
+        emitted = [found for found in (entry(*one) for one in taken.entries) if found.kind == "emit"]
+        entries = [found for found in emitted if _is_message(found)]
+        if len(entries) < len(emitted):
+            log.error("webhooks: %d entries of the log of %s:%d are no messages", len(emitted) - len(entries), *place)
         lost = self._lost.get(place, 0)
         if not entries and not lost:
             return 0
@@ -121,6 +127,12 @@ class Pump:
                 LogGap.objects.create(machine=place[0], partition=place[1], after=taken.before, lost=lost)
             Delivery.objects.bulk_create(rows, ignore_conflicts=True)  # a message may be read twice
         return len(rows)
+
+
+def _is_message(found: Entry) -> bool:
+    """Whether a machine can have emitted it: what else somebody wrote into a log must not hold up what is behind it."""
+    fits = len(found.name) <= MAX_TYPE and len(found.instance) <= MAX_INSTANCE_ID and found.at < MAX_NOW
+    return fits and "\0" not in found.name + found.instance  # PostgreSQL takes none
 
 
 def _deliveries(place: Place, found: Entry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from machines.connections import get_engine
-from machines.engine import LookupFailed
+from machines.engine import BadInput, EngineFault, LookupFailed
 from machines.engine.emitted import Entry
 from machines.masking import MASK, Veil, closed
 
@@ -26,7 +26,7 @@ class Writer:
     def _masked(self, machine: str, entry: Entry) -> Any:
         """What is called like a sensitive field, and what the instance holds in one, wherever it stands.
 
-        Of an instance that is gone nobody knows what its fields held: nothing of the payload is told.
+        Of an instance that is gone, or damaged, nobody knows what its fields held: nothing of the payload is told.
         """
         if self._sensitive.get(machine) is False:
             return entry.data
@@ -36,7 +36,7 @@ class Writer:
             return entry.data
         try:
             self._teach(veil, machine, entry.instance)
-        except LookupFailed:
+        except (LookupFailed, EngineFault, BadInput):
             return MASK
         return veil.value(entry.data)
 

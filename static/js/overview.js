@@ -4,7 +4,8 @@ import { changesIn, countOf, put, putCount, putDepths } from "./paint.js";
 import { refresh, throttled } from "./regions.js";
 
 const REGIONS = ["alarms", "tracks", "depths", "workers", "active"];
-const again = throttled(() => refresh(REGIONS), 2000);
+const NOTE = ["note", "no-note"]; // it has another place while it says something
+const again = throttled(() => refresh(isWritten() ? REGIONS : [...REGIONS, ...NOTE]), 2000);
 let known = "";
 
 live().subscribe("overview", (value) => {
@@ -12,7 +13,7 @@ live().subscribe("overview", (value) => {
   renew(value, differs);
 });
 
-// What comes with time alone: a pause that lasts.
+// What no event tells: a pause that lasts, a note of somebody else.
 setInterval(() => resting() || again(), 60000);
 
 function paint({ machines, workers }) {
@@ -38,6 +39,12 @@ function paintMachine(name, { counts, total }) {
   for (const block of panel.querySelectorAll("[data-state]")) {
     putCount(block.querySelector("[data-count]"), countOf(block, counts));
   }
+}
+
+/** Somebody is at the handover note: it waits for them. */
+function isWritten() {
+  const text = document.querySelector(".note textarea");
+  return document.querySelector(".note details[open]") !== null || text?.value !== text?.defaultValue;
 }
 
 function sum(queues, place) {

@@ -2,11 +2,12 @@
 // is being typed into an order stays.
 
 import { serverTime } from "./ages.js";
-import { live } from "./lamp.js";
+import { live, resting } from "./lamp.js";
 import { find, load, throttled } from "./regions.js";
 
 const SILENT_AFTER = Number(document.body.dataset.silentAfter); // ms
-const HOUSE_EVERY = 10000; // ms
+const REGIONS = ["house", "unwritten"];
+const EVERY = 10000; // ms
 const again = throttled(reconcile, 2000);
 
 const cards = (root) => new Map([...root.querySelectorAll("[data-worker]")].map((card) => [card.dataset.worker, card]));
@@ -14,6 +15,7 @@ const cards = (root) => new Map([...root.querySelectorAll("[data-worker]")].map(
 async function reconcile() {
   const fresh = await load(location.pathname);
   if (!fresh) return;
+  for (const name of REGIONS) find(document, name).replaceWith(document.importNode(find(fresh, name), true));
   const [list, now] = [document.querySelector(".workers"), fresh.querySelector(".workers")];
   if (!list || !now) {
     if (list || now) location.reload(); // the first one came, or the last one went
@@ -25,7 +27,6 @@ async function reconcile() {
     if (ours.has(id)) renew(ours.get(id), card);
     else list.append(document.importNode(card, true));
   }
-  find(document, "house").replaceWith(document.importNode(find(fresh, "house"), true));
   for (const total of document.querySelectorAll("[data-total]")) {
     total.textContent = fresh.querySelector(`[data-total="${total.dataset.total}"]`)?.textContent ?? "";
   }
@@ -64,5 +65,5 @@ function watch() {
 }
 
 live().subscribe("workers", again);
-setInterval(() => document.hidden || again(), HOUSE_EVERY); // whoever takes a duty over changes nothing else
+setInterval(() => resting() || again(), EVERY); // a duty taken over, or what waits to be written, is no event
 setInterval(watch, 1000);

@@ -205,3 +205,14 @@ def test_links_to_views_are_made_and_ended_by_programs_too(holder, caller, user_
     assert browser.get(renewed["url"]).status_code == 404
     hidden = holder.post("/links", {"page": "/machines/door/", "query": "by=pin&is=1"})
     assert (hidden.status_code, hidden.json()["code"]) == (422, "SB721")
+
+
+def test_one_idempotency_key_of_two_sessions_makes_neither_answer_for_the_other(holder):
+    first, second = made(holder, state={"of": "first"})[0], made(holder, state={"of": "second"})[0]
+    key = {"Idempotency-Key": "same"}
+    for session, version in ((first, 2), (second, 2), (first, 3)):
+        answer = session("PUT", "/sessions/current", {"state": {}}, **key)
+        assert (answer.status_code, answer.json()["version"]) == (200, version)
+    for session in (first, second):
+        assert session("DELETE", "/sessions/current", **key).json() == {"ended": 1}
+        assert session.get("/me").status_code == 401

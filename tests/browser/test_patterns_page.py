@@ -88,6 +88,6 @@ def test_clicks_wait_in_the_buffer_until_it_is_flushed_and_a_batch_whose_flusher
     expect(told(page, "write_buffer")).to_contain_text("its flusher died")
     expect(section).to_contain_text("in batches 2")
     section.get_by_role("button", name="Flush a batch").click()
-    expect(told(page, "write_buffer")).to_contain_text("1 entries written")
+    expect(told(page, "write_buffer")).to_contain_text("1 entry written")
     section.get_by_role("button", name="Flush a batch").click()
     expect(told(page, "write_buffer")).to_contain_text("SB482")  # the other two are somebody's until his time is over

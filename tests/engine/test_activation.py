@@ -1,4 +1,4 @@
-"""The seeds' transcript: two services are activated on one device, step by step, as the article prints it."""
+"""A transcript: two services are activated on one device, step by step, as the article prints it."""
 
 import re
 

@@ -13,18 +13,25 @@ from machines.engine.patternkeys import PatternKeys
 from machines.patterns import (
     Blocks,
     Bus,
+    Cardinality,
+    Changed,
     Full,
     Gap,
     Gone,
+    Locks,
+    Records,
+    Scoreboard,
     Sessions,
     Snowflakes,
     Stream,
+    Taken,
     Throttle,
     Write,
     WriteBuffer,
     decode,
 )
 from machines.patterns.bus import Attached
+from machines.patterns.cas import update
 from tests.conftest import program
 from tests.engine import clusters
 from tests.engine.builders import NOW, counter, door, errand, machine, publish
@@ -157,6 +164,31 @@ def test_a_write_buffer_lies_on_all_nodes_with_each_of_its_parts_on_one(engine, 
         pass
     assert sum(entry.counters["n"] for entry in found) == 2 * len(IDS)
     assert buffer.size() == 0
+
+
+def test_locks_records_counts_and_boards_are_each_on_one_node(engine, nodes, prefix):
+    locks, day = Locks(engine.client, prefix), 86_400_000
+    for n in range(12):
+        name = f"n{n}"
+        with locks.lock(name, ttl=30) as held, pytest.raises(Taken):
+            locks.lock(name).acquire()
+        assert locks.lock(name).acquire().fence > held.fence
+        records = Records(engine.client, name, prefix=prefix, ttl=60)
+        first = records.update("{odd}:key", lambda value: (value or 0) + 1)
+        with pytest.raises(Changed):
+            records.put("{odd}:key", 5, expect=first.generation - 1)
+        assert update(engine.client, f"{prefix.rstrip(':')}-other:{name}", lambda value: "1", prefix=prefix) == "1"
+        visits = Cardinality(engine.client, name, prefix=prefix, exact=2)
+        for days, part in ((0, "{a}"), (1, "{b}"), (8, "")):
+            visits.add("x", f"y{days}", "z", part=part, now=NOW + days * day)
+        assert visits.count("month", parts=("{a}", "{b}", ""), at=NOW + 8 * day).number == 5
+        board = Scoreboard(engine.client, name, prefix=prefix, period="day", keep=7)
+        for days in range(3):
+            board.add_many({"a": 1, "{b}": 2}, now=NOW + days * day)
+        assert [place.score for place in board.top(span=3, at=NOW + 2 * day)] == [6, 3]
+        assert board.remove("a", now=NOW + 2 * day) == 1
+    assert len(locks.peeks([f"n{n}" for n in range(12)])) == 12
+    assert all(homes(nodes, prefix))
 
 
 def test_many_events_go_to_many_nodes_and_come_back_in_order(engine):

@@ -7,6 +7,7 @@ import weakref
 
 import pytest
 from redis import BlockingConnectionPool, Redis, exceptions
+from redis.connection import PythonRespSerializer
 
 from machines.engine.client import connect
 from machines.engine.lines import KEPT, lines_of
@@ -55,6 +56,17 @@ def test_an_answer_that_was_not_awaited_is_nobodys(lines):
     assert lines.exchange(ID) != first
 
 
+def test_one_whose_answer_never_came_goes_back_to_the_pool(redis_url):
+    """At hand it would be tried twice where the server is away, and each time cost what a connection may take."""
+    with connect(redis_url, socket_timeout=0.2) as client:
+        lines = lines_of(client.connection_pool)
+        first = lines.exchange(ID)
+        with pytest.raises(exceptions.TimeoutError):
+            lines.exchange(("BLPOP", "nobody:puts:anything:here", 30))
+        assert (len(lines._idle), len(client.connection_pool._available_connections)) == (0, 1)
+        assert lines.exchange(ID) != first
+
+
 def test_threads_have_one_each_and_a_few_stay(client, lines):
     gate, seen = threading.Barrier(KEPT + 4), []
 
@@ -63,7 +75,7 @@ def test_threads_have_one_each_and_a_few_stay(client, lines):
         gate.wait(30)
         seen.append(connection)
         gate.wait(30)
-        lines._give_back(connection)
+        lines._give_back(connection, True)
 
     threads = [threading.Thread(target=call) for _ in range(KEPT + 4)]
     for thread in threads:
@@ -91,6 +103,15 @@ def test_a_forked_process_begins_with_none(lines):
     assert theirs
     assert int(theirs) != mine
     assert lines.exchange(ID) == mine
+
+
+def test_words_arrive_as_they_were_sent_whoever_packs_them(client, redis_url, prefix):
+    theirs = connect(redis_url, command_packer=PythonRespSerializer(6000, client.get_encoder().encode))
+    with theirs, Redis.from_url(redis_url) as plain:
+        for word in ("é\0\r\n", "", "x" * 100_000, 2**63, b"\xff\0"):
+            for sender in (client, theirs):
+                lines_of(sender.connection_pool).exchange(("SET", f"{prefix}word", word))
+                assert plain.get(f"{prefix}word") == (word if isinstance(word, bytes) else str(word).encode())
 
 
 def test_a_pool_that_wants_each_of_them_back_gets_it(redis_url):

@@ -29,7 +29,7 @@ ADDRESSES = {
 def minute(devices) -> int:
     """s at which a minute began that was measured: 1,234 starts, and three of a version that is no more."""
     at = int(time.time()) // 60 * 60 - 60
-    SamplingTurn.objects.create(pk=1, number=3, at=(at + 60) * 1000, began=(at - 7200) * 1000, resumed=1)
+    SamplingTurn.objects.create(pk=1, number=3, at=(at + 60) * 1000, began=(at - 7200) * 1000)
     numbers = {
         "edges": {"1:t1": 1234, "7:t9": 3},
         "refused": {"": 2},

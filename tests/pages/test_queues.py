@@ -9,6 +9,7 @@ import pytest
 
 from machines.models import AuditEntry
 from machines.statistics import recording
+from tests.statistics.conftest import flush
 
 from .reading import fields, read
 
@@ -42,6 +43,7 @@ def rows(page) -> list[str]:
 def measure(engine) -> None:
     """As a worker does once a minute."""
     assert recording.record(engine.survey(), recording.turn(), now=int(time.time() * 1000))
+    flush()
 
 
 def test_the_figures_of_every_queue_are_on_one_page(as_, engine, busy):

@@ -157,6 +157,8 @@ def test_the_search_says_when_and_where_an_id_was_made(as_, ready, activation):
     assert "was made at" not in read(client.get("/search/", {"q": id + "0"})).text
     assert not read(as_("viewer").get("/search/", {"q": id})).all("a", href=f"/audit/?request={id}")
     assert "no node stands in it" in read(client.get("/search/", {"q": encode_local(decode(id).at, 5)})).text
+    for only_looks_like_one in ("z" * 13, encode_local(decode(id).at + 86_400_000, 5)):
+        assert "was made at" not in read(client.get("/search/", {"q": only_looks_like_one})).text
 
 
 def test_an_instance_from_the_form_has_such_an_id_and_twice_is_once(as_, ready, engine, activation):

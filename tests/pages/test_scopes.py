@@ -26,8 +26,8 @@ LISTS = {
 OF_ALL = {"sm", "sm-key", "sm-mutate", "sm-force", "direct", *(name for name in TABLE if name.startswith("webhook"))}
 """Of no machine: only for those who hold the right on every one."""
 
-PERSONAL = {name for name in TABLE if name.startswith(("view-", "account", "token"))}
-"""Somebody's own: whatever machines they see."""
+PERSONAL = {name for name in TABLE if name.startswith(("view-", "account", "token", "link", "note", "patterns"))}
+"""Somebody's own, or everybody's, and of no machine: whatever machines they see."""
 
 
 @pytest.fixture

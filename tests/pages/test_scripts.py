@@ -74,3 +74,12 @@ def test_every_entry_is_used_by_a_page():
     shared = {name for script in SCRIPTS for name in IMPORT.findall(script.read_text(encoding="utf-8"))}
     for script in (ROOT / "static/js").glob("*.js"):
         assert f"js/{script.name}" in pages or f"./{script.name}" in shared, f"{script.name} is used by nothing"
+
+
+def test_every_region_of_a_page_is_renewed_by_a_script():
+    """One that is not stays as it was when the page came, under a lamp that says Live."""
+    renewed = set(re.findall(r'"([a-z-]+)"', "".join(path.read_text(encoding="utf-8") for path in SCRIPTS)))
+    texts = [path.read_text(encoding="utf-8") for path in TEMPLATES]
+    regions = {name for text in texts for name in re.findall(r'data-region="([a-z-]+)"', text)}
+    assert "unwritten" in regions
+    assert regions <= renewed

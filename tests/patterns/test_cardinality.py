@@ -125,6 +125,18 @@ def test_sets_that_are_too_many_to_compare_are_counted_by_their_sketches(make):
     assert (of_week.exact, of_week.number) == (False, pytest.approx(12_000, rel=3 * 0.0081))
 
 
+def test_one_call_compares_so_many_members_that_no_other_waits_long_and_the_latest_ones_first(make):
+    visitors = make("visitors", exact=10_000)
+    for day in range(5):
+        for thousand in range(9):
+            visitors.add(
+                *(f"{day}-{thousand}-{i}" for i in range(1000)), part="ab"[thousand % 2], now=TODAY + day * DAY
+            )
+    found = visitors.series("day", 5, parts=("a", "b"), at=TODAY + 4 * DAY)
+    assert [each.exact for each in found] == [False, True, True, True, True]
+    assert [each.number for each in found] == [pytest.approx(9000, rel=3 * 0.0081), 9000, 9000, 9000, 9000]
+
+
 def test_a_union_of_31_days_says_to_the_one_what_one_sketch_of_a_million_says(make, engine, prefix):
     """Every member comes on one day, every tenth on another one, too."""
     visitors, single = make("visitors"), f"{prefix}single"

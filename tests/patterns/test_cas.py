@@ -1,15 +1,18 @@
 """Compare and set: exact under a race, every conflict to be seen, nothing half-done."""
 
+import gc
 import itertools
 import json
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.engine.client import connect
 from machines.patterns import Changed, Overflow, Record, Records, cas
 from machines.patterns.cas import DELETE, update
 from tests.engine.racing import in_threads
@@ -303,13 +306,13 @@ def test_without_redis_it_says_so(engine):
 
 def test_one_set_of_connections_is_asked_for_its_library_once(engine, foreign):
     update(engine.client, f"{foreign}a", lambda value: "1")
-    before = len(cas._values[engine.client])
+    before = len(vars(engine.client)[cas.VALUES])
     threads = [threading.Thread(target=update, args=(engine.client, f"{foreign}a", lambda v: "2")) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(cas._values[engine.client]) == before == 1
+    assert len(vars(engine.client)[cas.VALUES]) == before == 1
 
 
 RECORD = [
@@ -333,3 +336,13 @@ def test_the_functions_themselves_refuse_the_same_and_write_nothing(records, eng
     key = f"{prefix}record:{{raw}}"
     assert engine.client.fcall(function, 1, key, *words)[0] == "BADARG"
     assert list(engine.client.scan_iter(match=f"{prefix}record:*")) == []
+
+
+def test_what_is_kept_for_a_client_goes_with_it(redis_url, foreign):
+    client = connect(redis_url)
+    update(client, foreign, lambda _: "1")
+    kept = weakref.ref(client)
+    client.close()
+    del client
+    gc.collect()
+    assert kept() is None

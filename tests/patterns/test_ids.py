@@ -384,3 +384,14 @@ def test_without_redis_ids_go_on_to_the_end_of_the_range_and_then_say_so(own_ser
 
 def engine_root(prefix):
     return PatternKeys(prefix).ids("own").root
+
+
+def test_taking_ahead_is_done_once_and_also_after_a_long_pause(engine, prefix, hands):
+    ids = hands.make(engine, prefix)
+    ids.next()
+    held, taking = ids.held, ids._generator.renew_ahead
+    assert [taking() for _ in range(5)] == [True] * 5
+    assert ids.held == held  # or a server that forgot would not begin beyond it
+    hands.go(AHEAD / 1000 + 60)
+    assert (ids._generator.at_hand(), taking(), ids.held.start) == (None, True, hands.server)
+    assert ids._generator.at_hand()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.engine.client import connect
 from machines.patterns import Place, Scoreboard
 from machines.patterns.errors import Overflow
 from tests.engine.dumps import unchanged
@@ -59,6 +60,17 @@ def test_equal_scores_share_a_rank_and_the_next_one_is_as_much_lower(make):
     assert board.set("eve", 9) == Place(1, "eve", 9.0, True)
     assert board.set_many({"eve": 0, "fay": 0}) == 2
     assert (board.place("fay"), board.place("nobody")) == (Place(5, "fay", 0.0, True), None)
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_the_first_places_are_the_same_by_either_protocol_and_as_the_function_has_them(
+    make, redis_url, prefix, protocol
+):
+    make("points").add_many({"ann": 0.1, "bob": 0.1, "cid": -2.5, "dan": 2**53 - 1, "eve": 1e-300, "é\n": 1e-300})
+    with connect(redis_url, protocol=protocol) as client:
+        board = Scoreboard(client, "points", prefix=prefix)
+        for count in range(1, 8):
+            assert board.top(count) == board._read("top", count, "", 1, None) == make("points").top(7)[:count]
 
 
 def test_the_places_around_a_member_are_those_of_the_whole_board(make):

@@ -128,6 +128,13 @@ def test_something_foreign_in_the_way_stays_as_it_is_and_holds_up_nothing_else(b
         with unchanged(engine), pytest.raises(EngineFault):
             call()
         client.delete(f"{root}:{key}")
+    add()
+    for text in ("1.5", "1e3", " 1", "007", "inf", "x"):  # numbers to Lua, and none to INCRBY
+        client.set(f"{root}:held", text)
+        with unchanged(engine), pytest.raises(EngineFault):
+            claim()
+    client.set(f"{root}:held", "-3")
+    assert set(contents(claim())) == {"other"}
 
 
 def test_a_batch_ends_before_it_is_too_much_for_one_answer(buffer):

@@ -112,6 +112,19 @@ def test_what_comes_twice_counts_once_and_who_is_gone_is_left_out(engine, ann, n
     assert (seen.prune(), Receipt.objects.count()) == (4, 0)
 
 
+def test_what_others_put_there_is_left_out_and_holds_up_nobody(ann, noting):
+    noting.person(ann.pk)
+    at = time.time() * 1000
+    for entity, n, seen_at in [
+        (f"user:{2**70}", 1, at), ("user:-1", 1, at), (f"user:{ann.pk + 1}", -5, at), (f"token:{ann.pk}", 2**40, at),
+        ("user:x", 1, at), ("nobody", 1, at), (f"user:{ann.pk + 2}", 1, 10**30), (f"user:{ann.pk + 3}", 1, "late"),
+    ]:  # fmt: skip
+        get_pattern(seen.buffer).add(entity, counters={"n": n}, fields={"at": seen_at})
+    assert flush() == 9
+    assert (LastSeen.objects.get().user_id, LastSeen.objects.get().requests) == (ann.pk, 1)
+    assert get_pattern(seen.buffer).size() == 0
+
+
 def test_entries_in_another_order_leave_the_latest_moment(ann, noting, monkeypatch):
     batches = []
     for moment in (2_000, 1_000):

@@ -5,6 +5,7 @@ import redis
 from django.test import Client
 
 from dashboard import outage
+from dashboard.sessions import SessionStore
 from machines.engine.errors import EngineUnavailable
 from machines.server import Server
 
@@ -67,6 +68,18 @@ def test_a_person_is_still_logged_in_when_the_server_is_back(server, client, dja
     assert client.get("/").status_code == 200
 
 
+def test_a_request_waits_for_its_session_once(server):
+    one = SessionStore("s" * 32)
+    server.stop()
+    with pytest.raises(outage.CAUSES) as first:
+        one.load()
+    server.start()
+    with pytest.raises(outage.CAUSES) as second:
+        one.load()
+    assert second.value is first.value
+    assert SessionStore("s" * 32).load() == {}  # of the next request
+
+
 def test_a_login_that_cannot_be_kept_is_a_503_too(server, client, django_user_model):
     """The session is written after the view has answered, where no middleware sees what goes wrong."""
     django_user_model.objects.create_superuser("admin", password="x")
@@ -93,6 +106,14 @@ def test_a_form_that_met_the_outage_comes_back_to_be_sent_again(server, django_u
     assert 'name="key" value="k-1"' in page
     assert 'value="&quot;&lt;b&gt;"' in page
     assert page.count("csrfmiddlewaretoken") == 1
+
+
+def test_a_handover_note_that_met_the_outage_comes_back_to_be_sent_again(server, client, django_user_model):
+    client.force_login(django_user_model.objects.create_superuser("admin", password="x"))
+    server.stop()
+    page = client.post("/note/", {"version": "7", "text": "lamp 7 is out"}).content.decode()
+    assert 'name="version" value="7"' in page
+    assert 'name="text" value="lamp 7 is out"' in page
 
 
 def test_a_form_without_a_key_is_not_offered_again(server, client, django_user_model):

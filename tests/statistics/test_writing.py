@@ -75,6 +75,30 @@ def test_what_others_put_in_its_place_is_left_out_and_stops_nothing(box, sample,
     assert (rows(MINUTES), len(caplog.records), Measurement.objects.count()) == ([(0, 4)], 4, 2)
 
 
+STRETCH = {"instances": 1, str(START): START + 1}
+FOREIGN = [
+    ("a\0b 1 60", {"covered": 1}, STRETCH),
+    ("x" * 65 + " 1 60", {"covered": 1}, STRETCH),
+    ("errand 99999 60", {"covered": 1}, STRETCH),
+    (f"errand 1 {2**63}", {"covered": 1}, STRETCH),
+    ("errand 1 60", {"covered": -1}, STRETCH),
+    ("errand 1 120", {"covered": 1}, STRETCH | {"instances": 10**30}),
+    ("errand 1 180", {"covered": 1}, {"instances": 1, "5": 2**70}),
+    ("errand 1 240", {"covered": 1, **{f'["edges","{n}"]': 2**52 for n in range(3)}}, STRETCH),
+    (recording.SAMPLED, {}, {"at": "soon", "began": 2**70}),
+]
+
+
+def test_what_no_database_would_take_holds_up_no_batch(box, sample, rounds):
+    sample(0)
+    rounds(2)
+    sample(1, flushed=False)
+    for entity, counters, fields in FOREIGN:
+        get_pattern(recording.buffer).add(entity, counters=counters, fields=fields)
+    assert flush() == 1
+    assert (rows(MINUTES), Measurement.objects.count(), get_pattern(recording.buffer).size()) == ([(0, 4)], 2, 0)
+
+
 def test_flushers_at_the_same_moment_add_to_the_same_hour(box, sample, rounds):
     sample(0)
     batches = []

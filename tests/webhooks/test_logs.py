@@ -1,15 +1,17 @@
 """The group of webhooks on the logs: shared by workers, kept from loss, there only while somebody wants messages."""
 
+import json
 import threading
 
 import pytest
 from django.db import OperationalError
 
+from machines.masking import MASK
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.webhooks import logs, managing, pump
 from machines.webhooks.logs import GROUP, Logs
 from machines.webhooks.pump import Pump
-from tests.engine.builders import machine, publish
+from tests.engine.builders import fields, machine, publish
 from tests.engine.racing import in_threads
 
 KEEP, BOUND = 10_000, 100_000  # entries
@@ -184,6 +186,71 @@ def test_something_else_in_the_place_of_a_log_holds_up_no_other(engine, bell, ho
     assert Delivery.objects.count() == 2
     assert caplog.text.count("the log of other:0 cannot be read") == 1
     assert engine.client.get(log_of(engine, "other")) == "x"
+
+
+FOREIGN = [
+    {"version": "x"},
+    {"version": "inf"},
+    {"data": "[" * 100_000},
+    {"name": "a\0b"},
+    {"name": "a" * 300},
+    {"instance": "i" * 300},
+    {"kind": ""},
+]
+
+
+def test_what_no_machine_emitted_holds_up_nothing_behind_it(engine, bell, hook, caplog):
+    hook()
+    for more in FOREIGN:
+        engine.client.xadd(log_of(engine, bell), {"kind": "emit", "name": "foreign"} | more)
+    ring(engine, bell)
+    engine.client.xadd(log_of(engine, bell), {"kind": "emit", "name": "late"}, id=f"{2**64 - 1}-1")
+    looker = Pump(engine, wait=0)
+    looker.look()
+    assert list(Delivery.objects.order_by("pk").values_list("type", flat=True)) == ["foreign"] * 3 + ["bell.rung"]
+    assert caplog.text.count("4 entries of the log of bell:0 are no messages") == 1
+    assert engine.client.xpending(log_of(engine, bell), GROUP)["pending"] == 0
+
+
+def test_of_a_damaged_instance_nothing_is_told_and_others_go_on(engine, db, hook):
+    emits = {"emit": {"type": "told", "data": {"pin": "pin"}}}
+    till = machine(
+        "till",
+        {"A": {"on": {"go": {"target": "A", "actions": emits}}}},
+        context=fields(pin={"type": "string", "default": "1234", "sensitive": True}),
+    )
+    name = publish(engine, till)
+    hook(machines=[name])
+    for id in ("damaged", "sound"):
+        engine.create(name, id)
+        engine.fire(name, id, "go")
+    key = engine.keys.partition(name).instance("damaged")
+    engine.client.delete(key)
+    engine.client.set(key, "x")
+    Pump(engine, wait=0).look()
+    bodies = dict(Delivery.objects.values_list("instance", "body"))
+    assert json.loads(bodies["damaged"])["data"]["payload"] == MASK
+    assert "1234" not in "".join(bodies.values())
+    assert set(bodies) == {"damaged", "sound"}
+
+
+def test_a_group_that_is_made_while_another_worker_takes_it_away_begins_again(engine, bell, hook, monkeypatch):
+    """That worker had seen the moment before, in which there was no webhook."""
+    ring(engine, bell, 2)
+    hook()
+    late, drop = Logs(engine), LogCursor.delete
+
+    def made_anew(cursor):
+        logs.align(engine)
+        return drop(cursor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogCursor, "delete", made_anew)
+        late.drop()
+    assert (groups(engine, bell), LogCursor.objects.count()) == ([], 0)  # or it would stay when the webhook is gone
+    ring(engine, bell, 3)
+    Pump(engine, wait=0).look()
+    assert (groups(engine, bell), LogCursor.objects.count(), Delivery.objects.count()) == ([GROUP], 1, 3)
 
 
 def test_workers_read_side_by_side(engine, bell, hook, transactional_db):

@@ -113,8 +113,8 @@ def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
 
 
 @group.put(
-    "/sessions/current", id="putSession", right="view", answers=SessionOwnOut, refusals=(404,), matches=True,
-    summary="Another state", example={"state": {"cursor": "WyJpbnN0"}},
+    "/sessions/current", id="putSession", right="view", once=False, answers=SessionOwnOut, refusals=(404,),
+    matches=True, summary="Another state", example={"state": {"cursor": "WyJpbnN0"}},
 )  # fmt: skip
 def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> dict[str, Any]:
     """In place of the whole one. With `If-Match`, only if nobody wrote since."""
@@ -124,7 +124,13 @@ def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> d
 
 
 @group.delete(
-    "/sessions/current", id="endSession", right="view", answers=SessionsEnded, refusals=(404,), summary="End it"
+    "/sessions/current",
+    id="endSession",
+    right="view",
+    once=False,
+    answers=SessionsEnded,
+    refusals=(404,),
+    summary="End it",
 )
 def end(request: HttpRequest) -> dict[str, int]:
     """It opens nothing from here on."""

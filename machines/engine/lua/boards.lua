@@ -5,6 +5,7 @@
 -- to be touched as time goes by, and the order of any two stays what it was when they last changed. Before that leaves
 -- what a double can say, all are multiplied by one power of two, which changes no digit of any.
 local boards = {}
+local floor, format = math.floor, string.format
 
 local HOUR = 3600000
 local LENGTHS = { hour = HOUR, day = 24 * HOUR, week = 168 * HOUR }
@@ -17,23 +18,21 @@ local FORGOTTEN = 160 -- half-lives without points after which a board goes
 
 -- {kind, half, keep, now, ...} of the first four arguments; else nil and why not. `half`: ms.
 function boards.read(ARGV)
-    local board = {
-        kind = ARGV[1] or '', half = arguments.count(ARGV[2], 0, 1e12), keep = arguments.count(ARGV[3], 0, MAX_KEEP),
-        now = 0, epoch = 0, touched = 0, scaled = false,
-    }
-    if board.kind ~= 'all' and board.kind ~= 'fade' and not LENGTHS[board.kind] then
+    local kind, half, keep = ARGV[1] or '', arguments.count(ARGV[2], 0, 1e12), arguments.count(ARGV[3], 0, MAX_KEEP)
+    if kind ~= 'all' and kind ~= 'fade' and not LENGTHS[kind] then
         return nil, 'the kinds of boards are all, hour, day, week and fade'
     end
-    if not board.half or board.kind == 'fade' and board.half < 1 then return nil, 'a half-life is in ms, a whole number' end
-    if not board.keep then return nil, 'keep is a whole number of periods up to ' .. MAX_KEEP end
-    local bad = arguments.misfit('', '', '', '', ARGV[4] or '')
+    if not half or kind == 'fade' and half < 1 then return nil, 'a half-life is in ms, a whole number' end
+    if not keep then return nil, 'keep is a whole number of periods up to ' .. MAX_KEEP end
+    local given, now = ARGV[4] or '', 0
+    local bad = given ~= '' and arguments.misfit('', '', '', '', given)
     if bad then return nil, bad end
-    board.now = board.kind ~= 'all' and arguments.now(ARGV[4]) or 0
-    return board
+    if kind ~= 'all' then now = arguments.now(given) end
+    return { kind = kind, half = half, keep = keep, now = now, epoch = 0, touched = 0, scaled = false }
 end
 
 local function number(board)
-    return math.floor((board.now + SHIFTS[board.kind]) / LENGTHS[board.kind])
+    return floor((board.now + SHIFTS[board.kind]) / LENGTHS[board.kind])
 end
 
 -- The key of the scores of now, or of so many periods before.
@@ -70,7 +69,7 @@ end
 
 -- Digit for digit; whole numbers, which most are, at a third of the cost.
 function boards.text(score)
-    return string.format(score % 1 == 0 and score <= boards.MOST and score >= -boards.MOST and '%d' or '%.17g', score)
+    return format(score % 1 == 0 and score <= boards.MOST and score >= -boards.MOST and '%d' or '%.17g', score)
 end
 
 return boards

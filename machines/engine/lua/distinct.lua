@@ -8,7 +8,7 @@ local MOST_IN_SETS = 10000 -- members of all sets that a union compares one by o
 
 -- ms until the day has been over for as long as it is kept; one that has long been stays for a minute.
 local function left(bucket)
-    return string.format('%.0f', math.max(60000, (bucket.day + 1) * calendar.DAY - bucket.now + bucket.keep))
+    return math.max(60000, (bucket.day + 1) * calendar.DAY - bucket.now + bucket.keep)
 end
 
 -- `bucket` is {day, part, exact, keep (ms after its end), now}. Answers by how much the count of the day grew. The sketch is
@@ -35,32 +35,50 @@ function distinct.add(root, bucket, members)
     return grown
 end
 
--- What is kept of the days from `first` to `last`: the sketches, the sets, how many members those hold in all, and whether
--- there is a set for every sketch.
-local function kept(root, first, last, parts)
-    local found = { sketches = {}, sets = {}, held = 0, is_exact = true }
+-- The keys of all those days: of their sets, and of their sketches.
+local function keys_of(root, first, last, parts)
+    local sets, sketches, n = {}, {}, 0
     for day = first, last do
-        for _, part in ipairs(parts) do
-            local set = patternkeys.distinct_set(root, day, part)
-            local sketch = patternkeys.distinct_sketch(root, day, part)
-            local size = call('SCARD', set)
-            if size > 0 then
-                found.sets[#found.sets + 1], found.held = set, found.held + size
-                found.sketches[#found.sketches + 1] = sketch
-            elseif call('EXISTS', sketch) == 1 then
-                found.sketches[#found.sketches + 1], found.is_exact = sketch, false
-            end
+        local text = string.format('%d', day)
+        for i = 1, #parts do
+            n = n + 1
+            sets[n] = patternkeys.distinct_set(root, text, parts[i])
+            sketches[n] = patternkeys.distinct_sketch(root, text, parts[i])
+        end
+    end
+    return sets, sketches
+end
+
+-- What is kept of them: the sketches, the sets, how many members those hold in all, and whether there is a set for every
+-- sketch.
+local function kept(sets, sketches)
+    local found = { sketches = {}, sets = {}, held = 0, is_exact = true }
+    for i, set in ipairs(sets) do
+        local size = call('SCARD', set)
+        if size > 0 then
+            found.sets[#found.sets + 1], found.held = set, found.held + size
+            found.sketches[#found.sketches + 1] = sketches[i]
+        elseif call('EXISTS', sketches[i]) == 1 then
+            found.sketches[#found.sketches + 1], found.is_exact = sketches[i], false
         end
     end
     return found
 end
 
--- How many different ones came on any of the days from `first` to `last`, and whether that is exact (1) or by sketches (0).
-function distinct.count(root, first, last, parts)
-    local found = kept(root, first, last, parts)
-    if found.is_exact and #found.sets <= 1 then return found.held, 1 end
-    if found.is_exact and found.held <= MOST_IN_SETS then return #call('SUNION', unpack(found.sets)), 1 end
-    return call('PFCOUNT', unpack(found.sketches)), 0
+-- How many different ones came on any of the days from `first` to `last`, whether that is exact (1) or by sketches (0), and
+-- how many members were compared for it, of `most` at most.
+function distinct.count(root, first, last, parts, most)
+    local sets, sketches = keys_of(root, first, last, parts)
+    if call('EXISTS', unpack(sets)) == 0 then
+        local is_exact = call('EXISTS', unpack(sketches)) == 0 and 1 or 0
+        return call('PFCOUNT', unpack(sketches)), is_exact, 0
+    end
+    local found = kept(sets, sketches)
+    if found.is_exact and #found.sets <= 1 then return found.held, 1, 0 end
+    if found.is_exact and found.held <= math.min(most, MOST_IN_SETS) then
+        return #call('SUNION', unpack(found.sets)), 1, found.held
+    end
+    return call('PFCOUNT', unpack(found.sketches)), 0, 0
 end
 
 return distinct

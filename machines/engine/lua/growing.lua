@@ -15,6 +15,6 @@ function growing.after(last, now, where)
     return number <= growing.MOST and number or nil
 end
 
-function growing.text(number) return string.format('%.0f', number) end
+function growing.text(number) return string.format('%d', number) end
 
 return growing

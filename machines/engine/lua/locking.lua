@@ -2,6 +2,7 @@
 -- A lock is held while its holder's key is there. Who that is stands beside it; of a holder that redis-py's own Lock has
 -- put there nothing but the token is known.
 local locking = {}
+local call = redis.call
 
 local GRACE = 60000 -- ms that keys stay longer where the caller's clock stands in for the server's
 local KEEP = 30 * 86400000 -- ms: the last fence stays, for a clock that is set back meanwhile
@@ -29,13 +30,12 @@ local function number(text, root)
         or error('a lock is damaged, another program wrote its key: ' .. root, 0)
 end
 
--- Who holds it, or nil; and the last fence as it is kept, or false. `ends`: ms, or nil: never by itself.
+-- Who holds it, or nil; and the last fence as it is kept, or false. `ends`: ms, where that is known without asking.
 function locking.held(root, at)
-    local key = patternkeys.lock_holder(root)
-    local token = redis.call('GET', key)
-    local row = redis.call('HMGET', patternkeys.lock_last(root), unpack(FIELDS))
-    if not token then return nil, row[2] end
-    local one = { token = token, owner = '', fence = 0, since = 0 }
+    local token = call('GET', patternkeys.lock_holder(root))
+    if not token then return nil, call('HGET', patternkeys.lock_last(root), 'fence') end
+    local row = call('HMGET', patternkeys.lock_last(root), unpack(FIELDS))
+    local one = { token = token, owner = '', fence = 0, since = 0, ends = nil }
     if row[1] == token then
         one.fence, one.owner, one.since = number(row[2], root), row[3] or '', number(row[4], root)
         if not at.clock then
@@ -43,21 +43,22 @@ function locking.held(root, at)
             if one.ends <= at.now then return nil, row[2] end
         end
     end
-    local left = redis.call('PTTL', key)
-    if not one.ends and left >= 0 then one.ends = at.now + left end
     return one, row[2]
 end
 
 function locking.keep(root, at, one, ms)
     one.ends = at.now + ms
-    redis.call('SET', patternkeys.lock_holder(root), one.token, 'PX', growing.text(ms + at.grace))
+    call('SET', patternkeys.lock_holder(root), one.token, 'PX', ms + at.grace)
     local last = patternkeys.lock_last(root)
-    redis.call('HSET', last, 'token', one.token, 'fence', growing.text(one.fence), 'owner', one.owner,
+    call('HSET', last, 'token', one.token, 'fence', growing.text(one.fence), 'owner', one.owner,
         'since', growing.text(one.since), 'until', growing.text(one.ends))
-    redis.call('PEXPIRE', last, growing.text(KEEP + ms))
+    call('PEXPIRE', last, KEEP + ms)
 end
 
 -- ms until it ends by itself; -1 where it does not.
-function locking.left(one, at) return one.ends and math.max(0, one.ends - at.now) or -1 end
+function locking.left(root, one, at)
+    if one.ends then return math.max(0, one.ends - at.now) end
+    return math.max(-1, call('PTTL', patternkeys.lock_holder(root)))
+end
 
 return locking

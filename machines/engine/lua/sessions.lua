@@ -73,7 +73,7 @@ end
 
 -- Writes it; `...`: NX, perhaps. Whether that was done.
 function sessions.write(root, one, now, longer, ...)
-    local line = string.format('%.0f %.0f %.0f %.0f %.0f %s %s %d\n', one.version, one.created, one.slide, one.ends, one.parting,
+    local line = string.format('%d %d %d %d %d %s %s %d\n', one.version, one.created, one.slide, one.ends, one.parting,
         one.digest, one.former, #one.subject)
     return redis.call('SET', patternkeys.session_one(root, one.handle), line .. one.subject .. one.state,
         'PX', one.expires - now + longer, ...)

@@ -27,6 +27,7 @@ end
 
 -- Is it an id that the server would take?
 function streams.is_id(text)
+    if text and #text < 20 then return string.find(text, '^%d+-%d+$') ~= nil end
     local ms, number = string.match(text or '', '^(%d+)-(%d+)$')
     if not ms or #ms > 20 or #number > 20 then return false end
     return not (#ms == 20 and ms > LAST) and not (#number == 20 and number > LAST)

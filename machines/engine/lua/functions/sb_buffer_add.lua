@@ -61,9 +61,10 @@ end
 
 local function read(ARGV)
     local call = { writes = {} }
-    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    local given = ARGV[1] or ''
+    local bad = given ~= '' and arguments.misfit('', '', '', '', given)
     if bad then return nil, bad end
-    call.now = arguments.now(ARGV[1])
+    call.now = arguments.now(given)
     call.most = arguments.count(ARGV[2], 1, MAX_MOST)
     if not call.most then return nil, 'how many may wait is a whole number from 1 to ' .. MAX_MOST end
     call.prefix = ARGV[3]
@@ -140,9 +141,9 @@ local function apply(entry, write, now)
             if math.abs(before + added) > MAX_EXACT then
                 return replies.OVERFLOW, string.sub(name, 3) .. ' would reach 2^53, below which it is counted exactly'
             end
-            keep(entry, name, string.format('%.0f', before + added))
+            keep(entry, name, string.format('%d', before + added))
         elseif now >= (tonumber(held and string.match(held, '^%d+') or 0) or 0) then
-            keep(entry, name, string.format('%.0f ', now) .. write.values[i])
+            keep(entry, name, string.format('%d ', now) .. write.values[i])
         end
     end
     if entry.names > MAX_NAMES then return replies.OVERFLOW, 'an entry holds ' .. MAX_NAMES .. ' names at most' end
@@ -151,16 +152,16 @@ end
 
 local function commit(root, found, opened, call)
     local seq = opened > 0 and redis.call('INCRBY', patternkeys.buffer_seq(root), opened) - opened
-    local now, pending = string.format('%.0f', call.now), {}
+    local now, pending = string.format('%d', call.now), {}
     for _, entity in ipairs(found) do
         local entry = found[entity]
         if not entry.old then
             seq = seq + 1
             local digest = string.sub(redis.sha1hex(entity), 1, 12)
-            entry.id = string.format('%s-%s-%.0f-%s %s', call.prefix, now, seq, digest, now)
+            entry.id = string.format('%s-%s-%d-%s %s', call.prefix, now, seq, digest, now)
             pending[#pending + 1], pending[#pending + 2] = now, entity
         end
-        local words = { OWN, string.format('%s %.0f %.0f', entry.id, entry.names, entry.size) }
+        local words = { OWN, string.format('%s %d %d', entry.id, entry.names, entry.size) }
         for name, value in pairs(entry.new) do
             words[#words + 1], words[#words + 2] = name, value
             if #words >= 1000 then

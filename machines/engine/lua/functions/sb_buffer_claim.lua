@@ -27,7 +27,7 @@ local function read(ARGV)
 end
 
 local function digits(number)
-    return string.format('%.0f', number)
+    return string.format('%d', number)
 end
 
 -- Until when the batch is nobody else's, and from when it may be claimed again.
@@ -128,7 +128,10 @@ return function(KEYS, ARGV)
     local call, bad = read(ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local held = redis.call('GET', patternkeys.buffer_held(root)) or '0'
-    if not tonumber(held) then return { replies.FAULT, 'no number is in ' .. patternkeys.buffer_held(root) } end
+    local number = tonumber(held)
+    if not number or digits(number) ~= held or math.abs(number) > 2 ^ 53 then -- INCRBY would stop halfway
+        return { replies.FAULT, 'no whole number is in ' .. patternkeys.buffer_held(root) }
+    end
     local again = claim_again(root, call)
     if again then return again end
     local picked = oldest(root, call)

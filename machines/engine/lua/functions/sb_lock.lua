@@ -17,7 +17,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local one, last = locking.held(root, at)
     if one and one.token ~= token then
-        return { replies.CONFLICT, locking.left(one, at), one.fence, one.owner }
+        return { replies.CONFLICT, locking.left(root, one, at), one.fence, one.owner }
     end
     if not one then
         one = { token = token, owner = owner, since = at.now, fence = growing.after(last, at.now, 'the fence of ' .. root) }

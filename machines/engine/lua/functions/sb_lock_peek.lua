@@ -12,5 +12,5 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local one = locking.held(KEYS[1], at)
     if not one then return { replies.OK } end
-    return { replies.OK, one.owner, one.fence, one.since, locking.left(one, at) }
+    return { replies.OK, one.owner, one.fence, one.since, locking.left(KEYS[1], one, at) }
 end

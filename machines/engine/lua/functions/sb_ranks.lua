@@ -14,18 +14,20 @@ local call = redis.call
 -- One more on either side is read, which tells whether the outermost share their rank with it.
 local function places(key, first, last, factor)
     local from = math.max(0, first - 1)
-    local found = call('ZREVRANGE', key, string.format('%.0f', from), string.format('%.0f', last + 1), 'WITHSCORES')
-    local reply, rank = { replies.OK }, nil
+    local found = call('ZREVRANGE', key, from, last + 1, 'WITHSCORES')
+    local reply, rank, n = { replies.OK }, nil, 1
+    local score, before = nil, found[(first - from) * 2]
     for i = (first - from) * 2 + 1, math.min(#found, (last - from + 1) * 2), 2 do
-        local score, before, after = found[i + 1], found[i - 1], found[i + 3]
+        score, before = found[i + 1], score or before
         if not rank then
-            rank = call('ZCOUNT', key, '(' .. score, '+inf') + 1
+            rank = first == 0 and 1 or call('ZCOUNT', key, '(' .. score, '+inf') + 1
         elseif score ~= before then
             rank = from + (i + 1) / 2
         end
-        local n = #reply
-        reply[n + 1], reply[n + 2], reply[n + 3] = rank, found[i], boards.text(tonumber(score) * factor)
-        reply[n + 4] = (score == before or score == after) and 1 or 0
+        reply[n + 1], reply[n + 2] = rank, found[i]
+        reply[n + 3] = factor == 1 and score or boards.text(tonumber(score) * factor)
+        reply[n + 4] = (score == before or score == found[i + 3]) and 1 or 0
+        n = n + 4
     end
     return reply
 end

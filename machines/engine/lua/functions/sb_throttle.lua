@@ -11,11 +11,12 @@
 -- Cost:    O(1): one GET, and one SET with its expiry where it is allowed
 local MAX_LIMIT, MAX_PER = 1000000, 30 * 86400000 -- their product stays below 2^53
 local GRACE = 60000 -- ms that a key stays longer where the caller's clock stands in for the server's
+local ceil, floor, max, min, match = math.ceil, math.floor, math.max, math.min, string.match
 local kinds = {}
 
 local function numbers(held)
     if not held then return nil end
-    local a, b, c = string.match(held, '^(%d+) (%d+) (%d+)$')
+    local a, b, c = match(held, '^(%d+) (%d+) (%d+)$')
     return tonumber(a), tonumber(b), tonumber(c)
 end
 
@@ -29,13 +30,13 @@ end
 function kinds.pace(held, now, limit, per, cost, least)
     local at, backlog, was = numbers(held)
     if not at then at, backlog, was = now, 0, limit end
-    if was ~= limit then backlog = math.ceil(backlog / was * limit) end
+    if was ~= limit then backlog = ceil(backlog / was * limit) end
     local whole = per * limit
-    local left = math.min(math.max(0, backlog - math.max(0, now - at) * limit), whole)
-    local taken = granted(math.floor((whole - left) / per), cost, least)
-    local retry = taken > 0 and 0 or math.max(0, math.ceil((left + per * least - whole) / limit))
+    local left = min(max(0, backlog - max(0, now - at) * limit), whole)
+    local taken = granted(floor((whole - left) / per), cost, least)
+    local retry = taken > 0 and 0 or max(0, ceil((left + per * least - whole) / limit))
     left = left + per * taken
-    return taken, math.floor((whole - left) / per), math.ceil(left / limit), retry, now, left
+    return taken, floor((whole - left) / per), ceil(left / limit), retry, now, left
 end
 
 function kinds.window(held, now, limit, per, cost, least)
@@ -68,7 +69,7 @@ return function(KEYS, ARGV)
     if not kind then return { replies.BAD_ARGUMENT, limit } end
     local taken, remaining, reset, retry, from, run = kind(redis.call('GET', KEYS[1]), now, limit, per, cost, least)
     if taken > 0 then
-        redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f', from, run, limit), 'PX', string.format('%.0f', reset + grace))
+        redis.call('SET', KEYS[1], string.format('%d %d %d', from, run, limit), 'PX', reset + grace)
     end
     return { replies.OK, retry == 0 and 1 or 0, remaining, reset, retry, taken }
 end
