@@ -17,14 +17,14 @@ from machines.services.notes import MAX_TEXT, Note
 
 def of_overview(request: HttpRequest) -> dict[str, object]:
     """What the note's panel needs."""
-    found: dict[str, object] = {"note_limit": MAX_TEXT, "may_write": anywhere(request.user, "operate")}
+    found: dict[str, object] = {"note_limit": MAX_TEXT, "may_write": anywhere(request.user, "fire")}
     try:
         return found | {"note": notes.read(Actor.of(request))}
     except EngineFault as fault:  # the rest of the page is worth more
         return found | {"note_fault": f"{fault.message} ({fault.code})"}
 
 
-@lever("operate", "note.write")
+@lever("fire", "note.write")
 def show(request: HttpRequest) -> HttpResponse:
     """The form, and where it goes. What somebody else wrote meanwhile comes back beside one's own, to be joined."""
     actor = Actor.of(request)

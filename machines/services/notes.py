@@ -41,14 +41,14 @@ def read(actor: Actor) -> Note:
 
 
 def write(actor: Actor, text: str, *, expect: int | None) -> Note:
-    """In place of the version ``expect``; None: of whichever there is. Whoever may ``operate`` a machine may.
+    """In place of the version ``expect``; None: of whichever there is. Whoever may ``fire`` at a machine may.
 
     Raises Forbidden, BadInput, and Changed with what stands there now as ``found``. What stands there already is
     written once.
     """
     with actor.records("note.write") as deed:
-        if not actor.anywhere("operate"):
-            raise Forbidden("operate")
+        if not actor.anywhere("fire"):
+            raise Forbidden("fire")
         said = _text(text)
         value = {"text": said, "author": actor.name, "at": int(time.time() * 1000)}
         try:

@@ -149,7 +149,7 @@ def test_every_operation_asks_who_calls(everything, monkeypatch):
 
 
 def test_a_note_is_written_over_the_version_that_was_seen(caller):
-    api = caller("view", "operate")
+    api = caller("view", "fire")
     empty = api.get("/note")
     assert (empty.json(), empty["ETag"]) == ({"text": "", "author": "", "at": 0, "version": 0}, '"0"')
     first = api("PUT", "/note", {"text": "one"}, If_Match='"0"')

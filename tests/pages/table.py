@@ -44,7 +44,7 @@ TABLE = {
     "counts": Entry("view", 200, 200, {"machine": "activation"}),
     "rows": Entry("view", 200, 200, {"machine": "activation"}),
     "view-save": Entry("view", 405, 400),
-    "note": Entry("operate", 200, 400),
+    "note": Entry("fire", 200, 400),
     "view-rename": Entry("view", 405, 404, {"id": "7"}),
     "view-delete": Entry("view", 405, 404, {"id": "7"}),
     "link": Entry("view", 404, 404, {"token": "0.0123456789abcdef.x"}),

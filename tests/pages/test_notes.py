@@ -1,4 +1,4 @@
-"""The handover note: seen by everybody, changed by those who operate, and never overwritten unseen."""
+"""The handover note: seen by everybody, changed by those who fire, and never overwritten unseen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sent(client, text, version=None):
 
 
 def test_what_one_shift_writes_the_next_one_reads(as_, db, prefix):
-    supervisor, viewer = as_("supervisor", "sue"), as_("viewer", "vera")
+    supervisor, viewer = as_("operator", "sue"), as_("viewer", "vera")
     assert panel(viewer) == []
     assert "Leave a note for the next shift" in panel(supervisor)[0].text
     answer = sent(supervisor, "  lamp 7 is <b>out</b>\r\ncall Ben & Jo 🚦  \r\n")
@@ -89,8 +89,8 @@ def test_what_cannot_be_kept_is_told_and_stays_in_the_form(as_, db, prefix, text
     assert notes.note_of(get_pattern(notes.records).get(KEY)).version == 0
 
 
-def test_who_may_not_operate_is_turned_away_and_that_is_recorded(as_, db, prefix):
-    assert as_("operator", "oscar").post("/note/", {"text": "mine", "version": "0"}).status_code == 403
+def test_who_may_only_see_is_turned_away_and_that_is_recorded(as_, db, prefix):
+    assert as_("viewer", "oscar").post("/note/", {"text": "mine", "version": "0"}).status_code == 403
     entry = AuditEntry.objects.get(action="note.write")
     assert (entry.actor, entry.outcome) == ("oscar", "refused")
 

@@ -34,7 +34,7 @@ def read(request: HttpRequest, response: HttpResponse) -> Note:
 
 
 @group.put(
-    "/note", id="putNote", right="operate", answers=NoteOut, matches=True, summary="Another text",
+    "/note", id="putNote", right="fire", answers=NoteOut, matches=True, summary="Another text",
     example={"text": "lamp 7 is being replaced until noon"},
 )  # fmt: skip
 def write(request: HttpRequest, response: HttpResponse, body: NoteWriting) -> Note:
