@@ -122,7 +122,7 @@ def test_a_pool_that_wants_each_of_them_back_gets_it(redis_url):
         lines_of(client.connection_pool).exchange(("PING",))
         assert client.ping()
         assert not lines_of(client.connection_pool)._idle
-        client.close()
+        client.connection_pool.disconnect()
 
 
 def test_lines_are_gone_with_their_pool(redis_url):
