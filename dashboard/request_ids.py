@@ -16,9 +16,10 @@ from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
+from dashboard.bothways import BothWays
 from machines.connections import engine_at_hand, get_engine
 from machines.engine import SignalboxError
 from machines.engine.flakes import END, EPOCH, RANDOM_BITS, encode_local
@@ -92,16 +93,8 @@ def _mark(request: HttpRequest) -> None:
         setattr(request, kept.name, kept.get())
 
 
-class RequestIds:
+class RequestIds(BothWays):
     """Outermost of the middleware, so that whatever answers is named."""
-
-    sync_capable = True
-    async_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):

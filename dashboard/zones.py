@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from dashboard.bothways import BothWays
 from dashboard.models import Preferences
 from dashboard.outage import CAUSES
 from dashboard.pages import times
@@ -21,20 +22,9 @@ BY_MACHINES = ("/api/", "/healthz", "/readyz", "/metrics")
 """Asked for by programs: times there are UTC, and no preferences are looked up."""
 
 
-class PersonsZone:
+class PersonsZone(BothWays):
     """Puts ``request.preferences`` there, and their zone and clock in force; notes that they were seen. Sits behind the
-    authentication.
-
-    One middleware that cannot wait would push every request in front of it into a thread, static files too.
-    """
-
-    sync_capable = True
-    async_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
+    authentication."""
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):

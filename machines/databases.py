@@ -7,6 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db import Error, close_old_connections
+from django.db.models import QuerySet
+
+
+def delete_some(rows: QuerySet, most: int) -> int:
+    """The first ``most`` of them; how many rows went. Small portions keep a transaction, and its locks, short."""
+    found = list(rows.values_list("pk", flat=True)[:most])
+    return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
 
 
 class Patience:

@@ -19,6 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from machines.connections import get_pattern
+from machines.databases import delete_some
 from machines.engine.client import Client
 from machines.engine.errors import SignalboxError
 from machines.models import LastSeen, Receipt, Token
@@ -92,8 +93,7 @@ def write(batch: Batch) -> None:
 
 def prune() -> int:
     """Removes receipts that nothing comes back for, some at a time; how many."""
-    old = Receipt.objects.filter(at__lt=timezone.now() - RECEIPTS_KEPT).values_list("pk", flat=True)[:AT_ONCE]
-    return Receipt.objects.filter(pk__in=list(old)).delete()[0]
+    return delete_some(Receipt.objects.filter(at__lt=timezone.now() - RECEIPTS_KEPT), AT_ONCE)
 
 
 def _of(kind: str, entries: Iterable[Entry]) -> dict[int, tuple[int, datetime]]:

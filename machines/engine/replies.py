@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 from .errors import (
     BadInput,
@@ -43,6 +43,13 @@ class Status(StrEnum):
     GONE = "GONE"
     FULL = "FULL"
     OVERFLOW = "OVERFLOW"
+
+
+def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
+    """Raise what a reply says that is neither OK nor expected: BadInput for an argument, EngineFault for all else."""
+    if reply[0] == Status.BAD_ARGUMENT:
+        raise BadInput(str(reply[1]))
+    raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
 
 
 def whole(raw: Any) -> int:

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 from . import arguments
 from .calls import Caller
-from .errors import BadInput, EngineFault, SignalboxError
+from .errors import SignalboxError
 from .flakes import A_MS, EPOCH, SEQUENCE_BITS, written
 from .keys import PREFIX
 from .patternkeys import PatternKeys
-from .replies import Status
+from .replies import Status, refuse
 
 NAME = "ids"  # of the generator that the engine and the site share
 LEASE = 10_000  # ms
@@ -70,10 +70,8 @@ class Claims:
 
     def _ask(self, *words: str | int) -> list[int]:
         reply = self._caller.call("sb_ids", self._root, *words)
-        if reply[0] == Status.BAD_ARGUMENT:
-            raise BadInput(str(reply[1]))
         if reply[0] != Status.OK:
-            raise EngineFault(f"sb_ids answered {reply[0]}: {', '.join(map(str, reply[1:]))}")
+            refuse("sb_ids", reply)
         return reply
 
 

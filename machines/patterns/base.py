@@ -6,10 +6,10 @@ from typing import Any
 
 from machines.engine.calls import Arg, Caller
 from machines.engine.client import Client
-from machines.engine.errors import BadInput, EngineFault
+from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
 from machines.engine.patternkeys import PatternKeys
-from machines.engine.replies import Status
+from machines.engine.replies import Status, refuse
 from machines.patterns import checks
 
 OK = Status.OK.value  # to look a member up costs more than to compare
@@ -34,11 +34,9 @@ class Pattern:
         anything else, a key of another type in the way among it.
         """
         reply = self._caller.call(function, root, *args)
-        if reply[0] == OK or reply[0] in also:
-            return reply
-        if reply[0] == Status.BAD_ARGUMENT:
-            raise BadInput(str(reply[1]))
-        raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
+        if reply[0] != OK and reply[0] not in also:
+            refuse(function, reply)
+        return reply
 
 
 def _check_client(redis: Any) -> None:

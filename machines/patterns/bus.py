@@ -52,7 +52,7 @@ MAX_TOPICS = 64  # of one subscription
 MAX_BLOCK = 3600.0  # seconds
 MAX_IDLE = 30 * 86_400.0  # seconds
 MAX_PART = 2**64  # each half of an id is below it
-FULL = (Status.FULL,)
+FULL, GONE = (Status.FULL,), (Status.GONE,)
 ID = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
 SLICE = 2.0  # seconds one command waits at most: far below the time a connection waits for an answer
 BACKOFF = 5.0  # seconds between two attempts to subscribe again, at most
@@ -291,8 +291,8 @@ class Stream(Pattern):
         return int(self._ask("sb_bus_look", self.keys.root, "lag")[1])
 
     def _group(self, kind: str, name: str, *where: str | int) -> bool:
-        reply = self._ask("sb_bus_group", self.keys.root, kind, _name(name), *where, also=(Status.FULL,))
-        if reply[0] == Status.FULL:
+        reply = self._ask("sb_bus_group", self.keys.root, kind, _name(name), *where, also=FULL)
+        if reply[0] != OK:
             raise Full(f"stream {self.topic!r} has {reply[1]} groups, which is the most")
         return bool(reply[1])
 
@@ -304,9 +304,7 @@ class Stream(Pattern):
             self._tries,
             *self._FOREIGN,
         ]
-        reply = self._ask("sb_bus_read", self.keys.root, *words, also=(Status.GONE,))
-        if reply[0] == Status.GONE:
-            raise Gone(f"stream {self.topic!r} has no group {group!r}")
+        reply = self._ask_group("sb_bus_read", group, words)
         self._cursors[group] = str(reply[1])
         return reply
 
@@ -319,10 +317,13 @@ class Stream(Pattern):
         if not 0 < len(ids) <= MAX_COUNT:
             raise BadInput(f"1 to {MAX_COUNT} ids, not {len(ids)}", code="SB402")
         words: list[Arg] = [kind, _name(group), reader, self._most, *map(_id, ids)]
-        reply = self._ask("sb_bus_ack", self.keys.root, *words, also=(Status.GONE,))
-        if reply[0] == Status.GONE:
+        return int(self._ask_group("sb_bus_ack", group, words)[1])
+
+    def _ask_group(self, function: str, group: str, words: list[Arg]) -> list[Any]:
+        reply = self._ask(function, self.keys.root, *words, also=GONE)
+        if reply[0] != OK:
             raise Gone(f"stream {self.topic!r} has no group {group!r}")
-        return int(reply[1])
+        return reply
 
 
 class Attached(Stream):
@@ -359,8 +360,7 @@ class Attached(Stream):
 
     def take(self, group: str, reader: str, *, count: int, idle: float) -> Page:
         """As ``read``, without waiting. Raises Gone."""
-        reply = self._read(group, reader, count, idle)
-        _, _, lost, last, found, before = reply
+        _, _, lost, last, found, before = self._read(group, reader, count, idle)
         return Page([(id, pairs(fields)) for id, _, fields in found], str(last), int(lost), str(before))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q
 
+from machines.databases import delete_some
 from machines.engine.limits import check_machine_name
 from machines.models import MeasuredStretch, Measurement, SamplingTurn
 from machines.patterns import Batch, Entry
@@ -123,10 +124,8 @@ def prune(now: int) -> int:
     """Removes what is older than it is kept, some of it at a time; how many rows. ``now``: ms."""
     old = Q(period=Period.MINUTE, at__lt=now // 1000 - MINUTES_KEPT)
     old |= Q(period__in=(Period.HOUR, Period.GAP), at__lt=now // 1000 - HOURS_KEPT)
-    found = list(Measurement.objects.filter(old).order_by("at").values_list("pk", flat=True)[:AT_ONCE])
-    stretches = MeasuredStretch.objects.filter(end__lt=now - HOURS_KEPT * 1000).values_list("pk", flat=True)
-    MeasuredStretch.objects.filter(pk__in=list(stretches[:AT_ONCE])).delete()
-    return Measurement.objects.filter(pk__in=found).delete()[0] if found else 0
+    delete_some(MeasuredStretch.objects.filter(end__lt=now - HOURS_KEPT * 1000), AT_ONCE)
+    return delete_some(Measurement.objects.filter(old).order_by("at"), AT_ONCE)
 
 
 def _write_parts(parts: list[Part]) -> None:

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from machines.connections import get_engine, get_throttle
-from machines.databases import Patience
+from machines.databases import Patience, delete_some
 from machines.engine import Engine, EngineFault, SignalboxError
 from machines.engine.emitted import Entry, Place, entry
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -158,6 +158,4 @@ def prune() -> None:
     """Takes out what is old, a little at a time."""
     before = timezone.now() - KEEP
     for rows in (Delivery.objects.filter(made_at__lt=before), LogGap.objects.filter(at__lt=before)):
-        old = list(rows.order_by("pk").values_list("pk", flat=True)[:PRUNE])
-        if old:
-            rows.model.objects.filter(pk__in=old).delete()
+        delete_some(rows.order_by("pk"), PRUNE)

@@ -1,7 +1,6 @@
 """Connections kept at hand: found again, never shared, and gone with the pool they came from."""
 
 import gc
-import os
 import threading
 import weakref
 
@@ -12,6 +11,7 @@ from redis.connection import PythonRespSerializer
 from machines.engine.client import connect
 from machines.engine.lines import KEPT, lines_of
 from tests.engine.clusters import eventually
+from tests.engine.racing import in_a_child
 
 ID = ("CLIENT", "ID")
 
@@ -90,20 +90,10 @@ def test_threads_have_one_each_and_a_few_stay(client, lines):
 
 def test_a_forked_process_begins_with_none(lines):
     mine = lines.exchange(ID)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(writing, str(lines.exchange(ID)).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        theirs = answer.read()
-    os.waitpid(child, 0)
+    theirs, still_mine = in_a_child(lambda: lines.exchange(ID), lambda: lines.exchange(ID))
     assert theirs
     assert int(theirs) != mine
-    assert lines.exchange(ID) == mine
+    assert still_mine == mine
 
 
 def test_words_arrive_as_they_were_sent_whoever_packs_them(client, redis_url, prefix):

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import subprocess
 import sys
 from functools import partial
@@ -15,7 +14,7 @@ from machines.engine.patternkeys import PatternKeys
 from machines.patterns import Blocks
 from machines.patterns.errors import Overflow
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_threads
+from tests.engine.racing import in_a_child, in_threads
 
 ROOT = Path(__file__).resolve().parents[2]
 RACER = """
@@ -102,16 +101,7 @@ def test_threads_and_processes_that_race_get_each_number_once_and_each_in_order(
 
 def test_a_child_takes_blocks_of_its_own(numbers):
     numbers.next()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writing, json.dumps(numbers.many(15)).encode())
-        os._exit(0)
-    mine = numbers.many(9)
-    os.waitpid(child, 0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        theirs = json.loads(pipe.read())
+    theirs, mine = in_a_child(partial(numbers.many, 15), partial(numbers.many, 9))
     assert mine == list(range(2, 11))
     assert theirs == list(range(11, 26))
 

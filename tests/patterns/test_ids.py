@@ -1,6 +1,5 @@
 """Ids that sort by time: no two are the same, whatever clocks, processes and servers do."""
 
-import json
 import os
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from machines.engine.patternkeys import PatternKeys
 from machines.patterns import Decoded, Snowflakes, decode
 from machines.patterns.errors import Taken
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_threads
+from tests.engine.racing import in_a_child, in_threads
 
 NOW = 1_800_000_000_000
 AHEAD = 20_000  # ms: where the first range of a server begins, with a lease of ten seconds
@@ -284,16 +283,7 @@ def test_a_process_that_was_stopped_goes_on_in_a_range_of_its_own(engine, prefix
 def test_a_child_takes_a_node_of_its_own(engine, prefix):
     ids = Snowflakes(engine.client, "own", prefix=prefix)
     ids.next()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writing, json.dumps(ids.many(50)).encode())
-        os._exit(0)
-    mine = ids.many(50)
-    os.waitpid(child, 0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        theirs = json.loads(pipe.read())
+    theirs, mine = in_a_child(partial(ids.many, 50), partial(ids.many, 50))
     assert {decode(id).node for id in mine} == {0}
     assert {decode(id).node for id in theirs} == {1}
 

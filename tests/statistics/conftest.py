@@ -14,6 +14,15 @@ from tests.engine.builders import errand
 
 MINUTE = 60_000
 START = 1_700_000_040_000  # ms: a full minute
+LAMP = {
+    "id": "lamp",
+    "initial": "off",
+    "states": {
+        "off": {"on": {"press": "on"}},
+        "on": {"on": {"press": "off", "smash": "broken"}},
+        "broken": {"type": "final"},
+    },
+}
 
 
 def survey_at(engine: Engine, now: int) -> Survey:

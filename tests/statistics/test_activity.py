@@ -14,18 +14,11 @@ from machines.statistics.activity import Mover, activity, together
 from tests.engine.dumps import unchanged
 from tests.engine.racing import in_threads
 
+from .conftest import LAMP
+
 DAY = 86_400_000
 NOW = 1_800_000_000_000  # 2027-01-15, a Friday
 TODAY = NOW - NOW % DAY
-LAMP = {
-    "id": "lamp",
-    "initial": "off",
-    "states": {
-        "off": {"on": {"press": "on"}},
-        "on": {"on": {"press": "off", "smash": "broken"}},
-        "broken": {"type": "final"},
-    },
-}
 
 
 @pytest.fixture

@@ -8,18 +8,11 @@ from machines.models import Measurement
 from machines.patterns import Place
 from machines.statistics.boards import UNHEARD, Boards, board, busiest, slowest
 
+from .conftest import LAMP
+
 HOUR, DAY = 3_600_000, 86_400_000
 NOW = 1_800_000_000_000
 TODAY = NOW - NOW % DAY
-LAMP = {
-    "id": "lamp",
-    "initial": "off",
-    "states": {
-        "off": {"on": {"press": "on"}},
-        "on": {"on": {"press": "off", "smash": "broken"}},
-        "broken": {"type": "final"},
-    },
-}
 
 
 @pytest.fixture
