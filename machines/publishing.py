@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,9 +16,10 @@ from django.db import transaction
 
 from machines import diagrams
 from machines.connections import get_engine
-from machines.engine.definitions import check, compile, digest, outline
+from machines.engine.definitions import compile, digest, embedded, outline
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
 from machines.models import Machine, MachineVersion
+from machines.submission import findings_of
 
 log = logging.getLogger(__name__)
 
@@ -40,22 +42,55 @@ class Diverged(SignalboxError):
         return super().facts() | {"machine": self.machine, "version": self.version}
 
 
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A definition that can be published. ``along``: the machines it brings along that are new or change by it, by
+    name, inner ones first; those that stay as they are are not written."""
+
+    definition: dict[str, Any]
+    along: dict[str, dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        return str(self.definition["id"])
+
+
 def publish(definition: object, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
-    """Check a definition, make it the machine's current version, record it. The same document is the same version.
+    """Check a definition, make it the machine's current version, record it; before it, those it brings along. The same
+    document is the same version. It asks nobody's right: ``machines.services.definitions`` does.
 
     Raises DefinitionError with every finding, Diverged, EngineUnavailable. Should SQL fail after Redis
     succeeded, calling again records what Redis has.
     """
-    findings = check(definition)
+    publication = prepare(definition)
+    for inner in publication.along.values():
+        write(inner, user=user, notes=notes)
+    return write(publication.definition, user=user, notes=notes)
+
+
+def prepare(definition: object) -> Publication:
+    """Check a definition, and find what publishing it would write. Writes nothing.
+
+    Raises DefinitionError with every finding, EngineUnavailable.
+    """
+    findings = findings_of(definition)
     if any(finding.is_error for finding in findings) or not isinstance(definition, dict):
         raise DefinitionError(findings)
+    return Publication(
+        definition, {name: inner for name, inner in embedded(definition).items() if not _stays(name, inner)}
+    )
+
+
+def write(definition: dict[str, Any], *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
+    """Publish one machine of a Publication, without those it brings along. Raises Diverged, EngineUnavailable."""
     name = definition["id"]
-    restore(name)
+    for known in (*embedded(definition), name):
+        restore(known)
     try:
         number = _new_number(adopt(name), definition)
     except UnknownMachine:
         number = None
-    published = get_engine().publish(definition, version=number)
+    published = get_engine().publish(definition, version=number, alone=True)
     return _record(name, published.version, definition, user=user, notes=notes)
 
 
@@ -103,14 +138,39 @@ def _restore(machine: Machine) -> list[MachineVersion]:
         held = []
     missing = list(machine.versions.exclude(number__in=held).order_by("number"))
     for version in missing:
-        engine.publish(version.definition, version=version.number)
+        _restore_along(version)
+        engine.publish(version.definition, version=version.number, alone=True)
     newest = max([*held, *(version.number for version in missing)], default=None)
     if missing and newest != missing[-1].number:
         # What is published last is current; a gap that was filled must not be.
-        engine.publish(engine.definition(machine.name, newest), version=newest)
+        engine.publish(engine.definition(machine.name, newest), version=newest, alone=True)
     for number in diverged(machine) if held else ():
         log.warning("%s", Diverged(machine.name, number))
     return missing
+
+
+def _restore_along(version: MachineVersion) -> None:
+    """Machines that a version brings along and that no row of SQL would restore."""
+    engine, along = get_engine(), embedded(version.definition)
+    rows = set(Machine.objects.filter(name__in=along).values_list("name", flat=True))
+    for name, inner in along.items():
+        if name not in rows:
+            engine.publish(inner, alone=True)
+
+
+def _stays(name: str, definition: dict[str, Any]) -> bool:
+    """Whether it is the machine's current definition already; by SQL where Redis has lost the machine."""
+    try:
+        held: Any = get_engine().definition(name)
+    except UnknownMachine:
+        machine = Machine.objects.filter(name=name).first()
+        held = machine.version().definition if machine else None
+    # Texts, because to Python 1 and true are equal; of the program too, to which the order of states matters.
+    return held is not None and _sorted(held) == _sorted(definition) and compile(held) == compile(definition)
+
+
+def _sorted(definition: dict[str, Any]) -> str:
+    return json.dumps(definition, sort_keys=True)
 
 
 def _new_number(machine: Machine, definition: dict[str, Any]) -> int | None:

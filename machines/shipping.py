@@ -11,13 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from machines.engine import Engine
+from machines.engine.definitions import Finding, finding, names_of, quote, render
 from machines.engine.errors import UnknownMachine
+
+NAMES = frozenset({"bulk", "map_reduce", "map_reduce_chunk"})
 
 
 def definition(folder: Path, name: str) -> dict[str, Any]:
     """As it is shipped: ``<folder>/<name>.json``."""
     found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     return found
+
+
+def shadowing(definition: object) -> list[Finding]:
+    """Errors for machines that a definition brings along under the name of one of these: inside the definition that
+    name would no longer mean the machine of the product."""
+    hint = "rename it, and what invokes it"
+    return [
+        finding("SB115", render(path), f"a machine of the product has the name {quote(name)}", hint)
+        for path, name, full in names_of(definition)
+        if not NAMES.isdisjoint((name, full))
+    ]
 
 
 def publish(engine: Engine, shipped: dict[str, Any]) -> None:

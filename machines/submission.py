@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machines import formats
+from machines import formats, shipping
 from machines.engine.definitions import Finding, check
 
 GUESS = "guess"
@@ -63,5 +63,10 @@ def _read(text: str | bytes, format: str, id: str, base: Path | None) -> Submiss
         definition = {**definition, "id": id}
         findings = [finding for finding in findings if finding.path != "id"]
     if not any(finding.is_error for finding in findings):
-        findings = [*findings, *check(definition)]
+        findings = [*findings, *findings_of(definition)]
     return Submission(definition, tuple(findings), format)
+
+
+def findings_of(definition: object) -> list[Finding]:
+    """All there is to say of a definition before it is published; never raises."""
+    return [*check(definition), *shipping.shadowing(definition)]

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.engine.definitions import outline
+from machines.engine.definitions import embedded, outline
 from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
 from machines.services import Actor, Forbidden, definitions
@@ -83,7 +83,12 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     if version.pk in known:
         messages.info(request, f"Nothing new: {version} is this very document.")
     else:
-        journal.published(request, version)
+        names = [version.machine.name, *embedded(submission.definition)]
+        written = MachineVersion.objects.filter(machine__name__in=names, published_by=request.user).exclude(
+            pk__in=known
+        )
+        for made in written.select_related("machine").defer("definition", "drawing"):
+            journal.published(request, made)
         messages.success(request, f"Published: {version} is the current version.")
     return HttpResponseRedirect(machine_url(version.machine))
 
@@ -114,6 +119,7 @@ def _screen(
         form=form,
         submission=submission,
         drawing=_preview(submission),
+        along=list(embedded(submission.definition)) if submission and not submission.errors else [],
         back=machine_url(machine) if machine else reverse("admin:machines_machine_changelist"),
     )
 

@@ -120,11 +120,11 @@ class Catalog:
 
     # Publishing
 
-    def publish(self, definition: dict[str, Any], version: int | None) -> PublishedMachine:
+    def publish(self, definition: dict[str, Any], version: int | None, alone: bool) -> PublishedMachine:
         findings = check(definition)
         if any(finding.is_error for finding in findings):
             raise DefinitionError(findings)
-        for inner in embedded(definition).values():  # those that others invoke come first
+        for inner in () if alone else embedded(definition).values():  # those that others invoke come first
             self._publish(inner, None, [])
         return self._publish(definition, version, findings)
 

@@ -80,13 +80,15 @@ class Engine(Working, Many, Repairing, Searching):
 
     # Machines
 
-    def publish(self, definition: dict[str, Any], *, version: int | None = None) -> PublishedMachine:
+    def publish(
+        self, definition: dict[str, Any], *, version: int | None = None, alone: bool = False
+    ) -> PublishedMachine:
         """Check, compile and store a definition as the machine's current version.
 
         The same content again is the same version. ``version`` re-publishes under a known number, for restoring.
-        Raises DefinitionError with every finding.
+        ``alone``: without the machines that it brings along. Raises DefinitionError with every finding.
         """
-        published = self._catalog.publish(definition, version)
+        published = self._catalog.publish(definition, version, alone)
         self._lookout.announce(published)
         return published
 

@@ -26,6 +26,7 @@ MAX_PAYLOAD = 64 * 1024  # bytes of JSON: one event's payload
 MAX_DATA = 64 * 1024  # bytes of JSON: all data of one instance
 MAX_DEFINITION = 1024 * 1024  # bytes of source
 MAX_STATES = 500
+MAX_EMBEDDED = 100  # machines that a definition brings along, those inside them included
 MAX_GROUPS = 20  # that one transition names
 MAX_GROUP_NAME = 150  # characters: as long as a Django group's
 MAX_INDEXES = 8  # fields that instances are found by

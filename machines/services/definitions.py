@@ -5,23 +5,48 @@ from __future__ import annotations
 from typing import Any
 
 from machines import publishing
+from machines.auditing import Deed
 from machines.models import MachineVersion
 
 from .actor import Actor
+from .errors import Forbidden
 
 
 def publish(actor: Actor, definition: object, *, reason: str = "") -> MachineVersion:
     """Make it its machine's current version; the same document is the same version. ``reason``: what changed, kept with
     the version. A new machine takes the right on all of them.
 
+    The machines it brings along are published first, by the same rule: each that is new or changes takes the right on
+    it and leaves an entry of its own. One right that is missing refuses all of them, before anything is written.
+
     Raises Forbidden, DefinitionError with every finding, Diverged, EngineUnavailable.
     """
     machine = _named(definition)
     with actor.records("publish", machine=machine, reason=reason) as deed:
         actor.demand("publish", machine)
-        version = publishing.publish(definition, user=actor.user if actor.is_person else None, notes=reason)
-        deed.name(target=f"v{version.number}")
-        deed.note(digest=version.digest)
+        publication = publishing.prepare(definition)
+        for name in publication.along:
+            _demand_along(actor, name, machine, reason)
+        for name, inner in publication.along.items():
+            with actor.records("publish", machine=name, reason=reason) as deed_along:
+                deed_along.note(within=machine)
+                _written(actor, inner, reason, deed_along)
+        return _written(actor, publication.definition, reason, deed)
+
+
+def _demand_along(actor: Actor, name: str, within: str, reason: str) -> None:
+    """The refusal stands in the audit of that machine too, not only of the one that brings it along."""
+    if actor.may("publish", name):
+        return
+    with actor.records("publish", machine=name, reason=reason) as deed:
+        deed.note(within=within)
+        raise Forbidden("publish", name, within=within)
+
+
+def _written(actor: Actor, definition: dict[str, Any], reason: str, deed: Deed) -> MachineVersion:
+    version = publishing.write(definition, user=actor.user if actor.is_person else None, notes=reason)
+    deed.name(target=f"v{version.number}")
+    deed.note(digest=version.digest)
     return version
 
 

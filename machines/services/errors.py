@@ -23,14 +23,16 @@ from machines.engine import SignalboxError
 
 
 class Forbidden(SignalboxError):
-    """``right``: the name of the one that is missing; ``machine``: on which, "" where it is missing everywhere."""
+    """``right``: the name of the one that is missing; ``machine``: on which, "" where it is missing everywhere;
+    ``within``: the definition that brings that machine along."""
 
     code = "SB434"
 
-    def __init__(self, right: str, machine: str = "") -> None:
+    def __init__(self, right: str, machine: str = "", *, within: str = "") -> None:
         self.right = right
         self.machine = machine
-        super().__init__(f"you may not {MEANINGS[right]}{f' (machine {machine!r})' if machine else ''}")
+        of = f"machine {machine!r}" + (f", which the definition of {within!r} brings along" if within else "")
+        super().__init__(f"you may not {MEANINGS[right]}{f' ({of})' if machine else ''}")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"right": self.right, "machine": self.machine}

@@ -73,7 +73,7 @@ def test_every_key_of_a_send_is_in_its_table():
 def test_limits_are_those_of_the_engine():
     text = section("Names and limits")
     depths = ("MAX_STATE_DEPTH", "MAX_ACTION_DEPTH", "MAX_JSON_DEPTH", "MAX_DEFINITION_DEPTH")
-    for limit in ("MAX_STATES", *depths, "MAX_EXPRESSION_TEXT", "MAX_EXPRESSION_NODES", "MAX_HISTORY"):
+    for limit in ("MAX_STATES", "MAX_EMBEDDED", *depths, "MAX_EXPRESSION_TEXT", "MAX_EXPRESSION_NODES", "MAX_HISTORY"):
         assert str(getattr(limits, limit)) in text, limit
     assert f"{limits.MAX_DATA // 1024} KiB" in text
     assert limits.MAX_DATA == limits.MAX_PAYLOAD

@@ -14,7 +14,6 @@ from dashboard.pages.times import in_ms
 from machines import diagrams, submission
 from machines.connections import get_engine
 from machines.engine import DefinitionError, Live, UnknownMachine
-from machines.engine.definitions import check as check_definition
 from machines.engine.limits import MAX_DEFINITION
 from machines.models import Machine, MachineVersion
 from machines.publishing import adopt
@@ -235,5 +234,4 @@ def _read(body: Submitted) -> submission.Submission:
         if body.format not in FORMAT_NAMES:
             raise Mistaken(f"format is one of {', '.join(FORMAT_NAMES)}", "format")
         return submission.read(body.text, format=body.format)
-    found = tuple(check_definition(body.definition))
-    return submission.Submission(body.definition, found)
+    return submission.Submission(body.definition, tuple(submission.findings_of(body.definition)))

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..errors import DefinitionError
 from .document import read
-from .embedding import embedded
-from .findings import CODES, Code, Finding
+from .embedding import embedded, names_of
+from .findings import CODES, Code, Finding, finding
 from .outline import (
     EventOutline,
     FieldOutline,
@@ -24,6 +24,7 @@ from .outline import (
     TransitionOutline,
     outline_of,
 )
+from .path import quote, render
 from .program import digest, program_of
 
 __all__ = [
@@ -41,7 +42,11 @@ __all__ = [
     "compile",
     "digest",
     "embedded",
+    "finding",
+    "names_of",
     "outline",
+    "quote",
+    "render",
     "schema",
 ]
 

@@ -8,7 +8,7 @@ from typing import Any
 from .. import limits
 from .approval import read_approval
 from .durations import HINT, milliseconds
-from .embedding import machines_of
+from .embedding import machines_of, names_of
 from .fields import read_context, read_events
 from .lookups import read_index
 from .model import Machine, Start, State
@@ -57,7 +57,9 @@ def read(definition: object) -> tuple[Machine | None, Report]:
         report.add("SB111", (), f"the definition is larger than {limits.MAX_DEFINITION} bytes")
         return None, report
     report.document = document
-    return _read_document(document, report), report
+    machine = _read_document(document, report)
+    _check_embedded(document, report)
+    return machine, report
 
 
 def _read_document(document: Any, report: Report) -> Machine | None:
@@ -126,6 +128,19 @@ def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
         inner.document = below.value | {"id": f"{machine}.{name}"}
         _read_document(inner.document, inner)
         report.absorb(inner, below.path)
+
+
+def _check_embedded(document: Any, report: Report) -> None:
+    """All of them together: ``a.b`` is the machine ``b`` inside ``a``, and also one that is called so."""
+    taken: set[str] = set()
+    for path, _, full in names_of(document):
+        if full in taken:
+            hint = "rename one of them: a dot also stands between a machine and one inside it"
+            report.add("SB115", path, f"two of the machines are published as {quote(full)}", hint)
+        taken.add(full)
+    if len(taken) > limits.MAX_EMBEDDED:
+        message = f"{len(taken)} machines come along; at most {limits.MAX_EMBEDDED} may"
+        report.add("SB111", ("machines",), message, "publish some of them by themselves")
 
 
 def _check_keys(place: Place) -> None:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+from .path import Path
 
 
 def machines_of(definition: object) -> dict[str, Any]:
     """The embedded definitions by their short names, as they stand there."""
     found = definition.get("machines") if isinstance(definition, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+def names_of(definition: object, path: Path = ()) -> Iterator[tuple[Path, str, str]]:
+    """Of every machine a definition brings along, at any depth: where it stands, its short name and its full one."""
+    id = definition.get("id") if isinstance(definition, dict) else None
+    for name, inner in machines_of(definition).items() if isinstance(id, str) else ():
+        if isinstance(inner, dict):
+            below = (*path, "machines", name)
+            yield below, name, f"{id}.{name}"
+            yield from names_of(inner | {"id": f"{id}.{name}"}, below)
 
 
 def embedded(definition: object) -> dict[str, dict[str, Any]]:
