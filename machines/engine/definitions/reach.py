@@ -36,10 +36,12 @@ class _Reach:
         self._waiting += [(name, within) for name in names]
 
     def _enter(self, state: State, within: str) -> None:
+        inner = ""
         for around in self._machine.lineage(state.name):
             if around.name == within:
                 break
-            self._pass(around, state)
+            self._pass(around, inner)
+            inner = around.name
         if state.name in self._begun:
             return
         self._begun.add(state.name)
@@ -48,14 +50,13 @@ class _Reach:
         elif state.start:
             self._wait(state.start.targets, state.name if state.kind == "compound" else state.parent or "")
 
-    def _pass(self, state: State, target: State) -> None:
-        """A state becomes active with the target inside it; a parallel one takes all its regions along."""
-        if state.kind == "parallel" and state is not target:
-            regions = _regions(state, self._machine)
-            named = next((name for name in regions if self._machine.contains(name, target.name)), "")
-            if (state.name, named) not in self._beside:
-                self._beside.add((state.name, named))
-                self._wait([name for name in regions if name != named], state.name)
+    def _pass(self, state: State, inner: str) -> None:
+        """A state becomes active with its child ``inner``, if that is not empty; a parallel one takes all its regions
+        along."""
+        if state.kind == "parallel" and inner and (state.name, inner) not in self._beside:
+            self._beside.add((state.name, inner))
+            others = (name for name in _regions(state, self._machine) if name != inner)
+            self._wait([name for name in others if name not in self._begun], state.name)
         if state.name in self._found:
             return
         self._found.add(state.name)

@@ -139,12 +139,13 @@ def _grow(branch: Branch, depth: int) -> None:
 def can_be_active_together(branches: list[Branch]) -> bool:
     """Whether one configuration holds them all: none around another, each two in different regions."""
     places = [branch.parent or branch if branch.kind == "history" else branch for branch in branches]
-    return all(_apart(one, other) for at, one in enumerate(places) for other in places[:at])
-
-
-def _apart(one: Branch, other: Branch) -> bool:
-    if one is other or one.is_inside(other) or other.is_inside(one):
-        return False
-    around = one.ancestors()
-    meeting = next(ancestor for ancestor in other.ancestors() if ancestor in around)
-    return meeting.kind == "parallel"
+    chosen = set(places)
+    ways: dict[Branch, set[Branch]] = {}  # a state around some of them -> those just below it that lead to them
+    for inner in places:
+        for around in inner.ancestors():
+            if around in chosen:
+                return False
+            ways.setdefault(around, set()).add(inner)
+            inner = around
+    apart = all(len(below) == 1 or around.kind == "parallel" for around, below in ways.items())
+    return apart and len(chosen) == len(places)

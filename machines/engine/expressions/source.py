@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import threading
+from functools import cached_property
 
 from .. import limits
 from .expression import ExpressionError
 
 # Python only warns about these, or keeps the backslash; a definition should not depend on which.
 _UNKNOWN_ESCAPE = re.compile(r"\\(?:\\|(?=[\n'\"abfnrtv0-7xuUN]).)|(?P<bad>\\.?)", re.DOTALL)
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")  # as the parser counts lines: a form feed ends none
+# CPython 3.11 counts the depth of a tree it makes once for all threads: two at a time fail with a SystemError.
+_parsing = threading.Lock()
+os.register_at_fork(before=_parsing.acquire, after_in_parent=_parsing.release, after_in_child=_parsing.release)
 
 
 class Source:
@@ -29,7 +36,8 @@ class Source:
                 problem = f"unknown escape {match['bad']}"
                 raise ExpressionError(problem, self.indent + match.start(), hint="write \\\\ for a backslash")
         try:
-            return ast.parse(self.text, mode="eval").body
+            with _parsing:
+                return ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
             offset = error.offset - 1 if error.offset else len(self.text)  # 0: the text ended too early
             raise ExpressionError(self._reason(error, offset), self.indent + offset) from None
@@ -42,7 +50,7 @@ class Source:
         """Where a node starts, in characters of the text as it was given (the parser counts bytes)."""
         if node.lineno != 1:
             return self.indent
-        return self.indent + len(self.text.encode()[: node.col_offset].decode(errors="ignore"))
+        return self.indent + len(self._lines[0][: node.col_offset].decode(errors="ignore"))
 
     def _reason(self, error: SyntaxError, offset: int) -> str:
         reason = error.msg or "invalid syntax"
@@ -54,7 +62,16 @@ class Source:
 
     def segment(self, node: ast.expr) -> str:
         """The text of one node, without the brackets around it."""
-        return ast.get_source_segment(self.text, node) or self.text
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        if first == last:
+            return self._lines[first][node.col_offset : node.end_col_offset].decode()
+        ends = self._lines[first][node.col_offset :], self._lines[last][: node.end_col_offset]
+        return b"".join((ends[0], *self._lines[first + 1 : last], ends[1])).decode()
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        """Split once: a guard asks for the text of each of its parts."""
+        return _LINE.findall(self.text.encode())
 
 
 def _on_one_line(text: str) -> str:

@@ -43,11 +43,11 @@ class Survey:
     functions: dict[str, Function] = field(default_factory=dict)
     programs: dict[Element, tuple[Script, list[Node]] | SyntaxProblem] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)  # names of documents that stand in quotes anywhere
+    body: Element = field(init=False)
 
-    @property
-    def body(self) -> Element:
+    def __post_init__(self) -> None:
         tops = list(self.root.all(*STATES))
-        return tops[0] if len(tops) == 1 and tops[0].get("root", OURS) == "true" else self.root
+        self.body = tops[0] if len(tops) == 1 and tops[0].get("root", OURS) == "true" else self.root
 
     @property
     def can_be_active(self) -> dict[str, str]:
