@@ -62,6 +62,17 @@ class Environment:
         found = [word.strip() for word in self.text(name).split(",")]
         return [word for word in found if word] or list(default)
 
+    def integers(self, name: str, *, low: int, high: int) -> list[int]:
+        """A list of whole numbers, separated by commas."""
+        found = []
+        for word in self.words(name):
+            if not (word.isascii() and word.isdigit() and len(word) < 19):
+                raise ImproperlyConfigured(f"{name} holds {word!r}, which is not a whole number")
+            if not low <= int(word) <= high:
+                raise ImproperlyConfigured(f"{name} holds {word}, which is out of range; it may be {low} to {high}")
+            found.append(int(word))
+        return found
+
     def choice(self, name: str, default: str, allowed: Iterable[str]) -> str:
         value, allowed = self.text(name, default), list(allowed)
         if value not in allowed:

@@ -33,6 +33,8 @@ SIGNALBOX_LOGIN_WINDOW = _env.integer("SIGNALBOX_LOGIN_WINDOW", 300, low=1, high
 
 # Hosts that webhooks may lead to although they are none of the public internet.
 SIGNALBOX_WEBHOOK_HOSTS = _env.words("SIGNALBOX_WEBHOOK_HOSTS")
+# Ports that webhooks may lead to beside 80 and 443.
+SIGNALBOX_WEBHOOK_PORTS = _env.integers("SIGNALBOX_WEBHOOK_PORTS", low=1, high=65_535)
 
 # The engine.
 REDIS_URL = _env.url("REDIS_URL", home.redis_url(SIGNALBOX_HOME), stores.REDIS_SCHEMES)
@@ -198,5 +200,6 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["asked"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "examples")}
+    | {name: {"level": "WARNING"} for name in ("httpx", "httpcore")}  # they log whole addresses of webhooks
     | {"django.request": {"filters": ["refusals"]}},
 }

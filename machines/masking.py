@@ -12,8 +12,9 @@ hidden as a whole. Copies of a hidden value that stand elsewhere in the same ins
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -26,14 +27,18 @@ from machines.engine import (
     BadInput,
     BadPayload,
     Because,
+    Conflict,
     Explanation,
     Instance,
+    InstanceExists,
     Job,
+    LookupFailed,
     Preview,
     Refused,
     Sensitive,
     SignalboxError,
     Step,
+    Suspended,
     UnknownMachine,
 )
 
@@ -41,6 +46,13 @@ MASK = "•••"
 LEAST = 4
 """Characters of a value that is looked for in other places: a shorter one would be found everywhere."""
 NOTHING = Sensitive()
+KIND = "(?:null|boolean|number|string|array|object)"
+HARMLESS = re.compile(
+    f"cannot (?:order|add) {KIND} and {KIND}|cannot look into {KIND}|nothing can be in {KIND}"
+    f"|(?:a number|text|an object|a field name) was expected, not {KIND}"
+    "|nothing there to look into \\(null\\)|division by zero|the result is not a finite number"
+)
+"""What a guard that cannot be worked out says without a value of what it read; any other message may hold one."""
 
 
 class Concealed(BadInput):
@@ -61,10 +73,18 @@ class Concealed(BadInput):
 
 
 class Veil:
-    """Over everything of one machine. Where nothing is sensitive it gives back what it gets."""
+    """Over everything of one machine. Where nothing is sensitive it gives back what it gets.
 
-    def __init__(self, sensitive: Sensitive = NOTHING) -> None:
+    ``data_of``: reads the data of an instance by its id, None where there is none. An explanation is masked by it: a
+    guard may have read a copy of what is hidden. Without it, no value in an explanation is shown.
+    """
+
+    def __init__(
+        self, sensitive: Sensitive = NOTHING, data_of: Callable[[str], Mapping[str, Any] | None] | None = None
+    ) -> None:
         self._sensitive = sensitive
+        self._data_of = data_of
+        self._read: dict[str, bool] = {}  # instance -> whether its data is learnt
         self._known: set[str] = set()
         self._copies: re.Pattern[str] | None = None
 
@@ -118,7 +138,8 @@ class Veil:
         """What is sensitive in these is found in texts and other values from now on."""
         for holder in () if self.open else holders:
             for value in _named(holder, self._sensitive.names):
-                self._known.update(str(leaf) for leaf in _leaves(value) if _is_telling(leaf))
+                for leaf in filter(_is_telling, _leaves(value)):
+                    self._known |= {str(leaf), *(json.dumps(leaf, ensure_ascii=x).strip('"') for x in (True, False))}
                 self._copies = None
 
     def asked(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,7 +165,18 @@ class Veil:
     # Records of the engine
 
     def instance(self, instance: Instance) -> Instance:
-        return instance if self.open else replace(instance, data=self.data(instance.data))
+        if self.open:
+            return instance
+        data = self.data(instance.data)
+        self._read[instance.id] = True
+        timers = [
+            replace(timer, event=self.text(timer.event), sendid=self.text(timer.sendid), target=self.text(timer.target))
+            for timer in instance.timers
+        ]
+        return replace(
+            instance, data=data, timers=timers, children=self.value(instance.children),
+            parent=self.value(instance.parent),
+        )  # fmt: skip
 
     def instances(self, instances: Iterable[Instance]) -> list[Instance]:
         """Many of them: what is known of one is not looked for in the others."""
@@ -184,11 +216,12 @@ class Veil:
     def explanation(self, explanation: Explanation) -> Explanation:
         if self.open:
             return explanation
+        learnt = self._learn_instance(explanation.id)
         outcome = explanation.outcome
         if outcome and isinstance(outcome.get("data"), dict):
             outcome = outcome | {"data": self.data(outcome["data"])}
         candidates = [
-            replace(candidate, because=[self._because(part) for part in candidate.because])
+            replace(candidate, because=[self._because(part, learnt) for part in candidate.because])
             for candidate in explanation.candidates
         ]
         return replace(
@@ -201,8 +234,10 @@ class Veil:
     def preview(self, preview: Preview) -> Preview:
         if self.open:
             return preview
+        self._learn_instance(preview.id)
         added = [job | {"input": _blank(job.get("input"))} for job in preview.added]
-        return replace(preview, changes=self.data(preview.changes), added=added)
+        others = {name: self.value(getattr(preview, name)) for name in ("disarmed", "armed", "ended", "started")}
+        return replace(preview, changes=self.data(preview.changes), added=added, **others)
 
     # Errors
 
@@ -250,14 +285,26 @@ class Veil:
     def _one(self, name: str, value: Any) -> Any:
         return MASK if name in self._sensitive.names and value is not None else self.value(value)
 
-    def _because(self, part: Because) -> Because:
-        """A message says what went wrong with which values, so it goes where one of them is sensitive."""
+    def _because(self, part: Because, learnt: bool) -> Because:
+        """A message says what went wrong with which values, so it goes unless it is known to hold none.
+
+        ``learnt``: whether copies of hidden values can be told from others; where they cannot, no value is shown.
+        """
         names = [name for name in part.values if name.removeprefix("event.") in self._sensitive.names]
         values = {
-            name: MASK if name in names and value is not None else self.value(value)
+            name: self.value(value) if learnt and name not in names else None if value is None else MASK
             for name, value in part.values.items()
         }
-        return replace(part, values=values, message=MASK if part.message and names else part.message)
+        harmless = part.message is None or HARMLESS.fullmatch(part.message)
+        return replace(part, values=values, message=part.message if harmless else MASK)
+
+    def _learn_instance(self, id: str) -> bool:
+        """Learns the data of an instance, once; whether that could be done."""
+        if id not in self._read:
+            data = self._data_of(id) if self._data_of else None
+            self.learn(data)
+            self._read[id] = data is not None
+        return self._read[id]
 
 
 def veil(user: Any, machine: str) -> Veil:
@@ -275,7 +322,7 @@ def closed(machine: str) -> Veil:
     if not machine:
         return Veil()
     try:
-        return Veil(get_engine().sensitive(machine))
+        return Veil(get_engine().sensitive(machine), lambda id: _data_of(machine, id))
     except (UnknownMachine, BadInput):  # what is in SQL alone, or nowhere, has no values to hide
         return Veil()
 
@@ -305,13 +352,41 @@ def _by_sql(machine: str) -> Veil:
     return Veil(Sensitive(frozenset(data), {name: marked for name, marked in events.items() if marked}))
 
 
-def demand_findable(reveal: bool, machine: str, fields: Iterable[str]) -> None:
-    """Raises Concealed where instances are not to be found or ordered by one of these data fields."""
+def _data_of(machine: str, id: str) -> Mapping[str, Any] | None:
+    """The data of an instance; None where there is no such instance, or Redis does not say."""
+    try:
+        return get_engine().get(machine, id).data if id else None
+    except SignalboxError:
+        return None
+
+
+def without_values(error: SignalboxError) -> str:
+    """What an error says with nothing in it that an instance holds or an event brought, whatever may be sensitive."""
+    if isinstance(error, Refused):
+        return str(error.explanation.without_values())
+    if isinstance(error, LookupFailed | InstanceExists | Suspended | Conflict):
+        return str(error)
+    field = error.field if isinstance(error, BadPayload) else None
+    return f"it does not fit, or cannot be done ({error.code}{f', field {field!r}' if field else ''})"
+
+
+ANY_ERROR = ("", "any")
+"""Terms that find instances by whether anything is wrong with them, and not by what was said of it."""
+
+
+def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: str = "") -> None:
+    """Raises Concealed where instances are not to be found or ordered by one of these data fields, or by the beginning
+    of an ``error``: what a handler said may hold what is hidden."""
     asked = list(fields)
-    hidden = veil_if(reveal, machine).fields if asked else ()
+    by_error = error not in ANY_ERROR
+    if not asked and not by_error:
+        return
+    hidden = veil_if(reveal, machine)
     for field in asked:
-        if field in hidden:
+        if hidden.hides(field):
             raise Concealed(machine, field)
+    if by_error and not hidden.open:
+        raise Concealed(machine, "error")
 
 
 def _blank(value: Any) -> Any:

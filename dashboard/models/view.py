@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -12,7 +13,8 @@ from django.db.models import Q, QuerySet
 from django.urls import Resolver404, resolve
 
 from machines import masking
-from machines.access import Forbidden, anywhere, scope_of
+from machines.access import Forbidden, allows, anywhere, scope_of
+from machines.engine import SignalboxError
 
 MOST = 100  # views of one person
 PAGES = ("overview", "machine", "queues", "queue", "workers", "audit")
@@ -84,15 +86,32 @@ class SavedView(models.Model):
         terms = [(name, text) for name, text in parse_qsl(self.query) if name not in PLACES]
         self.query = urlencode(terms)
         self.name = self.name.replace("\0", "").strip()  # PostgreSQL takes none
-        self._check_shared([text for name, text in terms if name == "by"])
-
-    def _check_shared(self, fields: list[str]) -> None:
-        """What others see must not tell what a sensitive field holds."""
         try:
-            masking.demand_findable(not (self.shared and self.machine), self.machine, fields)
+            self._demand_findable(not self.shared)
         except masking.Concealed as error:
-            told = "a view that finds by a sensitive field is for yourself: it cannot be shared"
+            told = (
+                "a view that finds by a sensitive field, or by what an error says, is for yourself: it cannot be shared"
+            )
             raise ValidationError({"shared": told}) from error
+
+    def hides_from(self, user: Any, reveal: bool) -> bool:
+        """Whether its terms hold what is hidden from a person who is not its owner: a field may have been marked since
+        it was shared. ``reveal``: whether they may see what is sensitive of its machine."""
+        if self.owner_id == user.pk:
+            return False
+        try:
+            self._demand_findable(reveal)
+        except SignalboxError:  # or Redis does not say now what is sensitive
+            return True
+        return False
+
+    def _demand_findable(self, reveal: bool) -> None:
+        """Raises Concealed where its terms would tell what a sensitive field, or a handler's error, holds."""
+        terms = parse_qsl(self.query)
+        fields = [text for name, text in terms if name == "by"]
+        errors = [text.strip() for name, text in terms if name == "error"]
+        for error in errors or [""]:
+            masking.demand_findable(reveal or not self.machine, self.machine, fields, error)
 
     def clean_fields(self, exclude: Any = None) -> None:
         self.clean()
@@ -100,7 +119,7 @@ class SavedView(models.Model):
 
     @classmethod
     def visible_to(cls, user: Any) -> QuerySet[SavedView]:
-        """Their own, and shared ones, of pages they may open."""
+        """Their own, and shared ones, of pages they may open; ``shown_to`` leaves out what they may not read."""
         if not user.is_authenticated or not anywhere(user, "view"):
             return cls.objects.none()
         found = cls.objects.filter(Q(owner_id=user.pk) | Q(shared=True)).select_related("owner")
@@ -108,3 +127,12 @@ class SavedView(models.Model):
         if not scope.all:
             found = found.filter(machine__in=["", *scope.names])
         return found if anywhere(user, "audit") else found.exclude(page=AUDIT)
+
+    @classmethod
+    def shown_to(cls, user: Any, reveals: Callable[[str], bool] | None = None, **wanted: Any) -> Iterator[SavedView]:
+        """Those of ``visible_to`` whose terms hide nothing from them. ``reveals``: whether they see what is sensitive
+        of a machine, where less than the user's own right counts; ``wanted``: columns."""
+        sees = reveals or (lambda machine: allows(user, "reveal", machine))
+        for view in cls.visible_to(user).filter(**wanted):
+            if not view.hides_from(user, sees(view.machine)):
+                yield view

@@ -74,7 +74,7 @@ def _address(terms: Terms, name: str = "audit", **further: str) -> str:
 
 
 def _row(entry: AuditEntry) -> Row:
-    detail = entry.detail if isinstance(entry.detail, dict) else {"detail": entry.detail}
+    detail = entry.facts
     rest = {name: fact for name, fact in detail.items() if name not in TOLD and fact not in (None, "", {}, [])}
     target = "" if entry.action.startswith(("job.", "worker.")) else entry.target
     return Row(entry, in_ms(entry.at), list(_links(entry)), target, _told(detail), rest)
@@ -110,4 +110,4 @@ def _links(entry: AuditEntry) -> list[tuple[str, str]]:
 
 
 def _fact(entry: AuditEntry, name: str) -> Any:
-    return entry.detail.get(name) if isinstance(entry.detail, dict) else None
+    return entry.facts.get(name)

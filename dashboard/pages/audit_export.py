@@ -71,7 +71,7 @@ def _chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
 
 def _texts(entry: AuditEntry) -> Iterator[str]:
     for name in COLUMNS:
-        value: Any = getattr(entry, name)
+        value: Any = entry.facts if name == "detail" else getattr(entry, name)
         if name == "at":
             yield value.astimezone(UTC).isoformat(timespec="milliseconds")
         else:

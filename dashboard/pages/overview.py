@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from django.http import HttpRequest, HttpResponse
 
@@ -55,7 +56,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "section": "machines",
         "tracks": tracks,
         "lines": [(track, _facts(track, survey.lives[track.name], rates.get(track.name))) for track in tracks],
-        "views": SavedView.visible_to(request.user)[:VIEWS],
+        "views": list(islice(SavedView.shown_to(request.user), VIEWS)),
         "lost": [name for name in plans.lost(tracks) if name in scope and name not in survey.faults],
         "unreadable": sorted(survey.faults),
         "depths": depths,

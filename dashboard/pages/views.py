@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,7 +19,7 @@ SHOWN = 30  # on one page
 
 def saved_views(request: HttpRequest, own: str, query: str) -> dict[str, object]:
     """What the page at the path ``own`` lists, and what it would keep: its address as ``query`` narrows it."""
-    views = list(SavedView.visible_to(request.user).filter(page=own)[:SHOWN])
+    views = list(islice(SavedView.shown_to(request.user, page=own), SHOWN))
     return {"views": views, "page": own, "query": query}
 
 

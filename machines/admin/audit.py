@@ -61,5 +61,5 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
 
     @admin.display(description="detail")
     def facts(self, entry: AuditEntry) -> SafeString:
-        text = json.dumps(entry.detail, indent=2, ensure_ascii=False)
+        text = json.dumps(entry.facts, indent=2, ensure_ascii=False)
         return format_html('<pre class="sb-document">{}</pre>', text)

@@ -68,7 +68,7 @@ def _fired(engine: Engine, bulk: str, order: Order, items: Sequence[Item]) -> Ma
         left = [item for item in left if item.id in moved]
         if not left:
             return notes
-    return notes | {item.id: Note("changed", UNSTEADY) for item in left}
+    return notes | {item.id: Note.of_all("changed", UNSTEADY) for item in left}
 
 
 def _looked_at(
@@ -149,7 +149,7 @@ def _repaired(engine: Engine, bulk: str, order: Order, item: Item, first: bool) 
             return Note("done" if order.action == "delete" and not first else "gone")
         except errors.SignalboxError as error:
             return noted(error)
-    return Note("changed", UNSTEADY)
+    return Note.of_all("changed", UNSTEADY)
 
 
 def _is_ours(engine: Engine, bulk: str, machine: str, id: str) -> bool:

@@ -12,6 +12,7 @@ from machines.bulk.order import Order
 from machines.bulk.store import Item, Note
 from machines.engine import Engine, Explanation
 from machines.engine.errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError
+from machines.masking import without_values
 
 VERDICTS = ("taken", "refused", "changed", "gone", "failed")
 SAID = 300  # characters of why
@@ -26,16 +27,17 @@ def noted(error: SignalboxError) -> Note:
     """Why something was not done."""
     if isinstance(error, LookupFailed):
         return Note("gone")
-    return Note("failed" if isinstance(error, EngineFault) else "refused", str(error)[:SAID])
+    word = "failed" if isinstance(error, EngineFault) else "refused"
+    return Note(word, str(error)[:SAID], without_values(error)[:SAID])
 
 
 def changed(item: Item, version: int) -> Note:
-    return Note("changed", f"it was at version {item.version}, and is at {version}")
+    return Note.of_all("changed", f"it was at version {item.version}, and is at {version}")
 
 
 def kept_for(groups: Sequence[str]) -> Note:
     """Its transition is for certain people, and whoever ordered the bulk is none of them."""
-    return Note("refused", f"it is for members of {' or '.join(groups)} ({allowing.NotAllowed.code})")
+    return Note.of_all("refused", f"it is for members of {' or '.join(groups)} ({allowing.NotAllowed.code})")
 
 
 def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:
@@ -56,7 +58,9 @@ def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) ->
         return changed(item, answer.version)
     if groups := allowing.missing(order.groups, answer):
         return kept_for(groups)
-    return Note("taken") if answer.taken else Note("refused", str(answer)[:SAID])
+    if answer.taken:
+        return Note("taken")
+    return Note("refused", str(answer)[:SAID], str(answer.without_values())[:SAID])
 
 
 def _of_repair(engine: Engine, order: Order, item: Item) -> Note:

@@ -44,10 +44,20 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What was said of an instance: ``word`` is a verdict or an outcome, ``why`` is for people."""
+    """What was said of an instance: ``word`` is a verdict or an outcome, ``why`` is for people.
+
+    ``plain``: the same without any value that an instance holds, for who may not see all of them; None where it was not
+    written down, as former releases did.
+    """
 
     word: str
     why: str = ""
+    plain: str | None = None
+
+    @classmethod
+    def of_all(cls, word: str, why: str) -> Note:
+        """One whose reason holds no value of an instance."""
+        return cls(word, why, why)
 
 
 class Store:
@@ -160,7 +170,7 @@ class Store:
         if not ids:
             return []
         texts = self._storage.command("HMGET", key, *ids)
-        return [None if text is None else Note(*json.loads(text)) for text in texts]
+        return [None if text is None else _decoded(text) for text in texts]
 
     def _write(self, key: str, *commands: tuple[Any, ...]) -> list[Any]:
         """Some commands on one key in one round trip; every key is kept for as long again."""
@@ -169,4 +179,15 @@ class Store:
 
 
 def _encoded(note: Note) -> str:
-    return json.dumps([note.word, note.why] if note.why else [note.word], separators=(",", ":"))
+    """``[word, why, plain]``; 1 stands for a plain text that is the reason itself."""
+    words: list[Any] = [note.word]
+    if note.why:
+        words.append(note.why)
+        words += [] if note.plain is None else [1 if note.plain == note.why else note.plain]
+    return json.dumps(words, separators=(",", ":"))
+
+
+def _decoded(text: str) -> Note:
+    word, *rest = json.loads(text)
+    why, plain = rest[0] if rest else "", rest[1] if len(rest) > 1 else None
+    return Note(word, why, why if plain == 1 else plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 
@@ -87,7 +87,9 @@ class Because:
 
     def __str__(self) -> str:
         seen = ", ".join(f"{name} = {_shown(value)}" for name, value in sorted(self.values.items()))
-        head = f"{self.text} fails: {self.message}" if self.verdict == "error" else f"{self.text} is {self.verdict}"
+        head = f"{self.text} is {self.verdict}"
+        if self.verdict == "error":
+            head = f"{self.text} fails" + (f": {self.message}" if self.message else "")
         return f"{head}: {seen}" if seen else head
 
 
@@ -138,6 +140,14 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"state": self.state, "text": str(self)}
 
+    def without_values(self) -> Explanation:
+        """The same without any value that a guard or an action has seen: only what the definition says of itself."""
+        candidates = [
+            replace(candidate, because=[replace(part, values={}, message=None) for part in candidate.because])
+            for candidate in self.candidates
+        ]
+        return replace(self, candidates=candidates, error=None, outcome=None)
+
     def __str__(self) -> str:
         if self.taken:
             return f"event {self.event!r} is taken in state {self.state}"
@@ -152,7 +162,7 @@ class Explanation:
         if self.why == "no transition":
             return f"{head}: no transition listens for it there"
         if self.why == "error":
-            return f"{head}: {self.error}"
+            return f"{head}: {self.error or 'an action failed'}"
         return f"{head}: " + " | ".join(map(str, self.candidates))
 
 

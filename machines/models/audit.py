@@ -10,6 +10,7 @@ from django.utils import timezone
 from machines.engine.limits import MAX_INSTANCE_ID
 
 from .document import DocumentField
+from .webhook import shown_address
 
 
 class AuditIsAppendOnly(TypeError):
@@ -94,3 +95,11 @@ class AuditEntry(models.Model):
     def subject(self) -> str:
         """What it was done to: ``machine/instance``, ``machine/queue``, a worker."""
         return "/".join(part for part in (self.machine, self.queue, self.instance) if part) or self.target
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """``detail`` as every door shows it: of a webhook's address, of which former releases wrote all, no path."""
+        facts = self.detail if isinstance(self.detail, dict) else {"said": self.detail}
+        if self.action.startswith("webhook.") and isinstance(url := facts.get("url"), str):
+            return shown_address(url) | facts | {"url": shown_address(url)["url"]}
+        return facts

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from datetime import datetime
+from urllib.parse import urlsplit
 
 from django.db import models
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from machines.engine.limits import MAX_INSTANCE_ID
 
 from .document import DocumentField
+
+
+def shown_address(url: str) -> dict[str, str]:
+    """What the audit says of an address: its scheme, host and port, and a fingerprint of the whole.
+
+    Path and query often hold a secret of the receiver's. The same address has the same fingerprint, by which two
+    entries can be compared; it takes this site's ``SECRET_KEY``, so that nobody can try out addresses against it.
+    """
+    try:
+        parts = urlsplit(url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+        origin = f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port else "")
+    except ValueError:
+        origin = ""
+    return {"url": origin, "fingerprint": salted_hmac("machines.webhooks.address", url).hexdigest()[:16]}
 
 
 class Webhook(models.Model):

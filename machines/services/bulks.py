@@ -16,7 +16,7 @@ from machines.bulk import BULK, Bulk, NotNow, Order, Row
 from machines.bulk.store import Note, OrderLost
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance, LookupFailed
-from machines.masking import Veil
+from machines.masking import MASK
 from machines.outlines import every_outline
 
 from . import rules
@@ -81,14 +81,19 @@ def rows(actor: Actor, id: str, start: int = 0, count: int = 100) -> list[Row]:
 
 
 def shown(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
-    """Without what the reasons would tell of fields that are hidden."""
+    """Without values of instances in the reasons, where any field of the machine is hidden from the actor."""
     veil = veil_of(actor, machine)
-    return list(rows) if veil.open else [replace(row, **_masked(row, veil)) for row in rows]
+    return list(rows) if veil.open else [replace(row, **_masked(row)) for row in rows]
 
 
-def _masked(row: Row, veil: Veil) -> dict[str, Note]:
+def _masked(row: Row) -> dict[str, Note]:
     notes = {"verdict": row.verdict, "outcome": row.outcome}
-    return {name: Note(note.word, veil.message(note.why)) for name, note in notes.items() if note}
+    return {name: Note.of_all(note.word, _plain(note)) for name, note in notes.items() if note}
+
+
+def _plain(note: Note) -> str:
+    """Of one that a former release wrote nobody can tell what its reason holds."""
+    return note.plain if note.plain is not None else note.why and MASK
 
 
 def may(actor: Actor, order: Order) -> bool:

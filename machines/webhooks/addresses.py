@@ -1,8 +1,9 @@
-"""Where a webhook may lead: http or https, and only to addresses of the public internet.
+"""Where a webhook may lead: http or https, ports 80 and 443, and only to addresses of the public internet.
 
 A name is looked up for each attempt, every address it has is judged, and the one that was judged is the one that is
 connected to: a name that answers differently the next time leads nowhere else. ``SIGNALBOX_WEBHOOK_HOSTS`` names hosts
-that may lie inside.
+that may lie inside, ``SIGNALBOX_WEBHOOK_PORTS`` further ports. A cloud's metadata service is none of them, unless its
+very address is named.
 """
 
 from __future__ import annotations
@@ -22,6 +23,18 @@ MOST = 3  # addresses of one name that are tried
 PORTS = {"http": 80, "https": 443}
 # Addresses that stand for IPv4 addresses of somebody's choice, which may be inside.
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+# What clouds tell a machine about itself, credentials among it, and their link to its agent. Azure's lies in the public
+# range; older Pythons take Oracle's for public, too.
+METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        ("169.254.169.254", "169.254.170.2", "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192",
+         "168.63.129.16"),
+    )
+)  # fmt: skip
+# Special by the registries of IANA, and not known as such by every Python from 3.11 on.
+SPECIAL = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "3fff::/20")))
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -43,8 +56,10 @@ def checked(url: str) -> httpx.URL:
         raise BadWebhook("url", "an address names a host, and a port from 1 to 65535 if any")
     if parsed.fragment:
         raise BadWebhook("url", "an address has no part behind a #: it is not sent")
+    if (why := _port_refused(parsed)) is not None:
+        raise BadWebhook("url", why)
     literal = _literal(host)
-    if literal is not None and not is_allowed(host) and not is_public(literal):
+    if literal is not None and not may_lead_to(host, literal):
         raise BadWebhook("url", _inside(host))
     return parsed
 
@@ -54,6 +69,8 @@ async def resolved(url: httpx.URL) -> list[str]:
     inside."""
     host = url.raw_host.decode("ascii").strip("[]")
     port = url.port or PORTS[url.scheme]
+    if (why := _port_refused(url)) is not None:
+        raise Unreachable(why)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -61,7 +78,7 @@ async def resolved(url: httpx.URL) -> list[str]:
     addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
     if not addresses:
         raise Unreachable(f"the name {host} has no address")
-    if not is_allowed(host) and not all(is_public(address) for address in addresses):
+    if not all(may_lead_to(host, address) for address in addresses):
         raise Unreachable(_inside(host))
     named = (f"[{address}]" if address.version == 6 else str(address) for address in addresses)
     return list(dict.fromkeys(named))[:MOST]
@@ -72,18 +89,45 @@ def is_allowed(host: str) -> bool:
     return host.strip("[]").lower() in {name.strip("[]").lower() for name in settings.SIGNALBOX_WEBHOOK_HOSTS}
 
 
+def may_lead_to(host: str, address: Address) -> bool:
+    """Whether an address that ``host`` has may be connected to. A host that was named leads anywhere but to a metadata
+    service, whose own address has to be named for that."""
+    if (inner := _inner(address)) in METADATA:
+        return is_allowed(str(inner))
+    return is_allowed(host) or is_public(address)
+
+
 def is_public(address: Address) -> bool:
     """Whether it is of the public internet, and stands for no other that is not."""
+    inner = _inner(address)
+    if inner != address:
+        return is_public(inner)
+    if isinstance(address, ipaddress.IPv6Address) and (address.teredo is not None or address.is_site_local):
+        return False
+    special = address.is_multicast or address.is_reserved or address.is_unspecified or address.is_link_local
+    listed = address in METADATA or any(address in network for network in SPECIAL)
+    return address.is_global and not special and not listed
+
+
+def _inner(address: Address) -> Address:
+    """The IPv4 address that an IPv6 one stands for, or itself."""
     if isinstance(address, ipaddress.IPv6Address):
         if address in NAT64:
-            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        inner = address.ipv4_mapped or address.sixtofour
-        if inner is not None:
-            return is_public(inner)
-        if address.teredo is not None or address.is_site_local:
-            return False
-    special = address.is_multicast or address.is_reserved or address.is_unspecified or address.is_link_local
-    return address.is_global and not special
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return address.ipv4_mapped or address.sixtofour or address
+    return address
+
+
+def _port_refused(url: httpx.URL) -> str | None:
+    """Why the port is none for a webhook; None where it is."""
+    port, allowed = url.port or PORTS[url.scheme], {*PORTS.values(), *settings.SIGNALBOX_WEBHOOK_PORTS}
+    if port in allowed:
+        return None
+    listed = ", ".join(map(str, sorted(allowed)))
+    return (
+        f"port {port} is none that a webhook may lead to; those are {listed}, and whoever runs this site can add to "
+        "them in SIGNALBOX_WEBHOOK_PORTS"
+    )
 
 
 def _literal(host: str) -> Address | None:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from machines.connections import get_engine
 from machines.engine.limits import check_machine_name
 from machines.models import Delivery, LogGap, Webhook
+from machines.models.webhook import shown_address
 from machines.services.actor import Actor
 
 from . import logs, pump, writing
@@ -73,7 +74,7 @@ def make(
         secret = new_secret()
         webhook = Webhook(secret=secret, maker=actor.name, since=_from_now_on(), **fields)
         _save(webhook)
-        deed.note(url=webhook.url, machines=webhook.machines, types=webhook.types)
+        deed.note(**shown_address(webhook.url), machines=webhook.machines, types=webhook.types)
         return webhook, secret
 
 
@@ -89,7 +90,7 @@ def change(actor: Actor, id: int, **fields: Any) -> Webhook:
             setattr(webhook, field, value)
         webhook.failures, webhook.rest_until = 0, None
         _save(webhook)
-        deed.note(**fields)
+        deed.note(**fields | (shown_address(webhook.url) if "url" in fields else {}))
         return webhook
 
 
@@ -119,7 +120,7 @@ def delete(actor: Actor, id: int) -> None:
     with actor.records("webhook.delete", target=str(id)) as deed:
         actor.demand(RIGHT)
         webhook = _named(deed, id)
-        deed.note(url=webhook.url)
+        deed.note(**shown_address(webhook.url))
         webhook.delete()
 
 

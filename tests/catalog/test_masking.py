@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from machines.engine import BadPayload, Because, Candidate, Explanation, Instance, Preview, Refused, Sensitive, Step
-from machines.masking import MASK, Veil
+from machines.engine import (
+    BadPayload,
+    Because,
+    Candidate,
+    Conflict,
+    Explanation,
+    Instance,
+    Preview,
+    Refused,
+    Sensitive,
+    Step,
+    Timer,
+)
+from machines.masking import MASK, Veil, without_values
 
 SECRET = "4111-0042"
+MARKED = Sensitive(frozenset({"card"}), {"open": frozenset({"pin"})})
 
 
 @pytest.fixture
 def veil() -> Veil:
-    return Veil(Sensitive(frozenset({"card"}), {"open": frozenset({"pin"})}))
+    """Of a machine whose instances all hold the same."""
+    return Veil(MARKED, lambda id: {"card": SECRET, "n": 2})
 
 
 def instance(**data: object) -> Instance:
@@ -75,7 +91,7 @@ def refused() -> Explanation:
     because = [
         Because("event.pin == card", "false", {"event.pin": "1", "card": SECRET}),
         Because("n + card > 1", "error", {"n": 2, "card": SECRET}, f"cannot add {SECRET}"),
-        Because("n > 1", "false", {"n": 0}, "plain"),
+        Because("n > 1", "error", {"n": None}, "cannot order null and number"),
     ]
     return Explanation(
         "m", "i", "open", False, 1, ["S"], [Candidate("t1", "open", "T", "g", "guard", because)], "guards"
@@ -87,11 +103,68 @@ def test_a_refusal_says_why_without_the_values(veil) -> None:
     assert [part.values for part in seen.candidates[0].because] == [
         {"event.pin": MASK, "card": MASK},
         {"n": 2, "card": MASK},
-        {"n": 0},
+        {"n": None},
     ]
-    assert [part.message for part in seen.candidates[0].because] == [None, MASK, "plain"]
+    assert [part.message for part in seen.candidates[0].because] == [None, MASK, "cannot order null and number"]
     assert SECRET not in veil.error(Refused(refused()))
     assert SECRET not in str(veil.facts(Refused(refused())))
+
+
+def judged(*because: Because) -> Explanation:
+    return Explanation("m", "i", "open", False, 1, ["S"], [Candidate("t1", "open", "T", "g", "error", list(because))])
+
+
+def test_a_guard_that_read_a_copy_tells_it_neither_as_a_value_nor_in_its_message(veil) -> None:
+    copied = judged(Because("int(alias) > 3", "error", {"alias": SECRET, "n": 2}, f'not a number: "{SECRET}"'))
+    (part,) = veil.explanation(copied).candidates[0].because
+    assert (part.values, part.message) == ({"alias": MASK, "n": 2}, MASK)
+
+
+def test_of_an_instance_that_cannot_be_read_an_explanation_shows_no_value_at_all() -> None:
+    copied = judged(Because("alias > n", "false", {"alias": SECRET, "n": 2, "gone": None}))
+    for blind in (Veil(MARKED), Veil(MARKED, lambda id: None)):
+        (part,) = blind.explanation(copied).candidates[0].because
+        assert part.values == {"alias": MASK, "n": MASK, "gone": None}
+
+
+@pytest.mark.parametrize("message", [
+    f"card takes integer, not string ({SECRET})", "no square root of -77077733", "fail() can say division by zero, too",
+    "cannot order null and number of a card",
+])  # fmt: skip
+def test_a_message_is_shown_only_where_it_is_known_to_hold_no_value(veil, message) -> None:
+    (part,) = veil.explanation(judged(Because("g", "error", {}, message))).candidates[0].because
+    assert part.message == MASK
+
+
+def test_an_instance_hides_it_in_what_is_named_after_it(veil) -> None:
+    kin = {"machine": "m", "id": SECRET, "invoke": "pay"}
+    seen = veil.instance(
+        replace(
+            instance(card=SECRET), children={"pay": kin}, parent=kin,
+            timers=[Timer("1", f"late.{SECRET}", 1, sendid=SECRET, target=f"#_scxml_m/{SECRET}")],
+        )
+    )  # fmt: skip
+    assert SECRET not in str(seen.as_dict())
+    assert (seen.parent["machine"], seen.timers[0].target) == ("m", f"#_scxml_m/{MASK}")
+
+
+def test_a_value_is_found_as_json_writes_it_too(veil) -> None:
+    veil.learn({"card": 'say "élan"\n'})
+    for written in ('say "élan"\n', r"say \"élan\"\n", r"say \"\u00e9lan\"\n"):
+        assert veil.text(f"is {written} all?") == f"is {MASK} all?"
+
+
+def test_what_a_bulk_keeps_for_all_holds_no_value_whatever_may_be_marked_later() -> None:
+    assert without_values(Refused(refused())) == (
+        "event 'open' is refused in state S: t1 → T: event.pin == card is false; n + card > 1 fails; n > 1 fails"
+    )
+    assert without_values(Refused(replace(refused(), why="error", error=SECRET))) == (
+        "event 'open' is refused in state S: an action failed"
+    )
+    assert without_values(BadPayload(f"card is {SECRET}", field="card")) == (
+        "it does not fit, or cannot be done (SB410, field 'card')"
+    )
+    assert "at version 3, not 2" in without_values(Conflict("m", "i", expected=2, actual=3))
 
 
 def test_errors_leave_a_block_without_what_they_would_repeat(veil) -> None:
@@ -113,3 +186,5 @@ def test_a_preview_hides_changes_and_what_jobs_would_get(veil) -> None:
     )
     seen = veil.preview(preview)
     assert (seen.changes, seen.added) == ({"card": MASK, "n": 1}, [{"input": {"a": MASK}}])
+    armed = Preview("m", "i", "reset", 1, ["S"], ["S"], False, {}, armed=[{"event": "e", "due": 1, "target": SECRET}])
+    assert veil.preview(armed).armed == [{"event": "e", "due": 1, "target": MASK}]

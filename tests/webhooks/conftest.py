@@ -73,6 +73,7 @@ class Receiver:
 def receiver(settings) -> Iterator[Receiver]:
     settings.SIGNALBOX_WEBHOOK_HOSTS = ["127.0.0.1"]
     receiver = Receiver()
+    settings.SIGNALBOX_WEBHOOK_PORTS = [receiver.server.server_address[1]]
     yield receiver
     receiver.close()
 

@@ -9,10 +9,16 @@ import pytest
 from machines.webhooks.addresses import checked, is_public, resolved
 from machines.webhooks.errors import BadWebhook, Unreachable
 
+# Azure's and Oracle's are public addresses to Python 3.11; the last ones wrap Azure's.
+METADATA = [
+    "169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254",
+    "fd20:ce::254", "::ffff:168.63.129.16", "64:ff9b::a83f:8110", "2002:a83f:8110::",
+]  # fmt: skip
 INSIDE = [
     "127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
     "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
-    "2002:7f00:1::", "2001::7f00:1", "240.0.0.1", "192.0.2.1", "fec0::1",
+    "2002:7f00:1::", "2001::7f00:1", "240.0.0.1", "192.0.2.1", "fec0::1", "64:ff9b:1::7f00:1", "3fff::1", "198.18.0.1",
+    "192.0.0.9", "192.88.99.1", "::7f00:1", *METADATA,
 ]  # fmt: skip
 OUTSIDE = ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "::ffff:93.184.216.34"]
 WRONG = [
@@ -45,13 +51,13 @@ def test_a_name_with_several_addresses_leads_to_three_of_them_at_most(monkeypatc
     )
 
 
-def leads_to(monkeypatch, addresses) -> str:
+def leads_to(monkeypatch, addresses, url="https://hooks.example/") -> str:
     async def lookup(loop, host, port, **kwargs):
         return [(0, 0, 0, "", (address, port)) for address in addresses]
 
     async def ask():
         monkeypatch.setattr(type(asyncio.get_running_loop()), "getaddrinfo", lookup)
-        return await resolved(httpx.URL("https://hooks.example/"))
+        return await resolved(httpx.URL(url))
 
     try:
         return " ".join(asyncio.run(ask()))
@@ -68,7 +74,7 @@ def test_what_is_no_address_for_a_webhook_is_said(url):
 
 def test_a_host_that_was_named_may_lie_inside_and_no_other(settings):
     settings.SIGNALBOX_WEBHOOK_HOSTS = ["127.0.0.1", "[::1]"]
-    assert str(checked("http://127.0.0.1:8080/x?y=1")) == "http://127.0.0.1:8080/x?y=1"
+    assert str(checked("http://127.0.0.1:80/x?y=1")) == "http://127.0.0.1/x?y=1"
     assert checked("http://[::1]/").host == "::1"
     with pytest.raises(BadWebhook):
         checked("http://127.0.0.2/")
@@ -77,3 +83,42 @@ def test_a_host_that_was_named_may_lie_inside_and_no_other(settings):
 def test_a_name_that_is_none_is_an_attempt_that_failed(monkeypatch):
     with pytest.raises(Unreachable, match="looked up"):
         asyncio.run(resolved(httpx.URL("https://nothing.invalid/")))
+
+
+@pytest.mark.parametrize("address", METADATA)
+def test_a_host_that_was_named_leads_to_no_metadata_service_unless_its_very_address_was(address, settings, monkeypatch):
+    settings.SIGNALBOX_WEBHOOK_HOSTS = ["hooks.example", "10.0.0.7"]
+    assert leads_to(monkeypatch, ["10.0.0.7"]) == "10.0.0.7"
+    assert "SIGNALBOX_WEBHOOK_HOSTS" in leads_to(monkeypatch, ["10.0.0.7", address])
+    host = f"[{address}]" if ":" in address else address
+    with pytest.raises(BadWebhook, match="SIGNALBOX_WEBHOOK_HOSTS"):
+        checked(f"http://{host}/")
+
+
+@pytest.mark.parametrize("address", ["168.63.129.16", "fd00:ec2::254"])
+def test_a_metadata_service_is_open_where_its_address_was_named(address, settings, monkeypatch):
+    settings.SIGNALBOX_WEBHOOK_HOSTS = [address]
+    host = f"[{address}]" if ":" in address else address
+    assert checked(f"http://{host}/").host == address
+    assert leads_to(monkeypatch, [address]) == host
+
+
+@pytest.mark.parametrize("port", [22, 25, 6379, 5432, 8080, 65535])
+def test_other_ports_than_80_and_443_take_a_setting_when_it_is_written_and_when_it_is_sent(port, settings, monkeypatch):
+    for host in ("hooks.example", "10.0.0.7"):
+        settings.SIGNALBOX_WEBHOOK_HOSTS = ["10.0.0.7"]
+        url = f"https://{host}:{port}/"
+        settings.SIGNALBOX_WEBHOOK_PORTS = []
+        with pytest.raises(BadWebhook, match=rf"port {port} .* 80, 443,.*SIGNALBOX_WEBHOOK_PORTS"):
+            checked(url)
+        assert "SIGNALBOX_WEBHOOK_PORTS" in leads_to(monkeypatch, ["93.184.216.34"], url)
+        settings.SIGNALBOX_WEBHOOK_PORTS = [port]
+        assert checked(url).port == port
+        assert leads_to(monkeypatch, ["93.184.216.34"], url) == "93.184.216.34"
+
+
+@pytest.mark.parametrize("url", ["https://hooks.example/", "http://hooks.example/", "http://hooks.example:443/",
+                                 "https://hooks.example:80/", "https://hooks.example:443/"])  # fmt: skip
+def test_ports_80_and_443_are_open_to_both_schemes(url, monkeypatch):
+    assert checked(url).host == "hooks.example"
+    assert leads_to(monkeypatch, ["93.184.216.34"], url) == "93.184.216.34"

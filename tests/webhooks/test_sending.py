@@ -138,12 +138,23 @@ def test_one_that_hangs_is_left_after_its_time_and_holds_up_no_other(engine, bel
     assert Delivery.objects.filter(webhook__name="all", state="sent").count() == 0  # it rests
 
 
-def test_nobody_there_is_an_attempt_that_failed(engine, bell, hook, receiver):
+def test_nobody_there_is_an_attempt_that_failed(engine, bell, hook, receiver, settings):
+    settings.SIGNALBOX_WEBHOOK_PORTS = [9]
     hook(url="http://127.0.0.1:9/x")
     ring(engine, bell)
     pumped(engine)
     sender.send_due()
     assert "Connect" in Delivery.objects.get().last["error"]
+
+
+def test_a_port_that_is_not_open_to_webhooks_any_more_is_an_attempt_that_failed(engine, bell, hook, receiver, settings):
+    hook()
+    ring(engine, bell)
+    pumped(engine)
+    settings.SIGNALBOX_WEBHOOK_PORTS = []
+    sender.send_due()
+    assert "SIGNALBOX_WEBHOOK_PORTS" in Delivery.objects.get().last["error"]
+    assert receiver.requests == []
 
 
 def test_the_next_address_is_tried_where_nobody_answers_at_the_first(engine, bell, hook, receiver, monkeypatch):

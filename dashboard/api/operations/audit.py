@@ -78,6 +78,5 @@ def _older(entries: Any, cursor: str) -> Any:
 
 def _shown(entry: AuditEntry) -> dict[str, Any]:
     names = ("actor", "action", "machine", "instance", "queue", "target", "reason", "source", "request", "outcome")
-    detail = entry.detail if isinstance(entry.detail, dict) else {"said": entry.detail}
     facts = {name: getattr(entry, name) for name in names}
-    return facts | {"id": entry.pk, "at": in_ms(entry.at), "detail": detail}
+    return facts | {"id": entry.pk, "at": in_ms(entry.at), "detail": entry.facts}

@@ -17,7 +17,7 @@ from dashboard.api.shapes import Acting, Body, Data, Listed, Ms, Out, Reason
 from machines.bulk import Order, Row
 from machines.bulk.order import ACTIONS, MAX_RATE
 from machines.engine import Instance
-from machines.masking import Veil, veil_if
+from machines.masking import veil_if
 from machines.services import Actor, bulks
 
 group = Group("bulks", "One event or repair on everything a filter finds.")
@@ -129,18 +129,17 @@ def results(
 ) -> dict[str, Any]:
     """In the order in which they are moved."""
     actor = actor_of(request)
-    now, order = bulks.get(actor, id)
-    veil = veil_if(actor.may("reveal", order.machine), order.machine)
+    now, _ = bulks.get(actor, id)
     start = cursors.number("bulk", cursor) or 0
     found = bulks.rows(actor, id, start, limit)
     further = start + len(found)
     end = further >= (now.data.get("found") or 0) or not found
-    return {"items": [_row(row, veil) for row in found], "next": cursors.give("bulk", None if end else further)}
+    return {"items": [_row(row) for row in found], "next": cursors.give("bulk", None if end else further)}
 
 
-def _row(row: Row, veil: Veil) -> dict[str, Any]:
+def _row(row: Row) -> dict[str, Any]:
     notes = {"verdict": row.verdict, "outcome": row.outcome}
-    told = {name: note and {"word": note.word, "why": veil.message(note.why)} for name, note in notes.items()}
+    told = {name: note and {"word": note.word, "why": note.why} for name, note in notes.items()}
     return told | {"id": row.item.id, "state": row.item.state, "version": row.item.version}
 
 

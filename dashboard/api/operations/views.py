@@ -51,7 +51,7 @@ def listed(request: HttpRequest) -> dict[str, Any]:
     """Of pages the caller may open."""
     actor = actor_of(request)
     scope = actor.scope("view")
-    found = SavedView.visible_to(actor.user)
+    found = SavedView.shown_to(actor.user, lambda machine: actor.may("reveal", machine))
     return {"items": [_shown(view) for view in found if not view.machine or view.machine in scope]}
 
 
