@@ -55,6 +55,7 @@ TITLES: dict[type[Exception], str] = {
     errors.DefinitionError: "The definition has errors",
     errors.Refused: "Refused",
     errors.UnknownEvent: "No such event",
+    errors.TooMuchWork: "Too much work for one step",
     errors.Suspended: "It is suspended",
     NotAllowed: "That is for others",
     Forbidden: "Not with this account",

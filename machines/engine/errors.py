@@ -11,7 +11,8 @@
     │   └── UnknownInstance
     ├── InstanceExists           create() of an id that is taken
     ├── Refused                  the interlocking said no: no transition could be taken
-    │   └── UnknownEvent         no transition of the machine listens for this event
+    │   ├── UnknownEvent         no transition of the machine listens for this event
+    │   └── TooMuchWork          the step would hold the server for too long
     ├── Suspended                the instance is held until someone resumes it
     ├── Conflict                 the instance moved on since the caller looked
     ├── Miscounted               a queue holds another number of jobs than the caller saw
@@ -167,6 +168,13 @@ class Refused(SignalboxError):
 
 class UnknownEvent(Refused):
     code = "SB431"
+
+
+class TooMuchWork(Refused):
+    """The step used up the work that one step may take. The same step is refused on every server; smaller data, fewer
+    turns of a loop or a simpler guard make it pass. Source: ``docs/definition-reference.md``, *Names and limits*."""
+
+    code = "SB442"
 
 
 class Suspended(SignalboxError):

@@ -2,8 +2,9 @@
 
 Each file names what it stands on in lines ``-- needs: a, b``; modules come out in that order, each wrapped as a
 local of its own, so nothing is global. Each file under ``lua/functions/`` is registered under its own name, with
-the flags its header lists. While a library loads, a server hides ``string``, ``cjson`` and the like from it, so the
-modules are put together at the first call.
+the flags its header lists. A module that says ``-- before each call: name`` has that function of
+its own run first. While a library loads, a server hides ``string``, ``cjson`` and the like from it, so the modules
+are put together at the first call.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ FOLDER = Path(__file__).parent / "lua"
 
 _NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags: *(.+)$", re.MULTILINE)
+_BEFORE = re.compile(r"^-- before each call: *(.+)$", re.MULTILINE)
 
 
 class LibraryError(Exception):
@@ -33,11 +35,12 @@ class Source:
     text: str
     needs: tuple[str, ...]
     flags: tuple[str, ...]
+    before: tuple[str, ...]
 
     @classmethod
     def read(cls, path: Path) -> Source:
         text = path.read_text(encoding="utf-8")
-        return cls(path.stem, text, _names(_NEEDS, text), _names(_FLAGS, text))
+        return cls(path.stem, text, _names(_NEEDS, text), _names(_FLAGS, text), _names(_BEFORE, text))
 
 
 def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ def _registered(function: Source) -> str:
     flags = ", ".join(f"'{flag}'" for flag in function.flags)
     return (
         f"redis.register_function{{ function_name = '{function.name}', flags = {{ {flags} }}, "
-        f"callback = function(keys, args) return (library or build()).{function.name}(keys, args) end }}\n"
+        f"callback = function(keys, args) return prepare().{function.name}(keys, args) end }}\n"
     )
 
 
@@ -91,7 +94,9 @@ def compose(folder: Path = FOLDER) -> str:
     parts = [f"#!lua name={NAME}\n", "local library\n", "local function build()\nlibrary = {}\n"]
     parts += [f"local {m.name} = (function()\n{m.text}\nend)()\n" for m in _ordered(modules)]
     parts += [_built(function) for function in functions]
-    parts += ["return library\nend\n"]
+    first = "".join(f"{m.name}.{name}()\n" for m in modules.values() for name in m.before)
+    parts += [f"library.before = function()\n{first}end\nreturn library\nend\n"]
+    parts += ["local function prepare()\nlocal built = library or build()\nbuilt.before()\nreturn built\nend\n"]
     parts += [_registered(function) for function in functions]
     body = "".join(parts)
     return body + _version_function(hashlib.sha256(body.encode()).hexdigest()[:12])

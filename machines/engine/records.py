@@ -119,6 +119,9 @@ class Explanation:
 
     ``why`` is None when taken, else "unknown event", "final", "no transition", "guards" or "error" (an action
     failed; ``error`` says how). ``outcome`` holds the configuration, data and transitions after the step.
+    ``known_events`` are the first thousand. ``work``: the units of work that the step took, up to its commit, of the
+    250,000 that it may take; ``exhausted``: it needs more. ``omitted``: how many candidates are missing, where
+    explaining them all would be too much work as well.
     """
 
     machine: str
@@ -132,6 +135,9 @@ class Explanation:
     error: str | None = None
     outcome: dict[str, Any] | None = None
     known_events: list[str] = field(default_factory=list)
+    work: int = 0
+    exhausted: bool = False
+    omitted: int = 0
 
     @property
     def state(self) -> str:
@@ -163,7 +169,8 @@ class Explanation:
             return f"{head}: no transition listens for it there"
         if self.why == "error":
             return f"{head}: {self.error or 'an action failed'}"
-        return f"{head}: " + " | ".join(map(str, self.candidates))
+        more = [f"and {self.omitted} more"] if self.omitted else []
+        return f"{head}: " + " | ".join([*map(str, self.candidates), *more])
 
 
 def _shown(value: Any) -> str:

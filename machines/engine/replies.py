@@ -19,6 +19,7 @@ from .errors import (
     Refused,
     SignalboxError,
     Suspended,
+    TooMuchWork,
     UnknownEvent,
     UnknownInstance,
     UnknownMachine,
@@ -190,15 +191,24 @@ def explanation(machine: str, id: str, text: str) -> Explanation:
         error=seen["error"],
         outcome=after,
         known_events=seen["known"],
+        work=seen.get("work", 0),
+        exhausted=seen.get("exhausted", False),
+        omitted=seen.get("omitted", 0),
     )
+
+
+def refusal(why: Explanation) -> Refused:
+    """The error that an explanation of an event which was not taken stands for."""
+    if why.exhausted:
+        return TooMuchWork(why)
+    return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
 
 
 def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None = None) -> SignalboxError:
     """The error a reply other than OK stands for."""
     status = reply[0]
     if status == Status.REFUSED:
-        why = explanation(machine, id, reply[1])
-        return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
+        return refusal(explanation(machine, id, reply[1]))
     if status == Status.SUSPENDED:
         return Suspended(machine, id, since=whole(reply[1]))
     if status == Status.CONFLICT:

@@ -27,6 +27,7 @@ SAMPLES = {
     errors.InstanceExists: lambda: errors.InstanceExists("m", "x"),
     errors.Refused: lambda: errors.Refused(NOTHING),
     errors.UnknownEvent: lambda: errors.UnknownEvent(NOTHING),
+    errors.TooMuchWork: lambda: errors.TooMuchWork(NOTHING),
     errors.Suspended: lambda: errors.Suspended("m", "x", since=1),
     errors.Conflict: lambda: errors.Conflict("m", "x", expected=1, actual=2),
     errors.Miscounted: lambda: errors.Miscounted("work", "dead", expected=1, actual=2),

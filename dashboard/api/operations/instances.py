@@ -125,6 +125,9 @@ class ExplanationOut(Out):
     error: str | None = None
     outcome: dict[str, Any] | None = None
     known_events: list[str]
+    work: int = 0
+    exhausted: bool = False
+    omitted: int = 0
 
 
 class Creating(Body):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import approval, assignments, chains, graph, names, references, timers
+from . import approval, assignments, chains, graph, names, references, timers, weight
 from .model import Machine
 from .report import Report
 
 
 def review(machine: Machine, report: Report) -> None:
-    for part in (references, assignments, graph, chains, timers, names, approval):
+    for part in (references, assignments, graph, chains, timers, names, approval, weight):
         part.review(machine, report)

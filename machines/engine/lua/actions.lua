@@ -1,4 +1,4 @@
--- needs: chart, durations, expressions, fields, json, lists, patience, sends, timers, values, work
+-- needs: budget, chart, durations, expressions, fields, json, lists, sends, timers, values, work
 -- Actions become closures that change the step's own picture of the instance; nothing is written here.
 -- What leaves the instance (jobs, outbox messages, log lines) is collected as effects for the commit.
 local actions = {}
@@ -7,8 +7,10 @@ local MAX_LIST = 10000
 local MAX_EFFECTS = 1000
 local MAX_EFFECT_BYTES = 1048576 -- of one step
 local MAX_RAISED = 1000 -- internal events that wait for their turn
-local MAX_TURNS = 100000 -- of all loops of a step together
+local ACTION, EFFECT, TURN, SENDING = 10, 60, 6, 30 -- units of work
 local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true, null = true }
+
+local charge = budget.charge
 
 local forms = {}
 
@@ -23,6 +25,7 @@ local function effect(ctx, made, bytes)
     if ctx.effect_bytes > MAX_EFFECT_BYTES then
         values.fail('the effects of one step have more than ' .. MAX_EFFECT_BYTES .. ' bytes together')
     end
+    charge(EFFECT + bytes / 100)
     lists.add(ctx, 'effects', made)
 end
 
@@ -75,6 +78,7 @@ end
 forms.raise = function(action, program)
     local event, payload, computed = named(action[2], program), optional(action[3], program), type(action[2]) == 'table'
     return function(ctx)
+        charge(SENDING)
         if #ctx.internal >= MAX_RAISED then values.fail('more than ' .. MAX_RAISED .. ' raised events wait') end
         local name, given = event(ctx), payload(ctx) or {}
         if computed then sends.check_event(name) end
@@ -90,6 +94,7 @@ local function make_send(spec, program)
     local id = spec.id and named(spec.id, program) or function() return nil end
     local location = spec.idlocation and field_of(program, spec.idlocation)
     return function(ctx, made)
+        charge(SENDING)
         made.id = id(ctx)
         if location then
             made.handle = made.id or 'send.' .. timers.unique(ctx)
@@ -99,7 +104,7 @@ local function make_send(spec, program)
         local wait, payload = delay(ctx), data(ctx)
         if wait ~= nil then made.delay = durations.ms(wait) end
         made.payload = payload == nil and {} or payload
-        values.encoded('the data of ' .. made.event, made.payload)
+        made.text = values.encoded('the data of ' .. made.event, made.payload)
         sends.send(ctx, made)
     end
 end
@@ -134,6 +139,7 @@ forms['if'] = function(action, program)
         }
     end
     return function(ctx)
+        charge(#branches * ACTION)
         for i = 1, #branches do
             if chart.open(ctx, branches[i][1]) then return branches[i][2](ctx) end
         end
@@ -145,15 +151,12 @@ forms.foreach = function(action, program)
     local spec = action[2]
     local list, body = expressions.compile(spec['in'], program), compile(spec['do'], program)
     local item, index = field_of(program, spec.item), spec.index and field_of(program, spec.index)
+    local turn = body and TURN + ACTION or TURN
     return function(ctx)
         local items = list(ctx)
         if values.kind(items) ~= 'array' then values.fail('foreach goes over a list, not ' .. values.kind(items)) end
         for i = 1, #items do
-            ctx.turns = (ctx.turns or 0) + 1
-            patience.ask(ctx)
-            if ctx.turns > MAX_TURNS then
-                error({ sb = 'more than ' .. MAX_TURNS .. ' turns of foreach in one step', hard = true })
-            end
+            charge(turn)
             fields.write(ctx, item, values.plain(items[i]))
             if index then fields.write(ctx, index, i - 1) end
             if body then body(ctx) end
@@ -171,6 +174,7 @@ forms.enqueue = function(action, program)
     spec.queue, spec.src, spec.input = action[2], action[3], action[4]
     work.compile(spec, program)
     return function(ctx)
+        charge(work.JOB)
         local plan = work.plan(ctx, spec, 'enqueue ' .. spec.queue)
         effect(ctx, { kind = 'enqueue', spec = spec, plan = plan }, plan and plan.input and #plan.input or 0)
     end
@@ -197,6 +201,7 @@ compile = function(list, program)
     end
     if #steps == 1 then return steps[1] end
     return function(ctx)
+        charge(#steps * ACTION)
         for i = 1, #steps do steps[i](ctx) end
     end
 end

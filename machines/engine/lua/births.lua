@@ -1,4 +1,4 @@
--- needs: commit, core, fields, json, keys, replies, texts, values
+-- needs: chart, commit, core, fields, json, keys, replies, texts, values
 -- Making instances: for whoever asks, and for machines that invoke machines.
 local births = {}
 
@@ -26,7 +26,7 @@ local function fill(ctx, data, lenient)
         end
         if field then
             local ok, caught = pcall(fields.write, ctx, field, values.plain(value))
-            if not ok then return values.message(caught), name end
+            if not ok then return chart.failure(ctx, caught), name end
             ctx.given[#ctx.given + 1] = name
         end
     end
@@ -52,7 +52,7 @@ end
 local function refused(ctx, failure)
     return { replies.REFUSED, json.encode({
         event = '(create)', state = json.list(), version = 0, taken = false, why = 'error', error = failure,
-        candidates = json.list(), known = ctx.program.known_list, outcome = json.null,
+        candidates = json.list(), known = ctx.program.known_list, outcome = json.null, work = ctx.work, exhausted = ctx.exhausted,
     }) }
 end
 
@@ -60,8 +60,10 @@ local function settle(ctx, data, lenient)
     local why, field = fill(ctx, data, lenient)
     if why then return { replies.BAD_PAYLOAD, why, field } end
     local ok, failure = core.start(ctx)
-    if ok and not ctx.chart then ok, failure = pcall(commit.prepare, ctx) end
-    if not ok then return refused(ctx, type(failure) == 'string' and failure or values.message(failure)) end
+    if not ok then return refused(ctx, failure) end
+    if ctx.chart then return nil end
+    local ready, caught = pcall(commit.prepare, ctx)
+    if not ready then return refused(ctx, chart.failure(ctx, caught)) end
     return nil
 end
 

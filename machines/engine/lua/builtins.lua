@@ -1,10 +1,12 @@
--- needs: ecmascript, json, random, sequences, texts, values
+-- needs: budget, ecmascript, json, random, sequences, texts, values
 -- The functions an expression may call. Each gets the context first and fails with a clear word.
 local builtins = {}
 
 for _, functions in ipairs({ ecmascript, sequences }) do
     for name, fn in pairs(functions) do builtins[name] = fn end
 end
+
+local charge = budget.charge
 
 local MAX_TOKEN = 64
 local MAX_NUMERAL = 400 -- characters of a number written as text
@@ -14,6 +16,7 @@ local MAX_EXPONENT = 308 -- the largest double is below 10^309
 local function size(value)
     local count = 0
     for _ in pairs(value) do count = count + 1 end
+    charge(count)
     return count
 end
 
@@ -29,6 +32,7 @@ local function extreme(name, better)
     return function(_, first, ...)
         local items, count = { first, ... }, select('#', ...) + 1
         if count == 1 and values.kind(first) == 'array' then items, count = first, #first end
+        charge(count * 2)
         local best = values.plain(items[1])
         if best == nil then values.fail(name .. '() of nothing') end
         for i = 2, count do
@@ -81,15 +85,25 @@ function builtins.str(_, value)
 end
 
 function builtins.bool(_, value) return values.truth(value) end
-function builtins.lower(_, text) return string.lower(values.text(text)) end
-function builtins.upper(_, text) return string.upper(values.text(text)) end
+function builtins.lower(_, text)
+    charge(#values.text(text) / 40)
+    return string.lower(text)
+end
+
+function builtins.upper(_, text)
+    charge(#values.text(text) / 40)
+    return string.upper(text)
+end
+
 function builtins.strip(_, text) return texts.strip(values.text(text)) end
 
 function builtins.startswith(_, text, part)
+    charge(#values.text(part) / 200)
     return string.sub(values.text(text), 1, #values.text(part)) == part
 end
 
 function builtins.endswith(_, text, part)
+    charge(#values.text(part) / 200)
     return values.text(part) == '' or string.sub(values.text(text), -#part) == part
 end
 
@@ -98,9 +112,11 @@ function builtins.contains(_, container, item) return values.contains(container,
 function builtins.split(_, text, separator)
     values.text(text)
     if values.text(separator) == '' then values.fail('split() needs a separator') end
+    charge(#text * (0.05 + #separator / 5000))
     local parts, from = json.list(), 1
     while true do
         local start, stop = string.find(text, separator, from, true)
+        charge(3)
         parts[#parts + 1] = string.sub(text, from, start and start - 1)
         if not start then return parts end
         from = stop + 1
@@ -110,9 +126,10 @@ end
 -- The length is known before the text is made: what would be too long is never built.
 function builtins.join(_, list, separator)
     if values.kind(list) ~= 'array' then values.fail('join() takes a list, not ' .. values.kind(list)) end
+    charge(#list)
     local bytes = #values.text(separator) * math.max(0, #list - 1)
     for i = 1, #list do bytes = bytes + #values.text(values.plain(list[i])) end
-    values.fitting(bytes)
+    values.join(bytes)
     return table.concat(list, separator)
 end
 
@@ -125,7 +142,8 @@ local function sorted_keys(object)
     if values.kind(object) ~= 'object' then values.fail('an object was expected, not ' .. values.kind(object)) end
     local names = json.list()
     for name in pairs(object) do names[#names + 1] = name end
-    table.sort(names, texts.before)
+    charge(#names * (1 + math.log(#names + 1)))
+    texts.sort(names)
     return names
 end
 
@@ -139,6 +157,7 @@ end
 
 function builtins.sum(_, list)
     if values.kind(list) ~= 'array' then values.fail('sum() takes a list, not ' .. values.kind(list)) end
+    charge(#list)
     local total = 0
     for i = 1, #list do total = total + values.number(values.plain(list[i])) end
     return values.finite(total)
@@ -159,6 +178,7 @@ end
 -- Merge sort, as Python's: stable, and no order of the items makes it slow.
 function builtins.sorted(_, list)
     if values.kind(list) ~= 'array' then values.fail('sorted() takes a list, not ' .. values.kind(list)) end
+    charge(#list * (1 + 2.5 * math.log(#list + 1)))
     local items, spare, width = json.list(), json.list(), 1
     for i = 1, #list do items[i] = list[i] end
     while width < #list do
@@ -186,11 +206,15 @@ function builtins.sign(_, value) return values.number(value) > 0 and 1 or value 
 
 function builtins.fail(_, message) values.fail(values.text(message)) end
 
-function builtins.random(ctx) return random.number(ctx) end
+function builtins.random(ctx)
+    charge(8)
+    return random.number(ctx)
+end
 
 function builtins.random_token(ctx, length)
     values.whole(length)
     if length < 1 or length > MAX_TOKEN then values.fail('random_token() takes a length from 1 to ' .. MAX_TOKEN) end
+    charge(length * 4)
     return random.token(ctx, length)
 end
 

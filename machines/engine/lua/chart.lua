@@ -1,14 +1,15 @@
--- needs: configurations, durations, fields, lists, patience, sends, timers, values, work
+-- needs: budget, configurations, durations, fields, lists, sends, timers, values, work
 -- The interpreter of whole statecharts: SCXML, appendix D. Pure: it changes the step's own picture of the instance and
 -- collects what is to happen outside; no key is touched. Machines without nesting, timers and messages never come
 -- here: `core` has a shorter way for them.
 local chart = {}
 
 local MAX_MICROSTEPS = 1000
+local MICROSTEP, EVENT, STATE, GUARD, TIMER, CHILD = 40, 10, 8, 8, 40, 80 -- units of work
 local MAX_EVENTS = 10000 -- handled in one step, most of them without anyone listening
 local NO_PAYLOAD = {}
 local NONE = lists.NONE
-local pcall, type = pcall, type
+local pcall, type, charge = pcall, type, budget.charge
 
 -- What one step works on; nil when the definition has no such configuration. One table of known size: it is made for
 -- every call.
@@ -68,9 +69,18 @@ function chart.open(ctx, guard)
     if not ctx.program.raises then return values.truth(guard(ctx)) end
     local ok, value = pcall(guard, ctx)
     if ok then return values.truth(value) end
+    budget.pass(value)
     sends.platform(ctx, 'error.execution', values.message(value))
     return false
 end
+
+-- What a step failed with, as text. Nothing is counted from here on.
+local function failure(ctx, caught)
+    ctx.work, ctx.exhausted = budget.spent(), budget.exceeded()
+    budget.stop()
+    return values.message(caught)
+end
+chart.failure = failure
 
 -- Selecting
 
@@ -79,12 +89,14 @@ local function holds(ctx, transition)
     if not guard then return true end
     local ok, value = pcall(guard, ctx)
     if ok then return value == true or values.truth(value) end
+    budget.pass(value)
     if ctx.program.raises then sends.platform(ctx, 'error.execution', values.message(value)) end
     return false
 end
 
 -- The guard of a transition that several leaves inherit is asked once.
 local function first_open(ctx, list, asked)
+    charge(#list * GUARD)
     for i = 1, #list do
         local transition = list[i]
         local verdict = asked and asked[transition]
@@ -126,7 +138,9 @@ chart.select = select
 local function stop_children(ctx, state)
     local children = sends.children(ctx)
     for invoke, child in pairs(children) do
+        charge(1)
         if not state or child.state == state then
+            charge(CHILD)
             sends.mail(ctx, 'stop', child, { invoke = invoke })
             children[invoke] = nil
             ctx.children_changed = true
@@ -136,6 +150,7 @@ end
 
 local function forget_started(ctx, state)
     local kept = {}
+    charge(#ctx.started)
     for _, started in ipairs(ctx.started) do
         if started.state ~= state then kept[#kept + 1] = started end
     end
@@ -157,6 +172,7 @@ local function arm(ctx, state)
     for _, transition in ipairs(state.timed) do
         local delay = run(ctx, function() return durations.ms(transition.delay(ctx)) end)
         if delay then
+            charge(TIMER)
             timers.arm(ctx, { timers.unique(ctx), ctx.now + delay, transition.events[1], state.index, '', '', '', 0 })
         end
     end
@@ -222,13 +238,17 @@ end
 
 local function copy(set)
     local made = {}
-    for key, value in pairs(set) do made[key] = value end
+    for key, value in pairs(set) do
+        charge(0.5)
+        made[key] = value
+    end
     return made
 end
 
 -- `between`: whatever has actions of its own: transitions, or the machine's beginning.
 local function carry_out(ctx, plan, between)
     local precise = ctx.program.precise
+    charge((#plan.leave + #plan.enter) * STATE)
     if precise then ctx.active = copy(ctx.active) end
     for _, record in ipairs(plan.records) do
         if ctx.raw[record[1]] ~= record[2] then ctx.raw[record[1]], ctx.noted[record[1]] = record[2], true end
@@ -247,7 +267,7 @@ end
 
 local function microstep(ctx, transitions)
     ctx.microsteps = ctx.microsteps + 1
-    patience.ask(ctx)
+    charge(MICROSTEP)
     if ctx.microsteps > MAX_MICROSTEPS then
         give_up('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
     end
@@ -266,6 +286,7 @@ end
 
 local function start_child(ctx, invoke, state)
     local machine = type(invoke.machine) == 'function' and invoke.machine(ctx) or invoke.machine
+    charge(CHILD)
     local child = { machine = values.text(machine), id = child_id(ctx, invoke.id), state = state }
     local data = invoke.make_input and invoke.make_input(ctx)
     if invoke.autoforward then child.autoforward = true end
@@ -278,6 +299,7 @@ end
 
 local function start(ctx, invoke, state)
     if invoke.machine then return start_child(ctx, invoke, state) end
+    charge(work.JOB)
     local plan = work.plan(ctx, invoke, 'the input of ' .. invoke.id)
     work.claim(ctx, invoke, plan)
     lists.add(ctx, 'started', { invoke = invoke, plan = plan, state = state })
@@ -302,6 +324,7 @@ end
 local function pass_on(ctx, event)
     local facts = event[3] or NO_PAYLOAD
     for id, child in pairs(sends.children(ctx)) do
+        charge(1)
         if facts.invokeid == id then
             local finalize = ctx.program.finalizers[id]
             if finalize then run(ctx, finalize) end
@@ -317,7 +340,7 @@ end
 
 local function consider(ctx, event)
     ctx.events = ctx.events + 1
-    patience.ask(ctx)
+    charge(EVENT + #ctx.internal / 10)
     if ctx.events > MAX_EVENTS then give_up('more than ' .. MAX_EVENTS .. ' events in one step') end
     ctx.event, ctx.payload = event, event[2]
     return select(ctx, event[1])
@@ -378,6 +401,7 @@ end
 -- stays, so that everyone can see how it ended.
 exit_all = function(ctx)
     local all, final = ctx.config.all, ctx.finished
+    charge(#all * STATE)
     local data = output(ctx, ctx.program.output or final.donedata)
     if ctx.program.precise then ctx.active = copy(ctx.active) end
     for i = #all, 1, -1 do
@@ -409,7 +433,7 @@ function chart.step(ctx, name, payload, facts)
     if ctx.raw._done then return false end
     local ok, taken = pcall(attempt, ctx, { name, payload or NO_PAYLOAD, facts or { type = 'external' } })
     if ok then return taken end
-    return nil, values.message(taken)
+    return nil, failure(ctx, taken)
 end
 
 local function forward(ctx, target, event, payload, sendid)
@@ -423,7 +447,7 @@ end
 function chart.forward(ctx, target, event, payload, sendid)
     local ok, taken = pcall(forward, ctx, target, event, values.plain(payload), sendid)
     if ok then return taken end
-    return nil, values.message(taken)
+    return nil, failure(ctx, taken)
 end
 
 local function begin(ctx)
@@ -439,7 +463,7 @@ end
 function chart.start(ctx)
     local ok, caught = pcall(begin, ctx)
     if ok then return true end
-    return nil, values.message(caught)
+    return nil, failure(ctx, caught)
 end
 
 -- The end before its time: exit actions, and nothing else.

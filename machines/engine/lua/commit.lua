@@ -1,4 +1,4 @@
--- needs: agenda, batches, journal, json, keys, ledger, lookups, program, jobs, timers, values, work
+-- needs: agenda, batches, budget, journal, json, keys, ledger, lookups, program, jobs, timers, values, work
 -- The one place that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the
 -- pulse. Should a write fail (a key of a foreign type in the way), what was written is taken back.
 local commit = {}
@@ -185,6 +185,7 @@ function commit.prepare(ctx)
     ctx.plans = {}
     if not ctx.moved or not state.invokes[1] then return end
     for i, invoke in ipairs(state.invokes) do
+        budget.charge(work.JOB)
         local plan = work.plan(ctx, invoke, 'the input of ' .. invoke.id)
         work.claim(ctx, invoke, plan)
         ctx.plans[i] = plan
@@ -338,6 +339,7 @@ end
 -- was read already.
 -- Answers true, or nil and why nothing was written.
 function commit.step(ctx, event, actor, reason, noted, clock)
+    budget.stop()
     progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
     progress.indexed, progress.jobs = false, ctx.ending and ctx.raw._jobs
     progress.stamp = json.number(ctx.now)
@@ -359,6 +361,7 @@ end
 
 -- Jobs, messages and log lines alone: of an instance that is about to go.
 function commit.effects(ctx)
+    budget.stop()
     progress.added, progress.going = NONE, ''
     carry_out(ctx)
     ring(ctx)
@@ -374,6 +377,7 @@ end
 
 -- Bookkeeping alone: a timer that ended, a message that went out. No step: version and history stay.
 function commit.keep(ctx)
+    budget.stop()
     progress.back = {}
     local ok, caught = pcall(rewrite, ctx)
     if ok then

@@ -1,10 +1,12 @@
--- needs: chart, configurations, fields, lists, patience, values
+-- needs: budget, chart, configurations, fields, lists, values
 -- The pure core: one external event in, the next picture of the instance and a list of effects out. It touches
 -- no key. SCXML, appendix D: select, exit, transition, enter; then eventless transitions and internal events
 -- until the machine is stable. All or nothing: an action that fails throws and the picture is dropped.
 local core = {}
 
 local MAX_MICROSTEPS = 1000
+local GUARD, MICROSTEP = 8, 40 -- units of work
+local FEW = 4 -- guards that are not worth counting
 local NO_PAYLOAD = {}
 local NONE = lists.NONE
 local pcall = pcall
@@ -12,6 +14,7 @@ local pcall = pcall
 -- What one step works on; nil when the definition has no such configuration. `raw` is the instance hash as read; it is
 -- changed in place and thrown away on failure.
 function core.context(program, id, raw, now)
+    budget.start()
     if not program.flat or raw._parent then return chart.context(program, id, raw, now) end
     local state = program.index[raw._state]
     if not state and raw._state then return nil end
@@ -37,18 +40,24 @@ end
 
 -- A guard that fails to evaluate does not hold; the explanation says why (SCXML 5.9.1).
 local function first_open(ctx, transitions)
+    if #transitions > FEW then budget.charge(#transitions * GUARD) end
     for i = 1, #transitions do
         local transition = transitions[i]
         local guard = transition.guard
         if not guard then return transition end
         local ok, value = pcall(guard, ctx)
-        if ok and (value == true or values.truth(value)) then return transition end
+        if ok then
+            if value == true or values.truth(value) then return transition end
+        else
+            budget.pass(value)
+        end
     end
 end
 
 -- The same for guards that do not fail, which is nearly all of them: a failing one throws, and `core.step` looks again
 -- with care. Guards change nothing, so that looking twice does no harm.
 local function first_open_boldly(ctx, transitions)
+    if #transitions > FEW then budget.charge(#transitions * GUARD) end
     for i = 1, #transitions do
         local transition = transitions[i]
         local guard = transition.guard
@@ -95,7 +104,7 @@ local function settle(ctx)
     local transition = next_transition(ctx)
     while transition do
         microsteps = microsteps + 1
-        patience.ask(ctx)
+        budget.charge(MICROSTEP)
         if microsteps > MAX_MICROSTEPS then
             values.fail('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
         end
@@ -133,12 +142,12 @@ function core.step(ctx, event, payload, facts)
     local transitions = state.listening(event)
     local ok, taken = pcall(attempt, ctx, transitions, first_open_boldly)
     -- No transition was begun: what threw was a guard.
-    if not ok and ctx.edges == NONE then
+    if not ok and ctx.edges == NONE and not budget.exceeded() then
         ctx.draws = nil
         ok, taken = pcall(attempt, ctx, transitions, first_open)
     end
     if ok then return taken end
-    return nil, values.message(taken)
+    return nil, chart.failure(ctx, taken)
 end
 
 local function begin(ctx)
@@ -152,7 +161,7 @@ function core.start(ctx)
     if ctx.chart then return chart.start(ctx) end
     local ok, caught = pcall(begin, ctx)
     if ok then return true end
-    return nil, values.message(caught)
+    return nil, chart.failure(ctx, caught)
 end
 
 -- A repair: the state is set, no action runs. Invokes of the state follow as after any step.

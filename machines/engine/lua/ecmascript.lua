@@ -1,7 +1,9 @@
--- needs: json, texts, values
+-- needs: budget, json, texts, values
 -- What ECMAScript makes of values where Python's rules differ: its truth, its conversions, its comparisons. `undefined`,
 -- `null` and NaN are all nil here; what would be NaN or infinite where a number is needed fails.
 local ecmascript = {}
+
+local charge = budget.charge
 
 local MAX_NUMERAL = 400 -- characters of a number written as text
 local PLACES = 21 -- numbers below 10^21 are written without an exponent
@@ -24,6 +26,7 @@ end
 -- Where the decimal point stands among the digits decides how a number is written (Number::toString).
 local function numeral(number)
     local short
+    charge(12)
     for digits = 14, 16 do
         short = string.format('%.' .. digits .. 'e', number)
         if tonumber(short) == number then break end
@@ -43,12 +46,14 @@ local to_text
 
 local function items_to_text(list, separator)
     local parts, bytes = {}, 0
+    charge(#list * 3)
     for i = 1, #list do
         local item = values.plain(list[i])
         parts[i] = item == nil and '' or to_text(item)
         bytes = bytes + #parts[i] + #separator
         values.fitting(bytes)
     end
+    charge(bytes / 200)
     return table.concat(parts, separator)
 end
 
@@ -91,7 +96,7 @@ function ecmascript.plus(_, a, b)
     a, b = plain(a), plain(b)
     if type(a) == 'string' or type(b) == 'string' then
         local left, right = to_text(a), to_text(b)
-        values.fitting(#left + #right)
+        values.join(#left + #right)
         return left .. right
     end
     local left, right = numeric(a), numeric(b)
@@ -133,6 +138,7 @@ ecmascript.at_least = ordering(function(a, b) return a >= b end)
 
 -- The whole number a text begins with; nil when it begins with none.
 function ecmascript.parse_int(_, value, radix)
+    if type(value) == 'string' then charge(#value / 12) end
     local sign, text = string.match(texts.strip(to_text(value)), '^([+-]?)(.*)$')
     local base = radix == nil and 0 or values.whole(radix)
     if (base == 0 or base == 16) and string.match(text, '^0[xX]') then
@@ -145,6 +151,7 @@ function ecmascript.parse_int(_, value, radix)
     if #digits > MAX_NUMERAL then values.fail('a number of more than ' .. MAX_NUMERAL .. ' digits') end
     local number = base == 10 and tonumber(digits) or 0
     if base ~= 10 then
+        charge(#digits * 3)
         for i = 1, #digits do
             number = number * base + string.find(DIGITS, string.sub(digits, i, i), 1, true) - 1
         end

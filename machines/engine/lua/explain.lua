@@ -1,9 +1,13 @@
--- needs: chart, configurations, expressions, json, values
+-- needs: budget, chart, configurations, expressions, json, values
 -- Why a guard does not hold: the leaves that decided it, with the values they saw. Walks the same tree the
 -- closures came from; runs only when someone asks or a step is refused, so it may compile on the spot.
 local explain = {}
 
 local MAX_LEAVES = 20
+local MAX_UNEXPLAINED = 50 -- candidates listed without why
+local TOO_MUCH = 'to explain it would be too much work'
+local CANDIDATE = 60 -- units of work to describe one
+local UNCOUNTED = -64 -- a value nested as deep as data may be still has its place inside an explanation
 
 -- Names a leaf reads, with their values now.
 local function collect(node, ctx, seen)
@@ -25,8 +29,12 @@ local function collect(node, ctx, seen)
 end
 
 local function judge(node, ctx)
-    local ok, value = pcall(expressions.compile(node, ctx.program), ctx)
-    if not ok then return 'error', values.message(value) end
+    local evaluate = expressions.compile(node, ctx.program)
+    local ok, value = pcall(evaluate, ctx)
+    if not ok then
+        budget.pass(value)
+        return 'error', values.message(value)
+    end
     return values.truth(value) and 'true' or 'false'
 end
 
@@ -72,31 +80,44 @@ function explain.guard(transition, ctx, draws)
     return found
 end
 
-local function describe(ctx, event, transition, verdict, draws)
+local function describe(ctx, event, transition, verdict, because)
     local names = {}
     for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
-    return {
+    local candidate = {
         id = transition.id,
         event = event,
         target = names[1] and table.concat(names, ', ') or json.null,
         guard = transition.text or json.null,
         verdict = verdict,
         allow = transition.allow,
-        because = (verdict == 'guard' or verdict == 'error') and explain.guard(transition, ctx, draws) or json.list(),
+        because = because,
     }
+    return json.encode(candidate, UNCOUNTED)
+end
+
+local function explained(ctx, event, transition, verdict, draws)
+    budget.charge(CANDIDATE)
+    local refused = verdict == 'guard' or verdict == 'error'
+    return describe(ctx, event, transition, verdict, refused and explain.guard(transition, ctx, draws) or json.list())
+end
+
+local function unexplained(ctx, event, transition)
+    local why = { text = transition.text or 'guard', verdict = 'error', values = {}, message = TOO_MUCH }
+    return describe(ctx, event, transition, 'error', json.list({ why }))
 end
 
 -- 'open', 'guard' or 'error'.
 local function verdict_of(transition, ctx)
     if not transition.guard then return 'open' end
     local ok, value = pcall(transition.guard, ctx)
+    if not ok then budget.pass(value) end
     return not ok and 'error' or values.truth(value) and 'open' or 'guard'
 end
 
 -- In a chart, whose leaves may each take one: those that were open and lost are 'not reached' behind an earlier one, or
 -- 'pre-empted' by a transition of another region.
-local function chart_candidates(ctx, event)
-    local listed, known, taken = json.list(), {}, {}
+local function chart_candidates(ctx, event, listed)
+    local known, taken = {}, {}
     ctx.event = { event, ctx.payload, { type = 'external' } }
     for _, transition in ipairs(chart.select(ctx, event) or {}) do taken[transition] = true end
     ctx.draws = nil
@@ -108,18 +129,15 @@ local function chart_candidates(ctx, event)
             if not known[transition] then
                 local shown = taken[transition] and 'taken' or verdict
                 if shown == 'open' then shown = behind and 'not reached' or 'pre-empted' end
-                listed[#listed + 1] = describe(ctx, event, transition, shown, draws)
+                listed[#listed + 1] = explained(ctx, event, transition, shown, draws)
             end
             known[transition], behind = verdict, behind or verdict == 'open'
         end
     end
-    return listed, next(taken) ~= nil
 end
 
--- Every transition the active states have for the event, innermost first, then in document order, with its verdict.
-function explain.candidates(ctx, event)
-    if ctx.chart then return chart_candidates(ctx, event) end
-    local listed, taken = json.list(), false
+local function flat_candidates(ctx, event, listed)
+    local taken = false
     ctx.draws = nil
     for _, transition in ipairs(ctx.program.states[ctx.state].listening(event)) do
         local draws = ctx.draws
@@ -127,9 +145,32 @@ function explain.candidates(ctx, event)
         if verdict == 'open' then
             taken, verdict = true, 'taken'
         end
-        listed[#listed + 1] = describe(ctx, event, transition, verdict, draws)
+        listed[#listed + 1] = explained(ctx, event, transition, verdict, draws)
     end
-    return listed, taken
+end
+
+-- The same transitions, each once and in the same order.
+local function listeners(ctx, event)
+    if not ctx.chart then return ctx.program.states[ctx.state].listening(event) end
+    local seen, found = {}, {}
+    for _, list in ipairs(configurations.candidates(ctx.program, ctx.config, event)) do
+        for _, transition in ipairs(list) do
+            if not seen[transition] then seen[transition], found[#found + 1] = true, transition end
+        end
+    end
+    return found
+end
+
+-- Every transition the active states have for the event, innermost first, then in document order, with its verdict, as JSON;
+-- and how many there are. Where to explain them all would be too much work, some are listed without why, and the rest not.
+function explain.candidates(ctx, event)
+    local listed, all = {}, listeners(ctx, event)
+    local ok, caught = pcall(ctx.chart and chart_candidates or flat_candidates, ctx, event, listed)
+    if ok then return listed, #all end
+    if not budget.exceeded() then error(caught, 0) end
+    budget.stop()
+    for i = #listed + 1, math.min(#all, #listed + MAX_UNEXPLAINED) do listed[i] = unexplained(ctx, event, all[i]) end
+    return listed, #all
 end
 
 return explain

@@ -1,7 +1,11 @@
--- needs: json, values, arithmetic, builtins, fields
+-- needs: arithmetic, budget, builtins, fields, json, values
 -- Expression trees become closures once per definition version. A closure takes the step's context and answers
 -- a value, or throws {sb = message}. Total by construction: no loops, no recursion, no names but these.
 local expressions = {}
+
+local NODE = 0.7 -- units of work to evaluate one part
+local COMPILED = 6 -- and to make its closure
+local SMALL = 20 -- parts: what has no more is paid for by the loop that asks for it
 
 local type = type
 local compile
@@ -223,12 +227,26 @@ forms.call = function(node, program)
     end
 end
 
+local parts = 0 -- compiled since the root
+
 compile = function(node, program)
     local form = forms[node[1]]
     if not form then error('definition: unknown expression ' .. tostring(node[1])) end
+    parts = parts + 1
     return form(node, program)
 end
 
-expressions.compile = compile
+-- The closure of a whole expression. No part of it is evaluated more than once, so that a large one is charged as a whole.
+function expressions.compile(node, program)
+    parts = 0
+    local evaluate = compile(node, program)
+    budget.charge(parts * COMPILED)
+    if parts <= SMALL then return evaluate end
+    local work = parts * NODE
+    return function(ctx)
+        budget.charge(work)
+        return evaluate(ctx)
+    end
+end
 
 return expressions

@@ -1,4 +1,4 @@
--- needs: texts
+-- needs: budget, texts
 -- JSON that keeps what the bundled decoder loses: empty arrays stay arrays, and what is not JSON is refused.
 -- Nulls inside tables are json.null; arrays carry the metatable json.array.
 local json = { null = {}, array = { __name = 'array' } }
@@ -10,8 +10,13 @@ local SHORT = 1e14 -- whole numbers below this come out of tostring() digit for 
 local ESCAPES = { b = '\b', f = '\f', n = '\n', r = '\r', t = '\t', ['"'] = '"', ['\\'] = '\\', ['/'] = '/' }
 local QUOTED = { ['"'] = '\\"', ['\\'] = '\\\\', ['\b'] = '\\b', ['\f'] = '\\f', ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t' }
 
-local find, sub, byte, char, format = string.find, string.sub, string.byte, string.char, string.format
-local getmetatable, type = getmetatable, type
+local find, match, sub, byte, char, format = string.find, string.match, string.sub, string.byte, string.char, string.format
+local getmetatable, type, charge = getmetatable, type, budget.charge
+
+-- Units of work.
+local ITEM, VALUE, PAIR, COMPARISON, FRACTION, ESCAPE = 4, 3, 8, 1, 20, 2
+local EVERY = 64 -- items between two charges
+local SHORT_TEXT = 64 -- bytes
 
 function json.list(items)
     return setmetatable(items or {}, json.array)
@@ -57,6 +62,7 @@ local function read_string(text, at)
     if close and byte(text, close) == 34 then return sub(text, at + 1, close - 1), close + 1 end
     local parts, from = {}, at + 1
     while true do
+        charge(ESCAPE)
         close = find(text, '["\\%c]', from)
         if not close then fail(text, #text + 1, 'a string has no end') end
         parts[#parts + 1] = sub(text, from, close - 1)
@@ -88,6 +94,7 @@ local function read_number(text, at)
     local _, exponent = find(text, '^[eE][+-]?%d+', stop + 1)
     stop = exponent or stop
     local number = tonumber(sub(text, at, stop))
+    if fraction or exponent then charge(FRACTION) end
     if number ~= number or number == math.huge or number == -math.huge then fail(text, at, 'a number out of range') end
     -- An id from a 64-bit counter would come out as its neighbour.
     if not fraction and not exponent and (number >= MAX_EXACT or number <= -MAX_EXACT) then
@@ -106,6 +113,14 @@ local function check_depth(text, at, depth)
     if depth > MAX_DEPTH then fail(text, at, 'nested deeper than ' .. MAX_DEPTH) end
 end
 
+-- Most lists of numbers are of such: the digits, and where the next sign is. nil where it is anything else.
+local function short_whole(text, at)
+    local first = byte(text, at)
+    if not first or first < 48 or first > 57 then return nil end
+    local digits, after = match(text, '^(%d+)[ \t\r\n]*()[,%]]', at)
+    if digits and #digits < 16 and (first > 48 or #digits == 1) then return digits, after end
+end
+
 local function read_array(text, at, depth)
     check_depth(text, at, depth)
     local items, count = json.list(), 0
@@ -113,10 +128,20 @@ local function read_array(text, at, depth)
     if byte(text, at) == 93 then return items, at + 1 end
     while true do
         count = count + 1
-        items[count], at = read_value(text, at, depth + 1)
-        at = skip(text, at)
+        if count % EVERY == 0 then charge(EVERY * ITEM) end
+        local digits, after = short_whole(text, at)
+        if digits then
+            items[count], at = tonumber(digits), after
+        else
+            charge(VALUE)
+            items[count], at = read_value(text, at, depth + 1)
+            at = skip(text, at)
+        end
         local mark = byte(text, at)
-        if mark == 93 then return items, at + 1 end
+        if mark == 93 then
+            charge(count % EVERY * ITEM)
+            return items, at + 1
+        end
         if mark ~= 44 then fail(text, at, 'a comma or ] was expected') end
         at = skip(text, at + 1)
     end
@@ -128,6 +153,7 @@ local function read_object(text, at, depth)
     at = skip(text, at + 1)
     if byte(text, at) == 125 then return fields, at + 1 end
     while true do
+        charge(PAIR)
         if byte(text, at) ~= 34 then fail(text, at, 'a key in double quotes was expected') end
         local key
         key, at = read_string(text, at)
@@ -160,6 +186,7 @@ end
 
 -- The value of a whole JSON text; throws {sb = message}.
 function json.decode(text)
+    charge(#text / 8)
     local value, at = read_value(text, skip(text, 1), 1)
     at = skip(text, at)
     if at <= #text then fail(text, at, 'something follows the value') end
@@ -170,8 +197,19 @@ local function escape(letter)
     return QUOTED[letter] or format('\\u%04x', byte(letter))
 end
 
+-- One look for all three is cheapest for a short text, and one for each for a long one.
+local function needs_escapes(text)
+    if #text <= SHORT_TEXT then return find(text, '[%c"\\]') end
+    return find(text, '"', 1, true) or find(text, '\\', 1, true) or find(text, '%c')
+end
+
 function json.quote(text)
-    if find(text, '[%c"\\]') then text = string.gsub(text, '[%c"\\]', escape) end
+    if #text > SHORT_TEXT then charge(#text / 16) end
+    if needs_escapes(text) then
+        local escapes
+        text, escapes = string.gsub(text, '[%c"\\]', escape)
+        charge(escapes * ESCAPE)
+    end
     return '"' .. text .. '"'
 end
 
@@ -193,6 +231,7 @@ function json.number(value)
     end
     if value % 1 == 0 and value < MAX_EXACT and value > -MAX_EXACT then return format('%.0f', value) end
     local text
+    charge(FRACTION)
     for digits = 15, 17 do
         text = format('%.' .. digits .. 'g', value)
         if tonumber(text) == value then break end
@@ -204,12 +243,18 @@ local function encode_table(value, depth)
     if depth > MAX_DEPTH then error({ sb = 'nested deeper than ' .. MAX_DEPTH }) end
     local parts = {}
     if json.is_array(value) then
-        for i = 1, #value do parts[i] = json.encode(value[i], depth + 1) end
+        charge(ITEM)
+        for i = 1, #value do
+            if i % EVERY == 0 then charge(EVERY * ITEM) end
+            parts[i] = json.encode(value[i], depth + 1)
+        end
+        charge(#value % EVERY * ITEM)
         return '[' .. table.concat(parts, ',') .. ']'
     end
     local names = {}
     for name in pairs(value) do names[#names + 1] = name end
-    table.sort(names, texts.before)
+    charge(ITEM + #names * (PAIR + COMPARISON * math.log(#names + 1)))
+    texts.sort(names)
     for i, name in ipairs(names) do parts[i] = json.quote(name) .. ':' .. json.encode(value[name], depth + 1) end
     return '{' .. table.concat(parts, ',') .. '}'
 end

@@ -4,6 +4,7 @@ local payloads = {}
 
 local MAX_BYTES = 65536
 local MAX_NOTED = 1024
+local MAX_SOURCE = 8 * MAX_NOTED -- what is longer is not written anew to see whether it would fit
 local NONE = {}
 local match = string.match
 
@@ -21,7 +22,7 @@ function payloads.parse(text)
     if name and #text <= MAX_NOTED then return { [name] = value }, text end
     if #text > MAX_BYTES then return nil, 'the payload has ' .. #text .. ' bytes; ' .. MAX_BYTES .. ' are allowed' end
     local ok, payload = pcall(decode, text)
-    if ok then return payload, payloads.note(payload) end
+    if ok then return payload, #text > MAX_SOURCE and '0' or payloads.note(payload) end
     return nil, values.message(payload)
 end
 

@@ -1,4 +1,4 @@
--- needs: instances, json, keys, ledger, replies, sends, timers
+-- needs: budget, instances, json, keys, ledger, replies, sends, timers
 -- What a repair would do, told from the picture it made of the instance; nothing is written.
 local previews = {}
 
@@ -124,6 +124,7 @@ end
 
 -- {OK, preview JSON}. `leaves`: the instance itself goes.
 function previews.reply(ctx, leaves)
+    budget.stop()
     return { replies.OK, json.encode(told(ctx, leaves), -64) }
 end
 

@@ -1,4 +1,4 @@
--- needs: json, values, fields, expressions, actions, keys, lookups, work
+-- needs: actions, budget, expressions, fields, json, keys, lookups, values, work
 -- Compiled definitions, kept between calls. An instance names its definition as `<version>:<digest>`, so an
 -- entry can never be mistaken for another content, whatever was flushed, restored or published meanwhile.
 local program = {}
@@ -6,6 +6,7 @@ local program = {}
 local FORMAT = 1
 local MAX_CACHED = 1024
 local MAX_EVENTS = 512
+local TRANSITION = 40 -- units of work to compile one
 
 local cache, cached = {}, 0
 
@@ -46,6 +47,7 @@ end
 local function compile_transitions(source, compiled, index)
     local list = {}
     for i, spec in ipairs(source or {}) do
+        budget.charge(TRANSITION)
         list[i] = {
             id = spec.id,
             events = spec.events or {},
@@ -62,21 +64,17 @@ local function compile_transitions(source, compiled, index)
             quoted = ',' .. json.quote(spec.id) .. ',',
             allow = spec.allow and json.list(spec.allow),
         }
-        if spec.targets or spec.delay then compiled.flat = false end
     end
     return list
 end
 
-local function compile_invokes(spec, compiled, state)
+local function compile_invokes(spec, compiled)
     for _, invoke in ipairs(spec.invoke or {}) do
         work.compile(invoke, compiled)
         if invoke.machine then
-            compiled.flat, state.hosts, compiled.finalizers = false, true, compiled.finalizers or {}
             compiled.finalizers[invoke.id] = actions.compile(invoke.finalize, compiled)
             if type(invoke.machine) == 'table' then invoke.machine = expressions.compile(invoke.machine, compiled) end
             invoke.idlocation = invoke.idlocation and compiled.fields[invoke.idlocation]
-        else
-            compiled.invoked_by[invoke.id] = state.index
         end
     end
     return spec.invoke or {}
@@ -89,8 +87,55 @@ local function compile_entry(spec, compiled)
     return { targets = spec.targets or { spec.target }, actions = actions.compile(spec.actions, compiled) }
 end
 
-local function compile_state(spec, index, compiled, root)
-    local state = {
+-- The parts of a state that take work to compile, by what they are called in it. Which of them it lacks is false.
+local PARTS = { 'listening', 'always', 'entry', 'exit', 'invokes', 'initial', 'default', 'donedata', 'timed' }
+local IS_PART = {}
+for _, name in ipairs(PARTS) do IS_PART[name] = true end
+
+local function compile_parts(state, compiled)
+    local spec, timed = state.spec, {}
+    local transitions = compile_transitions(spec.transitions, compiled, state.index)
+    for _, transition in ipairs(transitions) do
+        if transition.delay then timed[#timed + 1] = transition end
+    end
+    return {
+        listening = listener(transitions),
+        always = compile_transitions(spec.always, compiled, state.index),
+        entry = actions.compile(spec.entry, compiled),
+        exit = actions.compile(spec.exit, compiled),
+        invokes = compile_invokes(spec, compiled),
+        initial = compile_entry(spec.initial, compiled),
+        default = compile_entry(spec.default, compiled),
+        donedata = spec.donedata and expressions.compile(spec.donedata, compiled),
+        timed = timed[1] and timed,
+    }
+end
+
+-- Compiles a state when the first step comes to it: a definition of many states holds the server for those alone that are
+-- visited.
+local function complete(state, compiled)
+    local parts = compile_parts(state, compiled)
+    if state.kind == 'history' and not parts.default then
+        local parent = compiled.states[state.parent]
+        parts.default = parent and parent.initial or { targets = { unpack(parent and parent.children or compiled.top) } }
+    end
+    setmetatable(state, nil)
+    for _, name in ipairs(PARTS) do state[name] = parts[name] or false end
+    state.spec = nil
+end
+
+local function lazily(compiled)
+    return {
+        __index = function(state, name)
+            if not IS_PART[name] then return nil end
+            complete(state, compiled)
+            return state[name]
+        end,
+    }
+end
+
+local function outline_state(spec, index, root)
+    return {
         index = index,
         name = spec.name,
         quoted = ',' .. json.quote(spec.name),
@@ -106,26 +151,64 @@ local function compile_state(spec, index, compiled, root)
         deep = spec.deep,
         done = spec.done,
         sla = spec.sla,
+        spec = spec,
     }
-    if spec.kind or spec.parent or spec.donedata or spec.final and spec.exit then compiled.flat = false end
-    local transitions = compile_transitions(spec.transitions, compiled, index)
-    state.entry = actions.compile(spec.entry, compiled)
-    state.exit = actions.compile(spec.exit, compiled)
-    state.listening = listener(transitions)
-    state.always = compile_transitions(spec.always, compiled, index)
-    state.invokes = compile_invokes(spec, compiled, state)
-    state.initial = compile_entry(spec.initial, compiled)
-    state.default = compile_entry(spec.default, compiled)
-    state.donedata = spec.donedata and expressions.compile(spec.donedata, compiled)
-    for _, transition in ipairs(transitions) do
-        if transition.delay then
-            state.timed = state.timed or {}
-            table.insert(state.timed, transition)
-        end
+end
+
+-- Forms that need the whole interpreter, wherever they stand.
+local CHART_FORMS = { trigger = true, send = true, cancel = true }
+
+-- What expressions and actions of a state make necessary for the machine; `acting`: inside actions.
+local function survey(node, compiled, acting)
+    if type(node) ~= 'table' then return end
+    local form = node[1]
+    if CHART_FORMS[form] then compiled.flat = false end
+    if form == 'in' and acting then compiled.precise, compiled.flat = true, false end
+    for _, part in pairs(node) do survey(part, compiled, acting) end
+end
+
+local function survey_transitions(list, compiled)
+    for _, spec in ipairs(list or {}) do
+        if spec.targets or spec.delay then compiled.flat = false end
+        survey(spec.guard, compiled, false)
+        survey(spec.actions, compiled, true)
     end
-    if state.always[1] then compiled.eventless = true end
-    if state.invokes[1] then compiled.invokes_any = true end
-    return state
+end
+
+-- The actions `finalize` of machines that are invoked, by invoke: compiled with the state that invokes them.
+local function finalizers(compiled)
+    return setmetatable({}, {
+        __index = function(found, id)
+            local host = compiled.states[compiled.hosted[id]]
+            return host and host.invokes and rawget(found, id)
+        end,
+    })
+end
+
+local function survey_invokes(list, compiled, state)
+    for _, invoke in ipairs(list or {}) do
+        if invoke.machine then
+            compiled.flat, state.hosts = false, true
+            compiled.finalizers = compiled.finalizers or finalizers(compiled)
+            compiled.hosted[invoke.id] = state.index
+        else
+            compiled.invoked_by[invoke.id] = state.index
+        end
+        survey(invoke, compiled, false)
+        survey(invoke.finalize, compiled, true)
+    end
+end
+
+-- Learns what kind of machine it is without compiling anything.
+local function survey_state(spec, compiled, state)
+    if spec.kind or spec.parent or spec.donedata or spec.final and spec.exit then compiled.flat = false end
+    survey_transitions(spec.transitions, compiled)
+    survey_transitions(spec.always, compiled)
+    survey_invokes(spec.invoke, compiled, state)
+    for _, list in pairs({ spec.entry or false, spec.exit or false }) do survey(list, compiled, true) end
+    for _, entry in pairs({ spec.initial or false, spec.default or false }) do survey(entry, compiled, true) end
+    if spec.always and spec.always[1] then compiled.eventless = true end
+    if spec.invoke and spec.invoke[1] then compiled.invokes_any = true end
 end
 
 -- What is below what. The states stand in document order, so that a parent comes before its children.
@@ -141,12 +224,6 @@ local function arrange(compiled)
         while parent do
             parent.last = index
             parent = compiled.states[parent.parent]
-        end
-    end
-    for _, state in ipairs(compiled.states) do
-        if state.kind == 'history' and not state.default then
-            local parent = compiled.states[state.parent]
-            state.default = parent and parent.initial or { targets = { unpack(parent and parent.children or compiled.top) } }
         end
     end
 end
@@ -177,6 +254,7 @@ local function outline(source, version, root)
         top = {},
         histories = {},
         invoked_by = {},
+        hosted = {},
         configurations = { count = 0, of = {} },
         plans = 0,
         history = source.history or 100,
@@ -209,13 +287,31 @@ function program.compile(source, version, root, def, secret)
     local compiled = outline(source, version, root)
     compiled.def = def
     compiled.secret = secret
-    for i, spec in ipairs(source.states) do compiled.states[i] = compile_state(spec, i, compiled, root) end
+    local lazy = lazily(compiled)
+    for i, spec in ipairs(source.states) do
+        compiled.states[i] = outline_state(spec, i, root)
+        survey_state(spec, compiled, compiled.states[i])
+        setmetatable(compiled.states[i], lazy)
+    end
     compiled.initial = compile_entry(source.initial, compiled)
     if compiled.initial.actions or #compiled.initial.targets > 1 then compiled.flat = false end
     compiled.output = source.output and expressions.compile(source.output, compiled)
     if compiled.output then compiled.flat = false end
     arrange(compiled)
     return compiled
+end
+
+-- Compiles all states of a program that is about to be published, as far as one step's work goes; throws as compile does.
+-- The rest is compiled when an instance comes to it.
+function program.check(source, root)
+    local compiled = program.compile(source, 0, root, '0:0', '')
+    budget.start()
+    local ok, caught = pcall(function()
+        for _, state in ipairs(compiled.states) do state.listening('') end
+    end)
+    local exceeded = budget.exceeded()
+    budget.stop()
+    if not ok and not exceeded then error(caught, 0) end
 end
 
 local function remember(root, def, compiled)

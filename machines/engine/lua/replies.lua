@@ -1,4 +1,4 @@
--- needs: explain, json
+-- needs: budget, explain, json
 -- What the functions answer: an array that begins with a status word. machines/engine/replies.py reads them.
 local replies = {}
 
@@ -35,56 +35,68 @@ function replies.instance(ctx)
     return { replies.OK, replies.edges(ctx), '0', text }
 end
 
+-- The data as JSON, put together of what is stored.
 local function data_after(ctx)
-    local data = {}
+    local parts = {}
     for _, field in ipairs(ctx.program.ordered) do
         local raw = ctx.raw[field.name]
-        if raw ~= nil then
-            local value = field.decode(raw)
-            data[field.name] = value == nil and json.null or value
-        end
+        if raw ~= nil then parts[#parts + 1] = field.quoted .. (field.plain and raw or field.as_json(raw)) end
     end
-    return data
+    return '{' .. string.sub(table.concat(parts), 2) .. '}'
 end
 
--- A value nested as deep as data may be still has its place inside an explanation.
-local UNCOUNTED = -64
+local MOST_NAMES = 1000 -- of events, that an explanation lists
 
 local function names_of(ctx, config, state)
-    return json.list(ctx.chart and { unpack(config and config.names or {}) } or { ctx.program.states[state].name })
+    local names = ctx.chart and { unpack(config and config.names or {}) } or { ctx.program.states[state].name }
+    return json.encode(json.list(names))
 end
 
--- The explanation of an event as JSON. `outcome` is the context after a step that was not committed, if it went through.
+local function known_events(program)
+    if not program.known_text then
+        local known = program.known_list
+        program.known_text = json.encode(json.list({ unpack(known, 1, math.min(#known, MOST_NAMES)) }))
+    end
+    return program.known_text
+end
+
+local function outcome_text(seen)
+    if not seen.after then return 'null' end
+    return '{"configuration":' .. names_of(seen.after, seen.after.config, seen.after.state)
+        .. ',"data":' .. data_after(seen.after) .. ',"transitions":' .. json.quote(replies.edges(seen.after)) .. '}'
+end
+
+-- The explanation of an event as JSON. `seen.after` is the context after a step that was not committed, if it went through.
 function replies.explanation(ctx, event, seen)
-    return json.encode({
-        event = event,
-        state = names_of(ctx, ctx.was, ctx.origin),
-        version = ctx.version,
-        taken = seen.after ~= nil,
-        why = seen.why or json.null,
-        error = seen.error or json.null,
-        candidates = seen.candidates or json.list(),
-        known = ctx.program.known_list,
-        outcome = seen.after and {
-            configuration = names_of(ctx, seen.after.config, seen.after.state),
-            data = data_after(seen.after),
-            transitions = replies.edges(seen.after),
-        } or json.null,
-    }, UNCOUNTED)
+    local candidates = seen.candidates or {}
+    budget.stop()
+    return '{"event":' .. json.quote(event)
+        .. ',"state":' .. names_of(ctx, ctx.was, ctx.origin)
+        .. ',"version":' .. json.number(ctx.version)
+        .. ',"taken":' .. (seen.after and 'true' or 'false')
+        .. ',"why":' .. json.encode(seen.why)
+        .. ',"error":' .. json.encode(seen.error)
+        .. ',"work":' .. json.number(math.ceil(ctx.work or 0))
+        .. ',"exhausted":' .. (ctx.exhausted and 'true' or 'false')
+        .. ',"candidates":[' .. table.concat(candidates, ',') .. ']'
+        .. ',"omitted":' .. (seen.count or 0) - #candidates
+        .. ',"known":' .. known_events(ctx.program)
+        .. ',"outcome":' .. outcome_text(seen) .. '}'
 end
 
 -- Why nothing could be taken: 'unknown event', 'final', 'no transition', 'guards' or 'error'.
 function replies.refusal(ctx, event, failure)
     local seen = { error = failure }
     local known = ctx.program
+    budget.start_explanation()
     if ctx.raw._done or not ctx.chart and known.states[ctx.state].final then
         seen.why = 'final'
         return seen
     end
-    seen.candidates = explain.candidates(ctx, event)
+    seen.candidates, seen.count = explain.candidates(ctx, event)
     if failure then
         seen.why = 'error'
-    elseif #seen.candidates > 0 then
+    elseif seen.count > 0 then
         seen.why = 'guards'
     else
         seen.why = (known.open or known.known[event]) and 'no transition' or 'unknown event'

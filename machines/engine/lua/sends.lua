@@ -1,4 +1,4 @@
--- needs: durations, json, keys, lists, texts, timers, values
+-- needs: budget, durations, json, keys, lists, texts, timers, values
 -- Events an instance sends: to itself, to its parent, to what it invoked, to any other instance; now or later. What goes
 -- to others is only collected here: the commit puts it into the outbox, from where it is delivered once.
 local sends = {}
@@ -10,6 +10,7 @@ local MAX_OUTBOX = 100000 -- messages of a partition that wait; past it nothing 
 local MAX_EVENT, MAX_ID, MAX_MACHINE = 400, 200, 64 -- bytes of names
 local PROCESSOR = 'http://www.w3.org/TR/scxml/#SCXMLEventProcessor'
 local TYPES = { [''] = true, scxml = true, [PROCESSOR] = true }
+local MAIL = 60 -- units of work to write one message
 local NOBODY = {}
 sends.PROCESSOR = PROCESSOR
 
@@ -47,6 +48,7 @@ end
 local function restrict(ctx, body)
     if #ctx.mail >= MAX_MAIL then values.fail('more than ' .. MAX_MAIL .. ' messages in one step') end
     ctx.mail_bytes = (ctx.mail_bytes or 0) + #(body.data or '')
+    budget.charge(MAIL + #(body.data or '') / 50)
     if ctx.mail_bytes > MAX_BYTES then values.fail('the messages of one step have at most ' .. MAX_BYTES .. ' bytes') end
     local why = full(ctx)
     if why then values.fail(why) end
@@ -118,8 +120,8 @@ local function addressee(ctx, to)
     values.fail('there is no way to send to ' .. values.show(to))
 end
 
--- Hands an event to whoever `to` names, at once.
-function sends.route(ctx, to, event, payload, facts)
+-- Hands an event to whoever `to` names, at once. `text`: the payload as JSON, where it was written already.
+function sends.route(ctx, to, event, payload, facts, text)
     local whom = addressee(ctx, to)
     if whom == nil then
         facts.type = 'external'
@@ -129,7 +131,8 @@ function sends.route(ctx, to, event, payload, facts)
     elseif whom == NOBODY then
         sends.platform(ctx, 'error.communication', 'nobody is there to send to: ' .. values.show(to), facts.sendid)
     else
-        local text, why = values.encoded('the data of ' .. event, payload), ctx.program.raises and full(ctx)
+        text = text or values.encoded('the data of ' .. event, payload)
+        local why = ctx.program.raises and full(ctx)
         if why then return sends.platform(ctx, 'error.communication', why, facts.sendid) end
         sends.mail(ctx, 'event', whom, { event = event, data = text, sendid = facts.sendid, invoke = whom.invoke })
     end
@@ -140,10 +143,10 @@ function sends.send(ctx, spec)
     sends.check_event(spec.event)
     if not TYPES[spec.type or ''] then values.fail('there is no way to send of the type ' .. values.show(spec.type)) end
     local facts = { sendid = spec.id, origin = sends.address(ctx), origintype = PROCESSOR }
-    if not spec.delay or spec.delay == 0 then return sends.route(ctx, spec.to, spec.event, spec.payload, facts) end
+    if not spec.delay or spec.delay == 0 then return sends.route(ctx, spec.to, spec.event, spec.payload, facts, spec.text) end
     if spec.to == '#_internal' then values.fail('an internal event cannot be delayed') end
     addressee(ctx, spec.to) -- a target that is none is told now, not when the time has come
-    local text = values.encoded('the data of ' .. spec.event, spec.payload)
+    local text = spec.text or values.encoded('the data of ' .. spec.event, spec.payload)
     local target = spec.to == nil and '' or type(spec.to) == 'string' and spec.to
         or '#_scxml_' .. spec.to.machine .. '/' .. spec.to.id
     timers.arm(ctx, { timers.unique(ctx), ctx.now + spec.delay, spec.event, 0, spec.handle or spec.id or '', text, target,

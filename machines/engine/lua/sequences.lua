@@ -1,11 +1,12 @@
--- needs: ecmascript, json, texts, values
+-- needs: budget, ecmascript, json, texts, values
 -- Parts of texts, lists and objects, and copies of them with something changed. Positions count from 0, as in ECMAScript;
 -- nothing is ever changed in place.
 local sequences = {}
 
 local MAX_ITEMS = 10000
+local COPY, CHARACTER = 0.5, 2 -- units of work for each
 
-local to_text = ecmascript.to_text
+local to_text, charge = ecmascript.to_text, budget.charge
 
 local function position(key)
     if type(key) == 'string' and string.match(key, '^%d+$') and #key < 16 then key = tonumber(key) end
@@ -48,12 +49,16 @@ function sequences.is_list(_, x) return values.kind(x) == 'array' end
 
 local function copy(x)
     if json.is_array(x) then
+        charge(#x * COPY)
         local items = json.list()
         for i = 1, #x do items[i] = x[i] end
         return items
     end
     local fields = {}
-    for key, value in pairs(x) do fields[key] = value end
+    for key, value in pairs(x) do
+        charge(1)
+        fields[key] = value
+    end
     return fields
 end
 
@@ -71,6 +76,7 @@ function sequences.put(_, x, key, value)
     end
     if at >= MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
     local items = copy(x)
+    charge(math.max(0, at - #items) * COPY)
     for i = #items + 1, at do items[i] = json.null end
     items[at + 1] = values.stored(value)
     return items
@@ -95,6 +101,7 @@ local function add(items, x)
         return
     end
     if #items + #x > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
+    charge(#x)
     for i = 1, #x do items[#items + 1] = x[i] end
 end
 
@@ -111,13 +118,14 @@ function sequences.concat(_, first, ...)
         parts[i + 1] = to_text(nil, others[i])
         bytes = bytes + #parts[i + 1]
     end
-    values.fitting(bytes)
+    values.join(bytes)
     return table.concat(parts)
 end
 
 -- Characters from position `from` to before `to` of a text.
 local function cut(text, from, to)
     if from >= to then return '' end
+    charge(#text / 4)
     if not string.find(text, '[\128-\255]') then return string.sub(text, from + 1, to) end
     local start, stop, count = nil, #text, 0
     for at in string.gmatch(text, '()[%z\1-\127\192-\255][\128-\191]*') do
@@ -150,6 +158,7 @@ function sequences.slice(_, x, from, to)
     from = within(from < 0 and size + from or from, size)
     to = within(to < 0 and size + to or to, size)
     if kind == 'string' then return cut(x, from, to) end
+    charge(math.max(0, to - from))
     local items = json.list()
     for i = from + 1, to do items[#items + 1] = x[i] end
     return items
@@ -169,6 +178,7 @@ function sequences.characters(_, text)
     local items = json.list()
     for character in string.gmatch(values.text(text), '[%z\1-\127\192-\255][\128-\191]*') do
         items[#items + 1] = character
+        charge(CHARACTER)
         if #items > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
     end
     return items
@@ -189,11 +199,12 @@ end
 function sequences.repeated(_, text, times)
     times = whole(times, 0)
     if times < 0 then values.fail('repeated() takes a number from 0, not ' .. values.show(times)) end
-    values.fitting(#values.text(text) * times)
+    values.join(#values.text(text) * times)
     return string.rep(text, times)
 end
 
 local function index_in_list(list, part, from, to, step)
+    charge(math.max(0, (to - from) * step) + 1)
     for i = from, to, step do
         if values.equal(values.plain(list[i + 1]), part) then return i end
     end
@@ -208,14 +219,17 @@ function sequences.index_of(_, x, part, from)
     end
     local text = to_text(nil, part)
     local skipped = #cut(values.text(x), 0, within(whole(from, 0), #x))
-    local at = string.find(x, text, skipped + 1, true)
+    local at = values.find(x, text, skipped + 1)
+    charge(#x / 200)
     return at and texts.length(string.sub(x, 1, at - 1)) or -1
 end
 
 local function last_in_text(text, part)
     if part == '' then return #text + 1 end
+    charge(#text * (0.05 + #part / 5000))
     local found, at = nil, string.find(text, part, 1, true)
     while at do
+        charge(1)
         found, at = at, string.find(text, part, at + 1, true)
     end
     return found
@@ -228,15 +242,17 @@ function sequences.last_index_of(_, x, part)
 end
 
 function sequences.replace_first(_, text, old, new)
-    local at, stop = string.find(values.text(text), values.text(old), 1, true)
+    local at, stop = values.find(values.text(text), values.text(old))
     if not at then return text end
-    local result = string.sub(text, 1, at - 1) .. to_text(nil, new) .. string.sub(text, stop + 1)
-    values.fitting(#result)
+    new = to_text(nil, new)
+    values.join(#text - #old + #new)
+    local result = string.sub(text, 1, at - 1) .. new .. string.sub(text, stop + 1)
     return result
 end
 
 function sequences.reversed(_, list)
     if values.kind(list) ~= 'array' then values.fail('reversed() takes a list, not ' .. values.kind(list)) end
+    charge(#list)
     local items = json.list()
     for i = #list, 1, -1 do items[#items + 1] = list[i] end
     return items
@@ -245,11 +261,11 @@ end
 -- The whole numbers from `from` to before `to`.
 function sequences.range(_, from, to)
     values.number(from)
-    if values.number(to) - from > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
-    local items, number = json.list(), from
-    while number < to do
-        items[#items + 1], number = number, number + 1
-    end
+    local count = math.max(0, math.ceil(values.number(to) - from))
+    if count > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
+    charge(count)
+    local items = json.list()
+    for i = 1, count do items[i] = from + i - 1 end
     return items
 end
 

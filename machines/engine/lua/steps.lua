@@ -1,4 +1,4 @@
--- needs: core, commit, instances, payloads, replies, values
+-- needs: budget, chart, commit, core, instances, payloads, replies, values
 -- One event on one opened instance, from the core through the commit to the reply.
 local steps = {}
 
@@ -7,7 +7,7 @@ function steps.settle(ctx, event, payload, facts)
     local taken, failure = core.step(ctx, event, payload, facts)
     if taken and ctx.moved and not ctx.chart and ctx.program.states[ctx.state].invokes[1] then
         local ok, caught = pcall(commit.prepare, ctx)
-        if not ok then return nil, values.message(caught) end
+        if not ok then return nil, chart.failure(ctx, caught) end
     end
     return taken, failure
 end
@@ -18,7 +18,7 @@ function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
     local taken, failure = steps.settle(ctx, event, payload, facts)
     if not taken then
         local before = failure and instances.again(ctx) or ctx
-        before.payload = payload
+        before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
         return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
     end
     ctx.own = facts
@@ -30,8 +30,9 @@ end
 -- The same without the commit.
 function steps.explain(ctx, event, payload)
     local taken, failure = steps.settle(ctx, event, payload)
+    local work = ctx.work or budget.spent()
     local before = instances.again(ctx)
-    before.payload = payload
+    before.payload, before.work, before.exhausted = payload, work, ctx.exhausted
     local seen = replies.refusal(before, event, failure)
     if taken then
         seen.why, seen.after = nil, ctx

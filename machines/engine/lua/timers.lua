@@ -1,4 +1,4 @@
--- needs: agenda, keys, troubles, values
+-- needs: agenda, budget, keys, troubles, values
 -- The deadlines of one instance: those of `after`, and events sent with a delay. They stand in its hash as
 -- `_timers`, a JSON list of [id, due ms, event, state or 0, sendid, payload JSON or '', target or '', facts, since]; the
 -- partition's zset of due times only points there, so that a deadline that is not in the list can never fire.
@@ -67,6 +67,7 @@ local function list(ctx)
     if ctx.timers then return ctx.timers end
     local stored = ctx.raw._timers
     ctx.timers, ctx.timers_before = stored and cjson.decode(stored) or {}, {}
+    budget.charge(#ctx.timers * 50) -- what was set may be unset or set anew
     for _, timer in ipairs(ctx.timers) do ctx.timers_before[timer[ID]] = timer[DUE] end
     return ctx.timers
 end
@@ -74,7 +75,8 @@ timers.list = list
 
 local function keep(ctx, wanted)
     local kept = {}
-    for _, timer in ipairs(list(ctx)) do
+    budget.charge(#list(ctx) * 1.5)
+    for _, timer in ipairs(ctx.timers) do
         if wanted(timer) then kept[#kept + 1] = timer end
     end
     if #kept < #ctx.timers then ctx.timers_changed, ctx.timers_bytes = true, nil end

@@ -1,9 +1,10 @@
--- needs: json, texts
+-- needs: budget, json, texts
 -- What the expression language means by its values. In expressions null is nil; inside tables it is json.null.
 local values = {}
 
 local MAX_TEXT = 65536
-local type = type
+local MAX_SHOWN = 200
+local type, charge = type, budget.charge
 
 function values.fail(message)
     error({ sb = message })
@@ -42,9 +43,11 @@ end
 local function equal_tables(a, b)
     if json.is_array(a) ~= json.is_array(b) then return false end
     for key, item in pairs(a) do
+        charge(1.5)
         if b[key] == nil or not values.equal(item, b[key]) then return false end
     end
     for key in pairs(b) do
+        charge(0.5)
         if a[key] == nil then return false end
     end
     return true
@@ -57,6 +60,7 @@ end
 
 local function compare_arrays(a, b)
     for i = 1, math.min(#a, #b) do
+        charge(2)
         local x, y = values.plain(a[i]), values.plain(b[i])
         if not values.equal(x, y) then return values.less(x, y) and -1 or 1 end
     end
@@ -67,20 +71,32 @@ end
 function values.less(a, b)
     local type_a, type_b = type(a), type(b)
     if type_a == 'number' and type_b == 'number' then return a < b end
-    if type_a == 'string' and type_b == 'string' then return texts.before(a, b) end
+    if type_a == 'string' and type_b == 'string' then
+        charge(1.5)
+        return texts.before(a, b)
+    end
     local ka, kb = values.kind(a), values.kind(b)
     if ka == 'array' and kb == 'array' then return compare_arrays(a, b) < 0 end
     values.fail('cannot order ' .. ka .. ' and ' .. kb)
+end
+
+-- Where a text is in another, from a position on. What that costs at most is charged before: texts that nearly match at
+-- every position.
+function values.find(text, part, from)
+    local places = #text - (from or 1) - #part + 2
+    if places > 0 then charge(places * (0.05 + #part / 5000)) end
+    return string.find(text, part, from or 1, true)
 end
 
 function values.contains(container, item)
     local kind = values.kind(container)
     if kind == 'string' then
         if type(item) ~= 'string' then values.fail('only text can be in text, not ' .. values.kind(item)) end
-        return string.find(container, item, 1, true) ~= nil
+        return values.find(container, item) ~= nil
     elseif kind == 'object' then
         return type(item) == 'string' and container[item] ~= nil
     elseif kind == 'array' then
+        charge(#container)
         for i = 1, #container do
             if values.equal(values.plain(container[i]), item) then return true end
         end
@@ -110,6 +126,12 @@ function values.fitting(bytes)
     if bytes > MAX_TEXT then values.fail('text longer than ' .. MAX_TEXT .. ' bytes') end
 end
 
+-- The same of a text that is about to be put together.
+function values.join(bytes)
+    values.fitting(bytes)
+    if bytes > 200 then charge(bytes / 200) end
+end
+
 -- JSON of a value that leaves the step for a job, a message or another event: as long as a text may be.
 function values.encoded(what, value)
     local text = json.encode(value)
@@ -127,8 +149,9 @@ function values.finite(number)
 end
 
 function values.show(value)
+    if type(value) == 'string' then value = string.sub(value, 1, MAX_SHOWN) end
     local text = json.encode(value)
-    return #text > 200 and string.sub(text, 1, 197) .. '...' or text
+    return #text > MAX_SHOWN and string.sub(text, 1, MAX_SHOWN - 3) .. '...' or text
 end
 
 -- Item of a list, field of an object or character of a text; what is not there is null.

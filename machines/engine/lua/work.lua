@@ -4,6 +4,7 @@
 local work = {}
 
 local MAX_UNIQUE = 200
+work.JOB = 150 -- units of work to write one
 
 local function computed(node, program)
     if type(node) ~= 'table' then return nil end

@@ -21,7 +21,7 @@ local function misfit(row, version)
 end
 
 local function valid(source, root)
-    local ok, caught = pcall(program.compile, source, 0, root, '0:0', '')
+    local ok, caught = pcall(program.check, source, root)
     if not ok then return values.message(caught) end
     return nil
 end

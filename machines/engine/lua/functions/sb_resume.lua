@@ -1,4 +1,4 @@
--- needs: agenda, arguments, commit, delivering, instances, keys, previews, replies, timers
+-- needs: agenda, arguments, commit, delivering, instances, keys, previews, replies, stopwatch, timers
 -- sb_resume: lets a suspended instance go on: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
@@ -9,12 +9,16 @@
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance), and as sb_fire for each message that waited
 
--- What waited, in order. What cannot be written now becomes a message of this partition, and so does what follows it.
+local BUDGET_MS = 20
+
+-- What waited, in order. What cannot be written now, or not in time, becomes a message of this partition, and so does what
+-- follows it.
 local function catch_up(ctx, waiting)
-    local root, stuck = ctx.program.root, false
+    local root, stuck, over = ctx.program.root, false, stopwatch.start(BUDGET_MS)
     for _, text in ipairs(waiting) do
         local message, verdict, why = cjson.decode(text), 'fault', nil
         message.machine, message.id, message.body.forwarded = ctx.program.machine, ctx.id, true
+        if over() then stuck = true end
         if not stuck then verdict, why = delivering.attempt(root, message.kind, ctx.id, message.body, ctx.now) end
         if verdict == 'fault' then
             stuck = true

@@ -56,7 +56,7 @@ function verbs.skip(ctx, call, wait, text)
     local taken, failure = steps.settle(ctx, event, payload, FACTS)
     if not taken then
         local before = instances.again(ctx)
-        before.payload = payload
+        before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
         return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
     end
     return finish(ctx, call, wait, '(skip)', { invoke = wait.invoke, result = result })
