@@ -158,3 +158,22 @@ def test_states_are_compiled_as_instances_come_to_them(engine):
     engine.load_library()
     engine.drive(["lazy"], now=NOW + 2_000)
     assert engine.get("lazy", "x").state == "P1"
+
+
+def test_a_page_of_large_instances_ends_early_and_goes_on(engine):
+    publish(engine, guarded("n == 1"))
+    for number in range(100):
+        engine.create("dear", f"i{number:03}", data={"s": LONG}, now=NOW + number)
+    _, score, id, *rows = engine.client.fcall("sb_find", 1, engine.keys.partition("dear").root, "A", 100)
+    assert (score, id) != ("", "")
+    assert 50 < len(rows) / 3 < 100
+    page = engine.find("dear", state="A", limit=100)
+    assert [instance.id for instance in page.instances] == [f"i{number:03}" for number in range(100)]
+
+
+def test_a_search_reads_no_list_to_compare_it_with_a_text(engine):
+    publish(engine, guarded("n == 1"))
+    engine.create("dear", "list", data={"l": NUMBERS})
+    engine.create("dear", "none", data={})
+    found = engine.find("dear", state="A", where={"l": "x"})
+    assert found.instances == []

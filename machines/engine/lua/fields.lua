@@ -68,6 +68,7 @@ function fields.compile(spec)
         as_json = codec.as_json,
         quoted = ',' .. json.quote(spec.name) .. ':', -- as a history entry lists it, comma first
         plain = codec.as_json == to_text, -- its raw text is JSON already
+        scalar = spec.type ~= 'json',
     }
     local fitting, encode = fields.tester(field.types), codec.encode
     local function misfit(value)

@@ -4,6 +4,7 @@
 local filters = {}
 
 local sub, type, unpack = string.sub, type, unpack
+local MAX_BYTES = 4194304 -- read for one page: what is larger comes with the next
 local IDS, ACTOR, VERSION = 'instance.id', 'instance.actor', 'instance.version'
 
 -- From JSON {states = [...], where = [condition, ...]}, each of which may be missing; nil for ''. Else nil and why.
@@ -54,6 +55,13 @@ local function holds(value, condition)
         or condition.le and before(condition.le, value) or condition.lt and not before(value, condition.lt))
 end
 
+-- No condition looks into a list or an object: none has to be read.
+local CONTAINER = {}
+
+local function is_container(declared, raw)
+    return not declared.scalar and string.find(raw, '^%s*[%[{]') ~= nil
+end
+
 -- Of data that cannot be read nobody here can tell: it passes.
 local function passes_one(condition, compiled, root, id, def, raw, entry)
     local field = condition.field
@@ -66,7 +74,7 @@ local function passes_one(condition, compiled, root, id, def, raw, entry)
     if field == VERSION then return holds(lookups.version(def), condition) end
     if not compiled then return true end
     local declared, value = compiled.fields[field], nil
-    if declared and raw then value = declared.decode(raw) end
+    if declared and raw then value = is_container(declared, raw) and CONTAINER or declared.decode(raw) end
     return holds(value, condition)
 end
 
@@ -83,17 +91,29 @@ function filters.passes(filter, root, id, entry)
     return row
 end
 
+local function bytes_of(row)
+    local bytes = 0
+    for i = 1, #row do bytes = bytes + (row[i] and #row[i] or 0) end
+    return bytes
+end
+
 -- Walks `found`, which has an id at every `step`th place from the first: answers the places of at most `limit` that match,
--- and the place of the last that was looked at. `several`: the things found may lead to one instance more than once.
+-- their hashes, and the place of the last that was looked at; fewer where they are large. `several`: the things found may
+-- lead to one instance more than once.
 function filters.walk(filter, root, found, step, limit, id_of, several)
-    local chosen, last = {}, 0
+    local chosen, hashes, last, bytes = {}, {}, 0, 0
     for i = 1, #found, step do
-        if #chosen == limit then break end
+        if #chosen == limit or bytes > MAX_BYTES then break end
         last = i
-        local passed = not filter or filters.passes(filter, root, id_of(found[i]), several and found[i])
-        if passed then chosen[#chosen + 1] = i end
+        local row = not filter or filters.passes(filter, root, id_of(found[i]), several and found[i])
+        if filter and row then bytes = bytes + bytes_of(row) end
+        if row then
+            local hash = redis.call('HGETALL', keys.instance(root, id_of(found[i])))
+            bytes = bytes + bytes_of(hash)
+            chosen[#chosen + 1], hashes[#hashes + 1] = i, hash
+        end
     end
-    return chosen, last
+    return chosen, hashes, last
 end
 
 return filters

@@ -9,7 +9,7 @@
 --          two are '' where there are no more; a score is the ms the instance entered the state
 --          · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log(instances in the state) + those looked at)
+-- Cost:    O(log(instances in the state) + those looked at); a page ends early after 4 MiB
 local MAX_LOOK = 2000
 local MAX_LIMIT = 1001 -- one more than a page may have: it tells whether there is another
 
@@ -29,13 +29,13 @@ return function(KEYS, ARGV)
     local look = arguments.count(ARGV[8], limit, MAX_LOOK) or limit
     local found = page(keys.state(root, state), cursor, last, look)
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local chosen, stop = filters.walk(filter, root, found, 2, limit, tostring)
+    local chosen, hashes, stop = filters.walk(filter, root, found, 2, limit, tostring)
     local reply = { replies.OK, '', '' }
     if stop + 1 < #found or #found == look * 2 then reply[2], reply[3] = found[stop + 1], found[stop] end
-    for _, place in ipairs(chosen) do
+    for i, place in ipairs(chosen) do
         local at = #reply
         reply[at + 1], reply[at + 2] = found[place], found[place + 1]
-        reply[at + 3] = redis.call('HGETALL', keys.instance(root, found[place]))
+        reply[at + 3] = hashes[i]
     end
     return reply
 end

@@ -10,7 +10,7 @@
 --          partitions included. Texts are kept by their first 64 bytes: whoever asks compares the data itself
 --          · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log(instances with the field) + those looked at)
+-- Cost:    O(log(instances with the field) + those looked at); a page ends early after 4 MiB
 local MAX_LIMIT, MAX_LOOK = 1001, 2000
 
 return function(KEYS, ARGV)
@@ -35,13 +35,14 @@ return function(KEYS, ARGV)
         found = redis.call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, look)
     end
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local chosen, last = filters.walk(filter, root, found, 1, limit, lookups.id, conditions[1].field == troubles.FIELD)
+    local several = conditions[1].field == troubles.FIELD
+    local chosen, hashes, last = filters.walk(filter, root, found, 1, limit, lookups.id, several)
     local over = last == #found and #found < look
     local reply = { replies.OK, over and '' or lookups.hex(found[last]), '' }
-    for _, place in ipairs(chosen) do
-        local id, at = lookups.id(found[place]), #reply
-        reply[at + 1], reply[at + 2] = id, lookups.hex(found[place])
-        reply[at + 3] = redis.call('HGETALL', keys.instance(root, id))
+    for i, place in ipairs(chosen) do
+        local at = #reply
+        reply[at + 1], reply[at + 2] = lookups.id(found[place]), lookups.hex(found[place])
+        reply[at + 3] = hashes[i]
     end
     return reply
 end
