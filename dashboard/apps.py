@@ -1,5 +1,7 @@
 from django.apps import AppConfig
 
+from dashboard import private_files
+
 
 class DashboardConfig(AppConfig):
     name = "dashboard"
@@ -7,3 +9,5 @@ class DashboardConfig(AppConfig):
 
     def ready(self) -> None:
         from dashboard import checks  # noqa: F401  registers the system checks
+
+        private_files.log_notices()

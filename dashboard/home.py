@@ -12,15 +12,18 @@ from urllib.parse import unquote
 
 from django.core.exceptions import ImproperlyConfigured
 
+from dashboard import private_files
+
 
 def make(folder: Path) -> Path:
-    """The folder, made if it is not there; only its owner may look inside."""
+    """The folder, made if it is not there; only its owner may look inside, also where it was open before."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ImproperlyConfigured(
             f"the folder {folder} cannot be made ({error.strerror}); set SIGNALBOX_HOME to one that can"
         ) from None
+    private_files.tighten(folder)
     return folder
 
 
@@ -36,6 +39,7 @@ def keep(path: Path, content: str) -> str:
             draft.touch(mode=0o600, exist_ok=False)
             draft.write_text(content + "\n", encoding="utf-8")
             _link(draft, path)
+        private_files.tighten(path)
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ImproperlyConfigured(f"{path} cannot be kept: {error.strerror}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from dashboard import home
+from dashboard import home, private_files
 
 REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
 CACHE_SCHEMES = ("redis", "rediss", "unix")
@@ -28,9 +29,11 @@ SQLITE_OPTIONS = {
 def database(url: str, folder: Path) -> dict[str, Any]:
     """``DATABASES["default"]`` for ``url``; none means SQLite in ``folder``, which is made then."""
     if not url:
+        file = home.make(folder) / "signalbox.sqlite3"
+        private_files.database(file)
         return {
             "ENGINE": "django.db.backends.sqlite3",
-            "NAME": home.make(folder) / "signalbox.sqlite3",
+            "NAME": file,
             "OPTIONS": dict(SQLITE_OPTIONS),
         }
     try:
@@ -40,6 +43,8 @@ def database(url: str, folder: Path) -> dict[str, Any]:
     if not config.get("NAME"):
         raise ImproperlyConfigured("DATABASE_URL names no database; write it as postgres://user:password@host/name")
     if config["ENGINE"].endswith("sqlite3"):
+        if os.path.isabs(config["NAME"]):  # and not in memory, or a URI of SQLite's own
+            private_files.database(Path(config["NAME"]))
         config["OPTIONS"] = SQLITE_OPTIONS | config.get("OPTIONS", {})
     return config
 
