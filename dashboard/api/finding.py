@@ -40,9 +40,10 @@ class Terms(Filter):
 
 def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
     """As ``services.instances.find`` takes them. Raises BadInput, UnknownMachine."""
-    current = get_engine().machines().get(machine)
+    machines = get_engine().machines()
+    current = machines.get(machine)
     if current is None:
-        raise UnknownMachine(machine)
+        raise UnknownMachine(machine, known=sorted(machines))
     hidden = veil_if(actor.may("reveal", machine), machine).fields
     given = {name: text for name, text in terms.model_dump(by_alias=True).items() if name in sought.NAMES}
     return sought.terms(given, outline_of(machine, current), hidden)

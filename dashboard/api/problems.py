@@ -15,14 +15,15 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.api import codes
 from dashboard.pages.verdicts import status_of, title_of
-from machines import masking
-from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines import access, masking
+from machines.engine.errors import EngineUnavailable, SignalboxError, UnknownMachine
 from machines.requested import request_id
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 TYPES = "/api/v1/docs"
+MOST_NAMES = 100  # machines that the problem of one which is not there lists
 RETRY_AFTER = 5  # seconds, of a store that does not answer
 UNKNOWN = "Nobody knows whether it happened: send it again with the same Idempotency-Key."
 
@@ -48,6 +49,8 @@ def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None 
     facts = facts_of(request, error)
     detail = str(facts.pop("message", error))
     facts.pop("code", None)
+    if isinstance(error, UnknownMachine):
+        facts["known"] = _seen_by(request, error)
     return _written(request, status, title_of(type(error)), error.code, detail, facts)
 
 
@@ -67,6 +70,13 @@ def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
         return masking.closed(machine).facts(error)
     except EngineUnavailable:  # nobody can say now what is sensitive
         return {"code": error.code, "message": title_of(type(error))}
+
+
+def _seen_by(request: HttpRequest, error: UnknownMachine) -> list[str]:
+    """Of the machines that are there those the caller sees."""
+    caller = getattr(request, "caller", None)
+    scope = caller.actor.scope() if caller is not None else access.NOTHING
+    return [name for name in error.known if name in scope][:MOST_NAMES]
 
 
 def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.access import Forbidden
+from dashboard.access import Forbidden, scope_of
 from dashboard.api import problems
 from dashboard.pages.verdicts import (
     BAD_REQUEST,
@@ -69,9 +69,17 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     machine = getattr(error, "machine", "")
     if isinstance(error, errors.UnknownInstance):
         context["back"] = {"url": reverse("machine", args=[machine]), "text": f"All instances of {machine}"}
+    if isinstance(error, errors.UnknownMachine) and (seen := _seen_by(request, error)):
+        context["hint"] = f"You see these: {errors.shortened(seen)}."
     if isinstance(error, errors.EngineUnavailable):
         return _send_again(request, context)
     return error_page(request, status, **context)
+
+
+def _seen_by(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:
+    """Of the machines that are there those the person sees."""
+    scope = scope_of(request.user)
+    return [name for name in error.known if name in scope]
 
 
 def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:

@@ -46,7 +46,7 @@ class Catalog:
             arguments.machine(machine)
             held = self._caller.command("HGET", self._keys.machines, machine)
             if held is None:
-                raise UnknownMachine(machine, known=sorted(self._caller.command("HKEYS", self._keys.machines))[:20])
+                raise UnknownMachine(machine, known=sorted(self._caller.command("HKEYS", self._keys.machines)))
             count = self._partitions[machine] = int(held)
         return count
 

@@ -107,17 +107,28 @@ class LookupFailed(SignalboxError):
 
 
 class UnknownMachine(LookupFailed):
+    """``known``: those that are published. They stand neither in the text nor in the facts, since people may be allowed
+    to see some machines only; a traceback of a program shows them."""
+
     code = "SB420"
 
     def __init__(self, machine: str, *, version: int | None = None, known: Sequence[str] = ()) -> None:
         self.machine = machine
         self.version = version
         what = f"machine {machine!r}" if version is None else f"version {version} of machine {machine!r}"
-        hint = f"; published here: {', '.join(known)}" if known else ""
-        super().__init__(f"no {what} is published{hint}")
+        self.known = tuple(known)
+        super().__init__(f"no {what} is published")
+        if known:
+            self.add_note(f"published here: {shortened(self.known)}")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"machine": self.machine, "version": self.version}
+
+
+def shortened(names: Sequence[str]) -> str:
+    """A list of names as an error tells it, with no more than twenty of them."""
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return ", ".join(names[:20]) + more
 
 
 class UnknownInstance(LookupFailed):

@@ -87,7 +87,8 @@ def test_an_error_carries_what_it_is_about():
     assert str(conflict) == "m/x is at version 2, not 1: someone else moved it first"
     unknown = SAMPLES[errors.UnknownMachine]()
     assert (unknown.machine, unknown.version) == ("m", 3)
-    assert str(unknown) == "no version 3 of machine 'm' is published; published here: a, b"
+    assert str(unknown) == "no version 3 of machine 'm' is published"
+    assert (unknown.known, unknown.__notes__) == (("a", "b"), ["published here: a, b"])
     assert SAMPLES[errors.BadPayload]().facts()["field"] == "n"
     assert SAMPLES[errors.LeaseLost]().facts()["why"] == "taken back"
     assert SAMPLES[errors.Refused]().candidates == []
