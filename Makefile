@@ -10,7 +10,7 @@ SUITE :=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-queues bench-room conformance screenshots audit format lint types engine-on-redis
+.PHONY: help demo test check bench bench-queues bench-room conformance screenshots audit lock format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -38,7 +38,10 @@ bench-room: ## the operator's room with a million instances: pages, sockets, bro
 screenshots: ## every page of a site with sample work, light, dark and phone, as PNGs: ARGS=folder
 	@.ci/venv requirements-dev.txt && exec $(PY) manage.py screenshots $(ARGS)
 
-audit: ## has an installed package a known hole?
+lock: ## write the lock files anew, after a change of requirements*.txt: ARGS=--upgrade takes the newest of all else
+	@.ci/lock $(ARGS)
+
+audit: ## has an installed package a known hole? Fails as well where nobody could be asked
 	@.ci/venv requirements-dev.txt && exec .ci/audit $(PY)
 
 conformance: ## play a folder of SCXML cases, SUITE=path, and write docs/conformance.md

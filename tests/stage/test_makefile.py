@@ -1,10 +1,12 @@
 """``make`` on a machine that may have the wrong Python, and no network."""
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,12 +18,12 @@ TARGETS = ("help", "demo", "test", "check", "bench", "conformance", "format", "l
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    """A copy with the Makefile and its scripts, and requirements that need no network."""
+    """A copy with the Makefile and its scripts, and locks that need no network."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copy(ROOT / ".ci" / "venv", tmp_path / ".ci")
-    (tmp_path / "requirements.txt").write_text("# nothing\n")
-    (tmp_path / "requirements-dev.txt").write_text("-r requirements.txt\n")
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        (tmp_path / lock).write_text("# nothing\n")
     return tmp_path
 
 
@@ -91,23 +93,37 @@ def test_a_machine_with_an_old_python_only_hears_what_to_do(checkout):
 
 
 def test_requirements_are_installed_once_and_again_when_they_change(installed):
-    assert "installing requirements.txt" in install(installed).stderr
+    assert "installing requirements.lock" in install(installed).stderr
     assert install(installed).stderr == "", "nothing changed, nothing is done"
-    (installed / "requirements.txt").write_text("# changed\n")
-    assert "installing requirements.txt" in install(installed).stderr
+    (installed / "requirements.lock").write_text("# changed\n")
+    assert "installing requirements.lock" in install(installed).stderr
 
 
 def test_what_the_tests_need_covers_what_the_demo_needs(installed):
-    assert "installing requirements-dev.txt" in install(installed, "requirements-dev.txt").stderr
+    assert "installing requirements-dev.lock" in install(installed, "requirements-dev.txt").stderr
     assert install(installed, "requirements.txt").stderr == ""
 
 
 def test_an_installation_that_fails_is_tried_again(installed):
-    (installed / "requirements.txt").write_text("no-such-package-anywhere==1\n")
+    (installed / "requirements.lock").write_text(f"no-such-package-anywhere==1 --hash=sha256:{'0' * 64}\n")
     for _ in range(2):
         done = install(installed)
         assert done.returncode == 1
         assert "the requirements could not be installed" in done.stderr
+
+
+def test_what_has_no_hash_or_another_one_is_not_installed(installed):
+    """As pip makes a wheel of it, so that no network is needed."""
+    wheel = installed / "nothing-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("nothing-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: nothing\nVersion: 1\n")
+        file.writestr("nothing-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\nRoot-Is-Purelib: true\n")
+        file.writestr("nothing-1.dist-info/RECORD", "")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    for hashes, code in (("", 1), (f" --hash=sha256:{'0' * 64}", 1), (f" --hash=sha256:{right}", 0)):
+        (installed / "requirements.lock").write_text(f"nothing==1{hashes}\n")
+        done = install(installed, PIP_FIND_LINKS=str(installed))
+        assert done.returncode == code, done.stderr
 
 
 def test_a_broken_virtual_environment_is_made_anew(installed):
