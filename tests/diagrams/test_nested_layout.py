@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from itertools import pairwise
 
 import pytest
@@ -70,22 +69,21 @@ def test_every_line_of_a_chart_arrives(made: Outline) -> None:
     assert faults(Tree(made), places(made)) == []
 
 
-def test_two_hundred_states_take_less_than_a_second() -> None:
+def test_two_hundred_states_take_a_fraction_of_the_work_that_is_allowed() -> None:
     made = large()
     assert len(made.states) >= 200
-    start = time.process_time()
     svg = diagrams.draw(made).svg
-    assert time.process_time() - start < 1
+    assert graphviz_host().used < 1.5e9
     assert faults(Tree(made), places(made)) == []
     assert len([id for id in parsed(svg) if id.startswith("state-")]) == len(made.states)
 
 
-def test_the_top_level_of_two_hundred_states_is_small_and_fast() -> None:
+def test_the_top_level_of_two_hundred_states_is_small_and_little_work() -> None:
     made = large()
     whole = diagrams.draw(made).svg
-    start = time.process_time()
+    work = graphviz_host().used
     top = diagrams.draw(made, folds=diagrams.top_level(made)).svg
-    assert time.process_time() - start < 0.2
+    assert graphviz_host().used < work / 3
     assert len(top) < len(whole) / 8
 
 
