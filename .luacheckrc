@@ -6,6 +6,6 @@ files['machines/engine/lua'] = {
     read_globals = { 'agenda', 'budget', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions', 'filters',
         'program', 'keys', 'patternkeys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'journal', 'steps',
         'finishing', 'growing', 'keyset', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
-        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'locking', 'lookups', 'mending', 'previews', 'removal', 'repairs', 'sends',
+        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'locking', 'lookups', 'mending', 'permits', 'previews', 'removal', 'repairs', 'sends',
         'sequences', 'sessions', 'statemachine', 'stats', 'stopwatch', 'streams', 'sweeping', 'timers', 'troubles', 'waiting', 'work', 'calendar', 'distinct', 'boards' },
 }

@@ -22,7 +22,9 @@ class ApprovalOut(Out):
     bulk: str = Field(description="empty for an instance")
     action: str = Field(examples=["force", "fire:refund"])
     target: str
-    asked: dict[str, Any] = Field(description="what the action takes; empty once it is decided")
+    asked: dict[str, Any] = Field(
+        description="what the action takes, of an event also the transitions it selects; empty once it is decided"
+    )
     expect: int | None = Field(None, description="the version it was asked for")
     reason: str
     asker: str

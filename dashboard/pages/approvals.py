@@ -152,20 +152,27 @@ def _row(actor: Actor, approval: Approval) -> Row:
 
 def _foreseen(actor: Actor, approval: Approval) -> dict[str, Any]:
     """What it would do now, for the page: ``preview`` with ``changes``, or ``explanation`` with ``routes``; ``why`` it
-    would be refused; ``moved``: the version it is at now, where that is not the one it was asked for."""
+    would be refused; ``moved``: the version it is at now, where that is not the one it was asked for; ``other``:
+    whether it would take something else now."""
     try:
         seen = approvals.preview(actor, approval)
         if seen is None:
             return {}
         found: dict[str, Any] = {"moved": seen.version if seen.version != approval.expect else 0}
         if isinstance(seen, Explanation):
-            return found | {"explanation": seen, "routes": _routes(seen)}
+            return found | {"explanation": seen, "routes": _routes(seen), "other": _is_other(approval, seen)}
         held = veil_of(actor, seen.machine).data(get_engine().get(seen.machine, seen.id).data)
         return found | {"preview": seen, "changes": changes(seen, held)}
     except errors.EngineUnavailable:
         raise
     except errors.SignalboxError as error:
         return {"why": veil_of(actor, approval.machine).error(error)}
+
+
+def _is_other(approval: Approval, seen: Explanation) -> bool:
+    asked = approval.asked.get("transitions")  # not in requests of an older release
+    taken = {one.id for one in seen.candidates if one.verdict == "taken"}
+    return asked is not None and seen.taken and taken != set(asked)
 
 
 def _routes(seen: Explanation) -> list[Route]:

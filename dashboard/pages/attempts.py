@@ -10,8 +10,7 @@ from django.http import QueryDict
 from dashboard.pages.levers import Route, routes_of
 from dashboard.pages.plans import Plan
 from dashboard.pages.verdicts import MISTAKE
-from machines.allowing import NotAllowed
-from machines.engine import Explanation, Instance, Step, errors
+from machines.engine import Explanation, Instance, NotAllowed, Step, errors
 from machines.forms import TypedForm
 from machines.masking import Veil
 from machines.services import Actor, instances
@@ -65,7 +64,9 @@ def held(what: str, url: str, error: errors.Suspended, **facts: Any) -> Attempt:
 
 
 def denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Attempt:
-    return Attempt("refused", what, url, f"It is for members of {' or '.join(error.groups)}.", error.code, **facts)
+    leads = f" ({error.transition}{f' to {error.target}' if error.target else ''})" if error.transition else ""
+    message = f"It is for members of {' or '.join(error.groups)}{leads}."
+    return Attempt("refused", what, url, message, error.code, **facts)
 
 
 def mistake(

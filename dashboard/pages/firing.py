@@ -19,9 +19,8 @@ from dashboard.pages.instances import instance_page
 from dashboard.pages.machines import machine_page
 from dashboard.pages.plans import Plan
 from dashboard.pages.verdicts import status_of
-from machines.allowing import NotAllowed
 from machines.connections import get_engine
-from machines.engine import Instance, errors, flakes
+from machines.engine import Instance, NotAllowed, errors, flakes
 from machines.forms import TypedForm
 from machines.masking import veil
 from machines.models import Approval

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.allowing import NotAllowed
 from machines.bulk.errors import NotNow
 from machines.engine import errors
 from machines.patterns.errors import PatternError
@@ -26,7 +25,8 @@ STATUS: dict[type[Exception], int] = {
     errors.BadInput: 400,
     errors.DefinitionError: 422,
     errors.Refused: 422,
-    NotAllowed: 403,
+    errors.NotAllowed: 403,
+    errors.NeedsApproval: 409,
     Forbidden: 403,
     OwnRequest: 403,
     TokenNeeded: 403,
@@ -57,7 +57,8 @@ TITLES: dict[type[Exception], str] = {
     errors.UnknownEvent: "No such event",
     errors.TooMuchWork: "Too much work for one step",
     errors.Suspended: "It is suspended",
-    NotAllowed: "That is for others",
+    errors.NotAllowed: "That is for others",
+    errors.NeedsApproval: "That takes two",
     Forbidden: "Not with this account",
     OwnRequest: "Somebody else has to decide that",
     TokenNeeded: "Only a token makes sessions",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 
-from machines.allowing import NotAllowed
 from machines.connections import get_engine
 from machines.engine import (
     BadInput,
@@ -13,6 +12,7 @@ from machines.engine import (
     Conflict,
     Instance,
     LookupFailed,
+    NotAllowed,
     Refused,
     SignalboxError,
     Suspended,

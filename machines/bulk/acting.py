@@ -3,8 +3,7 @@
 An event, and a repair that takes one, carries an idempotency key of the instance's own. The others are made on the
 version that was just read, after a look into the history for a step of this very bulk, so that of two workers on the
 same instance one gets through and the other finds its step. Of what is deleted no history tells: there it counts that
-somebody had begun. Where a definition keeps transitions for certain groups, each event is looked at first and then sent
-to the version that was looked at.
+somebody had begun. What the person who ordered it may do is decided in each step, by the permit it carries.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from machines import allowing
 from machines.bulk.order import WORK, Order
-from machines.bulk.previewing import changed, kept_for, noted
+from machines.bulk.previewing import changed, noted
 from machines.bulk.store import Item, Note, Store
-from machines.engine import Engine, Fire, errors, limits
+from machines.engine import Engine, Fire, Permit, errors, limits
 
 KEYED = ("force", "edit", "reset", *WORK)
 OUTCOMES = ("done", "refused", "changed", "gone", "failed")
@@ -26,18 +24,21 @@ UNSTEADY = f"it moved {TRIES} times while it was to be moved"
 LOOKED = 20  # steps of the history in which an own one is looked for
 
 
-def act(engine: Engine, store: Store, bulk: str, order: Order, items: Sequence[Item]) -> None:
-    """Move these instances and keep what came of each. Raises EngineUnavailable when that is not known of some."""
+def act(engine: Engine, store: Store, bulk: str, order: Order, permit: Permit | None, items: Sequence[Item]) -> None:
+    """Move these instances, as far as ``permit`` goes, and keep what came of each.
+
+    Raises EngineUnavailable when that is not known of some.
+    """
     if order.action == "fire":
-        store.put_outcomes(_fired(engine, bulk, order, items))
+        store.put_outcomes(_fired(engine, bulk, order, permit, items))
         return
     if order.action in KEYED:
         for item in items:
-            store.put_outcomes({item.id: _keyed(engine, bulk, order, item)})
+            store.put_outcomes({item.id: _keyed(engine, bulk, order, permit, item)})
         return
     firsts = store.begin([item.id for item in items])
     for item, first in zip(items, firsts, strict=True):
-        store.put_outcomes({item.id: _repaired(engine, bulk, order, item, first)})
+        store.put_outcomes({item.id: _repaired(engine, bulk, order, permit, item, first)})
 
 
 def key_of(bulk: str, id: str) -> str:
@@ -55,58 +56,17 @@ def _mark(bulk: str) -> str:
     return f" [bulk {bulk}]"
 
 
-def _fired(engine: Engine, bulk: str, order: Order, items: Sequence[Item]) -> Mapping[str, Note]:
-    if order.groups is None:
-        return _sent(engine, bulk, order, [(item, item.version if order.unchanged else None) for item in items])
-    notes: dict[str, Note] = {}
-    left = list(items)
-    for _ in range(TRIES):
-        open_to, kept = _looked_at(engine, bulk, order, left)
-        told = _sent(engine, bulk, order, open_to)
-        moved = {} if order.unchanged else {id: note for id, note in told.items() if note.word == "changed"}
-        notes |= kept | told
-        left = [item for item in left if item.id in moved]
-        if not left:
-            return notes
-    return notes | {item.id: Note.of_all("changed", UNSTEADY) for item in left}
-
-
-def _looked_at(
-    engine: Engine, bulk: str, order: Order, items: Sequence[Item]
-) -> tuple[list[tuple[Item, int | None]], dict[str, Note]]:
-    """Those whose transition is open to the order's groups, each with the version that is so; and why others are not.
-
-    What this bulk has moved before is sent once more: its key gives the first outcome again.
-    """
-    asked = engine.explain_many(order.machine, [item.id for item in items], order.event, order.payload)
-    sent: list[tuple[Item, int | None]] = []
-    kept: dict[str, Note] = {}
-    for item, answer in zip(items, asked, strict=True):
-        if isinstance(answer, errors.EngineUnavailable):
-            raise answer
-        if isinstance(answer, errors.SignalboxError):
-            sent.append((item, None))  # it says so itself
-            continue
-        groups = allowing.missing(order.groups, answer)
-        if groups and not (answer.version != item.version and _is_ours(engine, bulk, order.machine, item.id)):
-            kept[item.id] = kept_for(groups)
-        else:
-            sent.append((item, item.version if order.unchanged else answer.version))
-    return sent, kept
-
-
-def _sent(engine: Engine, bulk: str, order: Order, items: Sequence[tuple[Item, int | None]]) -> dict[str, Note]:
-    """``items``: each with the version it has to be at, or None."""
+def _fired(engine: Engine, bulk: str, order: Order, permit: Permit | None, items: Sequence[Item]) -> Mapping[str, Note]:
     reason = reason_of(bulk, order)
     calls = [
         Fire(
-            order.machine, item.id, order.event, order.payload, expect=version,
-            key=key_of(bulk, item.id), actor=order.actor, reason=reason,
+            order.machine, item.id, order.event, order.payload, expect=item.version if order.unchanged else None,
+            key=key_of(bulk, item.id), actor=order.actor, reason=reason, permit=permit,
         )
-        for item, version in items
+        for item in items
     ]  # fmt: skip
     notes = {}
-    for (item, _), answer in zip(items, engine.fire_many(calls), strict=True):
+    for item, answer in zip(items, engine.fire_many(calls), strict=True):
         if isinstance(answer, errors.EngineUnavailable):
             raise answer  # with its key, the others give the same answer again
         if isinstance(answer, errors.Conflict):
@@ -116,9 +76,9 @@ def _sent(engine: Engine, bulk: str, order: Order, items: Sequence[tuple[Item, i
     return notes
 
 
-def _keyed(engine: Engine, bulk: str, order: Order, item: Item) -> Note:
+def _keyed(engine: Engine, bulk: str, order: Order, permit: Permit | None, item: Item) -> Note:
     repair = getattr(engine, order.action)
-    who = {"actor": order.actor, "reason": reason_of(bulk, order), "key": key_of(bulk, item.id)}
+    who = {"actor": order.actor, "reason": reason_of(bulk, order), "key": key_of(bulk, item.id), "permit": permit}
     try:
         repair(order.machine, item.id, **order.asked, expect=item.version if order.unchanged else None, **who)
     except errors.EngineUnavailable:
@@ -130,7 +90,7 @@ def _keyed(engine: Engine, bulk: str, order: Order, item: Item) -> Note:
     return Note("done")
 
 
-def _repaired(engine: Engine, bulk: str, order: Order, item: Item, first: bool) -> Note:
+def _repaired(engine: Engine, bulk: str, order: Order, permit: Permit | None, item: Item, first: bool) -> Note:
     """``first``: nobody has begun with this one before."""
     for _ in range(TRIES):
         try:
@@ -139,7 +99,7 @@ def _repaired(engine: Engine, bulk: str, order: Order, item: Item, first: bool) 
                 return Note("done")
             if order.unchanged and now.version != item.version:
                 return changed(item, now.version)
-            _repair(engine, bulk, order, item.id, now.version)
+            _repair(engine, bulk, order, permit, item.id, now.version)
             return Note("done")
         except errors.EngineUnavailable:
             raise
@@ -156,6 +116,6 @@ def _is_ours(engine: Engine, bulk: str, machine: str, id: str) -> bool:
     return any(step.reason.endswith(_mark(bulk)) for step in engine.history(machine, id, limit=LOOKED))
 
 
-def _repair(engine: Engine, bulk: str, order: Order, id: str, version: int) -> None:
+def _repair(engine: Engine, bulk: str, order: Order, permit: Permit | None, id: str, version: int) -> None:
     repair = {"suspend": engine.suspend, "resume": engine.resume, "delete": engine.delete}[order.action]
-    repair(order.machine, id, actor=order.actor, reason=reason_of(bulk, order), expect=version)
+    repair(order.machine, id, actor=order.actor, reason=reason_of(bulk, order), expect=version, permit=permit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from machines.allowing import Groups
 from machines.bulk import publishing
@@ -75,7 +76,7 @@ class Bulk:
 
     def is_approved(self) -> bool:
         """Not any more once something else was frozen."""
-        return self._store().approved(self.get().data["selection"])
+        return bool(self._store().approved(self.get().data["selection"]))
 
     def run(self, actor: str, *, expect: int | None = None) -> Instance:
         """Let it go. Said twice, it runs once. ``expect``: the version that was looked at, any other raises Conflict;
@@ -105,10 +106,13 @@ class Bulk:
             self._release("failed", actor, expect)
         return self._tell("retry", actor, expect=expect)
 
-    def again(self, actor: str, reason: str, *, id: str | None = None, groups: Groups = None) -> Bulk:
-        """A new bulk of the same kind with those that were refused, changed or failed, as they are now. ``groups``:
-        those of ``actor``, see ``Order``."""
-        again = replace(self.order(), of=self.id, filter={}, actor=actor, reason=reason, groups=groups)
+    def again(
+        self, actor: str, reason: str, *, id: str | None = None, person: bool = False, groups: Groups = None
+    ) -> Bulk:
+        """A new bulk of the same kind with those that were refused, changed or failed, as they are now. ``person``,
+        ``groups``: of ``actor``, see ``Order``."""
+        who: dict[str, Any] = {"actor": actor, "reason": reason, "person": person, "groups": groups}
+        again = replace(self.order(), of=self.id, filter={}, **who)
         return self.start(self._engine, again, id=id)
 
     def remove(self, actor: str) -> Instance:

@@ -62,13 +62,14 @@ def act(job: Job) -> dict[str, Any]:
     if not store.released(data["selection"]):
         raise NotReleased("nobody who may operate has let it run: its own page does that")
     order, start, rate = store.order(), data["tried"], store.rate()
+    permit = order.permit(store.approved(data["selection"]))
     items = store.items(data["selection"], start, min(start + _turn(rate), data["found"]))
     for begin in range(0, len(items), acting.TOGETHER):
         some = items[begin : begin + acting.TOGETHER]
         left = [item for item, note in zip(some, store.outcomes(_ids(some)), strict=True) if note is None]
         if left:
             _check(engine, job, start)
-            acting.act(engine, store, job.instance, order, left)
+            acting.act(engine, store, job.instance, order, permit, left)
         job.progress(start + begin + len(some), data["found"], "instances")
     counts = Counter(data["outcomes"] or dict.fromkeys(acting.OUTCOMES, 0))
     counts.update(note.word for note in store.outcomes(_ids(items)) if note)

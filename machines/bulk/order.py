@@ -9,7 +9,7 @@ from typing import Any
 
 from machines.allowing import Groups
 from machines.bulk.publishing import BULK
-from machines.engine import Engine, arguments, limits
+from machines.engine import Engine, Permit, arguments, limits
 from machines.engine.errors import BadInput
 
 WORK = ("retry", "skip", "cancel")
@@ -27,8 +27,8 @@ class Order:
 
     ``event`` and ``payload`` are for "fire", ``states`` for "force", ``changes`` for "edit" (None unsets), ``invoke``
     for the repairs of a job, with the ``result`` that "skip" goes on with. ``unchanged``: only instances nothing has
-    happened to since they were frozen. ``rate``: instances a second at most, 0 for as fast as it goes. ``groups``:
-    those of the person who ordered it, whose events take only transitions that are open to them; None takes any.
+    happened to since they were frozen. ``rate``: instances a second at most, 0 for as fast as it goes. ``person``:
+    whether a person ordered it, so that rules for people hold; ``groups``: theirs, None takes any transition.
     """
 
     machine: str
@@ -46,6 +46,20 @@ class Order:
     rate: int = 0
     of: str = ""
     groups: Groups = None
+    person: bool = False
+
+    def permit(self, second: str = "") -> Permit | None:
+        """What the engine holds each step to; None for a program's order. ``second``: who approved it, if anybody has.
+        Orders of older releases do not say that a person gave them, but name their groups."""
+        if not self.person and self.groups is None:
+            return None
+        permit = Permit(self.groups)
+        return permit.approved(self.demanded, second) if second else permit
+
+    @property
+    def demanded(self) -> str:
+        """The action, as definitions that ask a second person for it name it."""
+        return f"fire:{self.event}" if self.action == "fire" else self.action
 
     @property
     def target(self) -> str:

@@ -11,7 +11,14 @@ from machines import allowing
 from machines.bulk.order import Order
 from machines.bulk.store import Item, Note
 from machines.engine import Engine, Explanation
-from machines.engine.errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError
+from machines.engine.errors import (
+    EngineFault,
+    EngineUnavailable,
+    LookupFailed,
+    NeedsApproval,
+    NotAllowed,
+    SignalboxError,
+)
 from machines.masking import without_values
 
 VERDICTS = ("taken", "refused", "changed", "gone", "failed")
@@ -27,17 +34,14 @@ def noted(error: SignalboxError) -> Note:
     """Why something was not done."""
     if isinstance(error, LookupFailed):
         return Note("gone")
+    if isinstance(error, NotAllowed | NeedsApproval):  # they hold no value of an instance
+        return Note.of_all("refused", f"{error} ({error.code})"[:SAID])
     word = "failed" if isinstance(error, EngineFault) else "refused"
     return Note(word, str(error)[:SAID], without_values(error)[:SAID])
 
 
 def changed(item: Item, version: int) -> Note:
     return Note.of_all("changed", f"it was at version {item.version}, and is at {version}")
-
-
-def kept_for(groups: Sequence[str]) -> Note:
-    """Its transition is for certain people, and whoever ordered the bulk is none of them."""
-    return Note.of_all("refused", f"it is for members of {' or '.join(groups)} ({allowing.NotAllowed.code})")
 
 
 def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:
@@ -56,8 +60,10 @@ def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) ->
         return noted(answer)
     if order.unchanged and answer.version != item.version:
         return changed(item, answer.version)
-    if groups := allowing.missing(order.groups, answer):
-        return kept_for(groups)
+    try:
+        allowing.check(order.groups, answer)
+    except NotAllowed as error:
+        return noted(error)
     if answer.taken:
         return Note("taken")
     return Note("refused", str(answer)[:SAID], str(answer.without_values())[:SAID])

@@ -107,9 +107,10 @@ class Store:
         """A second person has looked at what was frozen under this name: of that nobody is asked again."""
         self._write(self._order, ("HSET", self._order, "approved", second, "approved_for", selection))
 
-    def approved(self, selection: str) -> bool:
-        held: str | None = self._storage.command("HGET", self._order, "approved_for")
-        return held == selection
+    def approved(self, selection: str) -> str:
+        """Who has, "" for nobody."""
+        second, held = self._storage.command("HMGET", self._order, "approved", "approved_for")
+        return str(second) if second and held == selection else ""
 
     # The selection
 

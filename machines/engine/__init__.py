@@ -21,6 +21,8 @@ from .errors import (
     LeaseLost,
     LookupFailed,
     Miscounted,
+    NeedsApproval,
+    NotAllowed,
     Refused,
     SignalboxError,
     Suspended,
@@ -32,6 +34,7 @@ from .errors import (
 from .found import Filling, Page, Tally, Trouble
 from .jobrecords import Enqueue, Job, Pause, QueueStats, Taken, WorkerRow
 from .mending import Mended
+from .permits import Permit
 from .previews import Preview, Wait
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
 from .sensitive import Sensitive
@@ -59,9 +62,12 @@ __all__ = [
     "LookupFailed",
     "Mended",
     "Miscounted",
+    "NeedsApproval",
+    "NotAllowed",
     "Outcome",
     "Page",
     "Pause",
+    "Permit",
     "Preview",
     "PublishedMachine",
     "QueueStats",

@@ -21,6 +21,7 @@ from .lookout import Lookout
 from .many import Many
 from .moving import Moving
 from .operating import Operator
+from .permits import Permit
 from .queues import Queues
 from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step
 from .repairing import Repairing
@@ -178,13 +179,15 @@ class Engine(Working, Many, Repairing, Searching):
         actor: str = "",
         reason: str = "",
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """Send an event; the instance as it is afterwards.
 
         ``expect`` is the version the caller saw: any other raises Conflict. The same ``key`` again, within a day,
-        gives the first outcome and changes nothing. Raises Refused, UnknownEvent, UnknownInstance, BadPayload.
+        gives the first outcome and changes nothing. ``permit``: what the person behind it may; None for a program.
+        Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit NotAllowed and NeedsApproval, too.
         """
-        call = Fire(machine, id, event, payload, expect, key, actor, reason, now)
+        call = Fire(machine, id, event, payload, expect, key, actor, reason, now, permit)
         return self._change("sb_fire", machine, id, firing.words(call), expect=expect, now=now)
 
     def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:

@@ -14,6 +14,8 @@
     │   ├── UnknownEvent         no transition of the machine listens for this event
     │   └── TooMuchWork          the step would hold the server for too long
     ├── Suspended                the instance is held until someone resumes it
+    ├── NotAllowed               the person behind the call is in none of the groups a transition is for
+    ├── NeedsApproval            it takes a second person, who has not approved just this
     ├── Conflict                 the instance moved on since the caller looked
     ├── Miscounted               a queue holds another number of jobs than the caller saw
     ├── LeaseLost                a job is no longer this worker's
@@ -201,6 +203,75 @@ class Suspended(SignalboxError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"machine": self.machine, "id": self.id, "since": self.since}
+
+
+class NotAllowed(SignalboxError):
+    """A person sent an event that selects a transition for members of certain groups. Nothing was done.
+
+    ``transition``: its id; ``target``: where it leads, "" where it stays; ``groups``: the names of those who may.
+    """
+
+    code = "SB433"
+
+    def __init__(
+        self, machine: str, id: str, event: str, *, groups: Sequence[str], transition: str = "", target: str = ""
+    ) -> None:
+        self.machine = machine
+        self.id = id
+        self.event = event
+        self.groups = list(groups)
+        self.transition = transition
+        self.target = target
+        leads = f" ({transition}{f' to {target}' if target else ''})" if transition else ""
+        super().__init__(
+            f"{event} on {machine}/{id}{leads} is for members of {' or '.join(self.groups)}, as its definition says"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        names = ("machine", "id", "event", "transition", "target", "groups")
+        return super().facts() | {name: getattr(self, name) for name in names}
+
+
+class NeedsApproval(SignalboxError):
+    """The definition asks for a second person. Nothing was done.
+
+    ``action``: as the definition names it, ``delete`` or ``fire:refund``. What would be done: to the instance at
+    ``version``, by the definition numbered ``definition``; of an event, ``transitions`` are the ids of those it
+    selects, and ``approved`` those that were approved, where that was something else.
+    """
+
+    code = "SB435"
+
+    def __init__(
+        self,
+        machine: str,
+        id: str,
+        action: str,
+        *,
+        version: int,
+        definition: int,
+        transitions: Sequence[str] = (),
+        approved: Sequence[str] = (),
+    ) -> None:
+        self.machine = machine
+        self.id = id
+        self.action = action
+        self.version = version
+        self.definition = definition
+        self.transitions = list(transitions)
+        self.approved = list(approved)
+        text = f"{action} on {machine}/{id} asks for a second person, as its definition says"
+        if approved:
+            taken = ", ".join(transitions) or "nothing"
+            text = (
+                f"{action} on {machine}/{id} would take {taken} of version {definition} now: that is not what was"
+                f" approved ({', '.join(approved)}); ask once more"
+            )
+        super().__init__(text)
+
+    def facts(self) -> dict[str, Any]:
+        names = ("machine", "id", "action", "version", "definition", "transitions", "approved")
+        return super().facts() | {name: getattr(self, name) for name in names}
 
 
 class Conflict(SignalboxError):

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from . import arguments, limits
+from . import arguments, limits, permits
 from .errors import BadInput
 from .records import Fire
 
 
 def words(call: Fire) -> tuple[Any, ...]:
     """The arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload for what does not fit."""
-    return (
+    found = (
         call.id,
         arguments.event(call.event),
         arguments.fields("payload", call.payload, limits.MAX_PAYLOAD),
@@ -23,6 +23,7 @@ def words(call: Fire) -> tuple[Any, ...]:
         arguments.reason(call.reason),
         arguments.whole("now", call.now),
     )
+    return found if call.permit is None else (*found, permits.text_of(call.permit))
 
 
 def call_of(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:

@@ -6,16 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import arguments, limits, rates, replies
+from . import arguments, limits, permits, rates, replies
 from .calls import Caller, translate
 from .catalog import Catalog
 from .errors import BadInput, Miscounted
 from .jobrecords import Job, Pause, QueueStats
 from .keys import Partition
+from .permits import Permit
 from .queues import PLACES, Queues, id_of, known_place
 from .replies import Status
 
 TOGETHER = 250  # jobs one call takes away or revives: each may be a step of an instance
+Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead")
 
 
@@ -53,11 +55,20 @@ class Operator:
     # Jobs
 
     def purge(
-        self, machine: str, queue: str, place: str, expect: int | None, actor: str, reason: str, now: int | None
+        self,
+        machine: str,
+        queue: str,
+        place: str,
+        expect: int | None,
+        actor: str,
+        reason: str,
+        now: int | None,
+        permit: Permit | None,
     ) -> int:
         arguments.queue(queue)
         known_place(place, PURGED)
         who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        held_to = _permit(permit)
         held = [(p, self._held(p, queue, place)) for p in self._catalog.partitions(machine)]
         total = sum(count for _, count in held)
         if expect is not None and arguments.between("expect", expect, 0, limits.MAX_INTEGER) != total:
@@ -66,7 +77,8 @@ class Operator:
         for partition, count in held:
             left, told = count, str(count)
             while left > 0:
-                reply = self._call("sb_purge", partition, queue, place, min(left, TOGETHER), *who, told)
+                words: Words = (queue, place, min(left, TOGETHER), *who, told, *held_to)
+                reply = self._call("sb_purge", partition, *words, machine=machine)
                 gone, told = int(reply[1]), ""
                 if not gone:
                     break
@@ -74,22 +86,32 @@ class Operator:
         return purged
 
     def redrive(
-        self, machine: str, queue: str, place: str, job: Job | str | None, actor: str, reason: str, now: int | None
+        self,
+        machine: str,
+        queue: str,
+        place: str,
+        job: Job | str | None,
+        actor: str,
+        reason: str,
+        now: int | None,
+        permit: Permit | None,
     ) -> int:
         arguments.queue(queue)
         who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        held_to = _permit(permit)
         if job is not None:
             id = id_of(job)
-            reply = self._call("sb_redrive", self._queues.home(machine, id), queue, place, id, 0, *who, id)
-            return int(reply[1])
-        return sum(self._revive(partition, queue, place, who) for partition in self._catalog.partitions(machine))
+            words: Words = (queue, place, id, 0, *who, id, *held_to)
+            return int(self._call("sb_redrive", self._queues.home(machine, id), *words, machine=machine)[1])
+        return sum(self._revive(each, queue, place, who, held_to) for each in self._catalog.partitions(machine))
 
-    def _revive(self, partition: Partition, queue: str, place: str, who: tuple[str, str, str]) -> int:
+    def _revive(self, partition: Partition, queue: str, place: str, who: tuple[str, str, str], held_to: Words) -> int:
         moved = passed = 0
         left = self._held(partition, queue, place)
         told = str(left)
         while left > 0:
-            reply = self._call("sb_redrive", partition, queue, place, min(left, TOGETHER), passed, *who, told)
+            words: Words = (queue, place, min(left, TOGETHER), passed, *who, told, *held_to)
+            reply = self._call("sb_redrive", partition, *words)
             moved, passed, told = moved + int(reply[1]), passed + int(reply[2]), ""
             seen = int(reply[1]) + int(reply[2])
             if not seen:
@@ -97,12 +119,14 @@ class Operator:
             left -= seen
         return moved
 
-    def withdraw(self, machine: str, job: Job | str, actor: str, reason: str, now: int | None) -> None:
+    def withdraw(
+        self, machine: str, job: Job | str, actor: str, reason: str, now: int | None, permit: Permit | None
+    ) -> None:
         id = id_of(job)
         found = self._queues.job(machine, id)
         who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
         partition = self._queues.home(machine, id)
-        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "")
+        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *_permit(permit))
         if reply[0] != Status.OK:
             self._queues.job(machine, id)  # raises when it went meanwhile
             raise replies.failure(machine, id, reply)
@@ -121,11 +145,16 @@ class Operator:
             parts.append(json.loads(reply[1]))
         return merged(parts)
 
-    def _call(self, function: str, partition: Partition, *words: str | int) -> list[Any]:
+    def _call(self, function: str, partition: Partition, *words: str | int, machine: str = "") -> list[Any]:
         reply = self._caller.call(function, partition.root, *words)
         if reply[0] != Status.OK:
-            raise replies.failure(partition.root, str(words[0]), reply)
+            raise replies.failure(machine or partition.root, str(words[0]), reply)
         return reply
+
+
+def _permit(permit: Permit | None) -> Words:
+    """Behind all other words; none for a program."""
+    return () if permit is None else (permits.text_of(permit),)
 
 
 def _rate(rate: str | None) -> tuple[int, int] | str:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from .permits import Permit
+
 
 @dataclass(frozen=True, slots=True)
 class PublishedMachine:
@@ -239,3 +241,4 @@ class Fire:
     actor: str = ""
     reason: str = ""
     now: int | None = None
+    permit: Permit | None = None

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import arguments, limits, previews, replies
+from . import arguments, limits, permits, previews, replies
 from .calls import Caller
 from .errors import BadInput
+from .permits import Permit
 from .previews import Preview, Wait
 from .records import Instance
 from .replies import Status
@@ -26,7 +27,8 @@ class Repairing:
     """Repairs. Times given as ``now`` are ms since the epoch and stand in for the server's clock.
 
     ``expect``: the version the caller saw; any other raises Conflict. The same ``key`` again, within a day, gives the
-    first outcome and changes nothing.
+    first outcome and changes nothing. ``permit``: what the person behind the call may, None for a program; with one,
+    each raises NeedsApproval where the definition asks for a second person who has not approved it.
     """
 
     _caller: Caller
@@ -43,6 +45,7 @@ class Repairing:
         expect: int | None = None,
         key: str | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """A repair: put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
 
@@ -52,7 +55,7 @@ class Repairing:
         The reason is required and stands in the history.
         """
         words = _forced(state=state, data=data)
-        return self._repair("sb_force", machine, id, words, _who(actor, reason), expect, key, now)
+        return self._repair("sb_force", machine, id, words, _who(actor, reason), expect, key, now, permit)
 
     def edit(
         self,
@@ -65,10 +68,11 @@ class Repairing:
         expect: int | None = None,
         key: str | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """A repair: change data fields, None unsets, each checked by its declared type. Nothing else happens: guards
         see the new data with the next event. Raises BadPayload."""
-        return self._repair("sb_edit", machine, id, _edit(changes), _who(actor, reason), expect, key, now)
+        return self._repair("sb_edit", machine, id, _edit(changes), _who(actor, reason), expect, key, now, permit)
 
     def reset(
         self,
@@ -81,6 +85,7 @@ class Repairing:
         expect: int | None = None,
         key: str | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """A repair: back to the initial configuration of its own version, and to the data a new instance has before its
         first action unless ``keep_data``.
@@ -88,7 +93,7 @@ class Repairing:
         As ``force`` it runs no action; all jobs, timers, delayed events and children of before go, histories forget,
         and the initial states begin what they invoke. A suspended instance stays suspended.
         """
-        return self._repair("sb_reset", machine, id, _reset(keep_data), _who(actor, reason), expect, key, now)
+        return self._repair("sb_reset", machine, id, _reset(keep_data), _who(actor, reason), expect, key, now, permit)
 
     def retry(
         self,
@@ -101,11 +106,12 @@ class Repairing:
         expect: int | None = None,
         key: str | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """A repair: the dead job of an invoke the instance still stands in is ready again with all its attempts, a
         delayed one at once. Raises BadInput where there is none of these."""
         words = _unblock("retry", invoke)
-        return self._repair("sb_unblock", machine, id, words, _who(actor, reason), expect, key, now)
+        return self._repair("sb_unblock", machine, id, words, _who(actor, reason), expect, key, now, permit)
 
     def skip(
         self,
@@ -119,13 +125,14 @@ class Repairing:
         expect: int | None = None,
         key: str | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """A repair: the job of an invoke goes, and the instance moves as if it had ended with ``result``; actions run.
 
         Raises Refused where no transition takes its end, BadInput where none listens for it, Suspended.
         """
         words = _unblock("skip", invoke, result)
-        return self._repair("sb_unblock", machine, id, words, _who(actor, reason), expect, key, now)
+        return self._repair("sb_unblock", machine, id, words, _who(actor, reason), expect, key, now, permit)
 
     def cancel(
         self,
@@ -138,11 +145,12 @@ class Repairing:
         expect: int | None = None,
         key: str | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """A repair: the open job of an invoke goes, and the instance moves by ``error.invoke.<id>``, kind "Withdrawn".
         Where nothing listens for that, it stays where it is and waits no longer. Raises BadInput, Suspended."""
         words = _unblock("cancel", invoke)
-        return self._repair("sb_unblock", machine, id, words, _who(actor, reason), expect, key, now)
+        return self._repair("sb_unblock", machine, id, words, _who(actor, reason), expect, key, now, permit)
 
     def suspend(
         self,
@@ -153,10 +161,11 @@ class Repairing:
         reason: str,
         expect: int | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """Hold an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in order."""
         words = [id, arguments.whole("expect", expect), *_who(actor, reason), arguments.whole("now", now)]
-        return self._change("sb_suspend", machine, id, words, expect=expect, now=now)
+        return self._change("sb_suspend", machine, id, [*words, *_permit(permit)], expect=expect, now=now)
 
     def resume(
         self,
@@ -168,6 +177,7 @@ class Repairing:
         overdue: str = "fire",
         expect: int | None = None,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """Let a suspended instance go on; what waited for it is applied in the order it came.
 
@@ -176,14 +186,21 @@ class Repairing:
         """
         policy = _policy(overdue)
         words = [id, arguments.whole("expect", expect), *_who(actor, reason), arguments.whole("now", now), policy]
-        return self._change("sb_resume", machine, id, words, expect=expect, now=now)
+        return self._change("sb_resume", machine, id, [*words, *_permit(permit)], expect=expect, now=now)
 
     def delete(
-        self, machine: str, id: str, *, actor: str = "", reason: str = "", expect: int | None = None
+        self,
+        machine: str,
+        id: str,
+        *,
+        actor: str = "",
+        reason: str = "",
+        expect: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         """Remove an instance with its history and open jobs; answers it as it was."""
-        args = (id, arguments.whole("expect", expect), arguments.actor(actor), arguments.reason(reason))
-        return self._change("sb_delete", machine, id, args, expect=expect)
+        words = [id, arguments.whole("expect", expect), arguments.actor(actor), arguments.reason(reason)]
+        return self._change("sb_delete", machine, id, [*words, *_permit(permit)], expect=expect)
 
     # Looking
 
@@ -220,8 +237,9 @@ class Repairing:
         expect: int | None,
         key: str | None,
         now: int | None,
+        permit: Permit | None,
     ) -> Instance:
-        ends = (arguments.whole("now", now), arguments.key(key))
+        ends = (arguments.whole("now", now), arguments.key(key), *_permit(permit))
         words = [id, *asked, arguments.whole("expect", expect), *who, *ends]
         return self._change(function, machine, id, words, expect=expect, now=now)
 
@@ -243,6 +261,11 @@ class Repairing:
 
 def _who(actor: str, reason: str) -> Words:
     return [arguments.actor(actor), arguments.required_reason(reason)]
+
+
+def _permit(permit: Permit | None) -> Words:
+    """Behind all other words: done, not previewed, and by whom."""
+    return [] if permit is None else ["", permits.text_of(permit)]
 
 
 def _edit(changes: Data) -> Words:

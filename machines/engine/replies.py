@@ -16,6 +16,8 @@ from .errors import (
     EngineFault,
     InstanceExists,
     LeaseLost,
+    NeedsApproval,
+    NotAllowed,
     Refused,
     SignalboxError,
     Suspended,
@@ -44,6 +46,8 @@ class Status(StrEnum):
     GONE = "GONE"
     FULL = "FULL"
     OVERFLOW = "OVERFLOW"
+    NOT_ALLOWED = "NOTALLOWED"
+    APPROVAL = "APPROVAL"
 
 
 def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
@@ -211,6 +215,10 @@ def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None =
         return refusal(explanation(machine, id, reply[1]))
     if status == Status.SUSPENDED:
         return Suspended(machine, id, since=whole(reply[1]))
+    if status == Status.NOT_ALLOWED:
+        return _kept(machine, id, *map(str, reply[1:]))
+    if status == Status.APPROVAL:
+        return _alone(machine, *map(str, reply[1:]))
     if status == Status.CONFLICT:
         return Conflict(machine, id, expected=-1 if expect is None else expect, actual=int(reply[1]))
     if status == Status.NO_INSTANCE:
@@ -226,6 +234,19 @@ def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None =
     if status == Status.LOST:
         return LeaseLost(id, why=str(reply[1]))
     return EngineFault(f"{machine}/{id}: {' '.join(map(str, reply[1:]))}")
+
+
+def _kept(machine: str, id: str, event: str, transition: str, target: str, groups: str) -> NotAllowed:
+    return NotAllowed(machine, id, event, transition=transition, target=target, groups=json.loads(groups))
+
+
+def _alone(
+    machine: str, action: str, id: str, version: str, definition: str, transitions: str, approved: str
+) -> NeedsApproval:
+    return NeedsApproval(
+        machine, id, action, version=int(version), definition=int(definition),
+        transitions=transitions.split(), approved=approved.split(),
+    )  # fmt: skip
 
 
 def step(entry: str) -> Step:

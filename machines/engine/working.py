@@ -14,6 +14,7 @@ from .keys import Keys
 from .lookout import Lookout
 from .mending import Mended, Walk, through
 from .operating import Operator
+from .permits import Permit
 from .queues import Queues
 from .records import Instance, Outcome
 
@@ -197,10 +198,15 @@ class Working:
         actor: str,
         reason: str,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> int:
         """Take all jobs of one place (ready, delayed or dead) away for good; how many. With ``expect``, only when there
-        are exactly that many; else Miscounted. Instances that wait for one get ``error.invoke.<id>``, kind "Purged"."""
-        return self._operator.purge(machine, queue, place, expect, actor, reason, now)
+        are exactly that many; else Miscounted. Instances that wait for one get ``error.invoke.<id>``, kind "Purged".
+
+        ``permit``: what the person behind the call may, None for a program; with one, what does the same as a repair
+        that takes a second person (``cancel``; of the two below ``retry``) raises NeedsApproval, or is passed over.
+        """
+        return self._operator.purge(machine, queue, place, expect, actor, reason, now, permit)
 
     def redrive(
         self,
@@ -211,13 +217,14 @@ class Working:
         actor: str,
         reason: str,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> int:
         """Make one dead job, or all of a queue, ready again with all attempts before them; how many moved.
 
         An instance still in the state that asked for the work waits for it again; one that moved on stays where it is.
         A job whose unique key has another open job stays dead.
         """
-        return self._operator.redrive(machine, queue, "dead", job, actor, reason, now)
+        return self._operator.redrive(machine, queue, "dead", job, actor, reason, now, permit)
 
     def move_now(
         self,
@@ -228,14 +235,24 @@ class Working:
         actor: str,
         reason: str,
         now: int | None = None,
+        permit: Permit | None = None,
     ) -> int:
         """Make one delayed job, or all of a queue, ready at once; how many moved."""
-        return self._operator.redrive(machine, queue, "delayed", job, actor, reason, now)
+        return self._operator.redrive(machine, queue, "delayed", job, actor, reason, now, permit)
 
-    def withdraw(self, machine: str, job: Job | str, *, actor: str, reason: str, now: int | None = None) -> None:
+    def withdraw(
+        self,
+        machine: str,
+        job: Job | str,
+        *,
+        actor: str,
+        reason: str,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> None:
         """Take one job away, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
         runs it learns so with its next heartbeat. Raises LookupFailed."""
-        self._operator.withdraw(machine, job, actor, reason, now)
+        self._operator.withdraw(machine, job, actor, reason, now, permit)
 
     # Looking
 

@@ -5,8 +5,9 @@
     actor = Actor.of(request)
     after = instances.fire(actor, "order", "o-1", "ship", {"by": "air"}, expect=3, key="...", reason="...")
 
-Each function that changes something checks the right, the group rule and the approval rule, calls the engine, and
-leaves an entry in the audit whatever came of it. Each that reads answers masked what its actor may not see in clear.
+Each function that changes something checks the right, calls the engine with what the person may, which holds the step
+to the group rule and the approval rule, and leaves an entry in the audit whatever came of it. Each that reads answers
+masked what its actor may not see in clear.
 
 - ``actor``: who acts, by which door, and within which limits; ``errors``: what is said no to here
 - ``instances``, ``queues``, ``jobs``, ``workers``, ``definitions``, ``bulks``: one function for each lever
@@ -14,7 +15,7 @@ leaves an entry in the audit whatever came of it. Each that reads answers masked
 - ``notes``: what one shift wants the next one to know
 - ``tokens``: those of the API, made and revoked; ``sessions``: what programs make of them
 - ``approvals``: what waits for a second person, and deciding it
-- ``rules``: whether a definition lets this person do it alone
+- ``rules``: what a definition lets this person do, and do alone
 """
 
 from . import approvals, bulks, definitions, instances, jobs, keys, notes, queues, sessions, tokens, workers

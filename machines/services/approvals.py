@@ -1,8 +1,9 @@
 """What waits for a second person: filing it, deciding it, and doing it once it is approved.
 
-A request is done as it was asked for, on the version that was seen then, in the name of whoever asked; so their rights
-and groups count at that moment, too. However many approve at the same time, it is done once: the one whose update finds
-it open goes on. Nobody decides a request of their own, with whichever token, and superusers are no exception.
+A request is done as it was asked for, on the version that was seen then, by the transitions that an event selected
+then, in the name of whoever asked; so their rights and groups count at that moment, too. However many approve at the
+same time, it is done once: the one whose update finds it open goes on. Nobody decides a request of their own, with
+whichever token, and superusers are no exception.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def start(
     order = Order(
         machine, action, actor.name, reason, dict(filter or {}), event=event, payload=dict(payload or {}),
         states=tuple(states), changes=dict(changes or {}), invoke=invoke, result=result, unchanged=unchanged, rate=rate,
-        groups=_groups(actor, machine),
+        **_person(actor),
     )  # fmt: skip
     with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as deed:
         deed.note(does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None)
@@ -114,15 +114,17 @@ def release(actor: Actor, id: str, *, second: str, expect: int | None = None) ->
     return _let(actor, id, lever, "bulk.run", second=second, expect=expect)
 
 
-def demand_unmoved(id: str, expect: int | None) -> None:
-    """Raises Conflict where it is not at the version that was looked at, if one was; UnknownInstance."""
+def demand_unmoved(id: str, expect: int | None) -> Instance:
+    """The bulk as it is. Raises Conflict where that is not the version that was looked at, if one was;
+    UnknownInstance."""
     now = Bulk(get_engine(), id).get()
     if expect is not None and now.version != expect:
         raise Conflict(BULK, id, expected=expect, actual=now.version)
+    return now
 
 
 def needs_second(actor: Actor, order: Order) -> bool:
-    return actor.is_person and rules.demands(every_outline(order.machine), _action(order))
+    return actor.is_person and rules.demands(every_outline(order.machine), order.demanded)
 
 
 def pause(actor: Actor, id: str) -> Instance:
@@ -158,7 +160,7 @@ def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk
     with actor.records("bulk.start", machine=order.machine, reason=reason) as deed:
         deed.note(does=f"{order.action} {order.target}".strip(), again=id)
         _demand(actor, order)
-        made = bulk.again(actor.name, reason, id=new, groups=_groups(actor, order.machine))
+        made = bulk.again(actor.name, reason, id=new, **_person(actor))
         deed.name(target=made.id)
     return made
 
@@ -183,10 +185,9 @@ def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "", exp
             deed.note(approved_by=second)
         elif needs_second(actor, order) and not bulk.is_approved():
             _ask(deed, bulk, order, name)
-        after = _moved(deed, bulk, name, actor, **({} if expect is None else {"expect": expect}))
-        if second:
-            bulk.approve(second, after)
-        return after
+        if second:  # before anything is moved by it
+            bulk.approve(second, demand_unmoved(id, expect))
+        return _moved(deed, bulk, name, actor, **({} if expect is None else {"expect": expect}))
 
 
 def _ask(deed: Deed, bulk: Bulk, order: Order, name: str) -> None:
@@ -198,7 +199,7 @@ def _ask(deed: Deed, bulk: Bulk, order: Order, name: str) -> None:
         raise NotNow(bulk.id, name, now.state)
     deed.void()
     raise ApprovalNeeded(
-        order.machine, "", _action(order), asked={}, reason=order.reason, expect=now.version, bulk=bulk.id
+        order.machine, "", order.demanded, asked={}, reason=order.reason, expect=now.version, bulk=bulk.id
     )
 
 
@@ -226,11 +227,6 @@ def _rights(order: Order) -> tuple[str, ...]:
     return RIGHTS if order.action == "fire" else RIGHTS[:1]
 
 
-def _action(order: Order) -> str:
-    return rules.FIRE + order.event if order.action == "fire" else order.action
-
-
-def _groups(actor: Actor, machine: str) -> allowing.Groups:
-    """None as well where no transition of the machine is kept for anybody: then nothing has to be looked at first."""
-    kept = actor.is_person and any(allowing.guarded(outline) for outline in every_outline(machine))
-    return allowing.groups_of(actor.user) if kept else None
+def _person(actor: Actor) -> dict[str, Any]:
+    """What of the actor the engine holds each step to."""
+    return {"person": True, "groups": allowing.groups_of(actor.user)} if actor.is_person else {}

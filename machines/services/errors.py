@@ -4,14 +4,14 @@
 
     SignalboxError
     ├── Forbidden         the right is missing, or the token's scope does not hold it
-    ├── ApprovalNeeded    the definition asks for a second person: ``approvals.ask`` files the request
+    ├── ApprovalNeeded    the engine's NeedsApproval, or of a bulk, with all that ``approvals.ask`` files
     ├── OwnRequest        whoever asked cannot be the second person
     ├── NotOpen           the request is decided, withdrawn or expired
     ├── NotMoved          a job is not where it was seen, so it was left there
     ├── TooFast           more events in a short time than one account or address may send
     └── TokenNeeded       only a token makes sessions: neither a session nor a person
 
-``machines.allowing.NotAllowed`` (the group rule) is one more.
+The engine's ``NotAllowed`` is the group rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.access import MEANINGS
-from machines.engine import SignalboxError
+from machines.engine import NeedsApproval, SignalboxError
 
 
 class Forbidden(SignalboxError):
@@ -45,7 +45,7 @@ class ApprovalNeeded(SignalboxError):
     ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then.
     """
 
-    code = "SB435"
+    code = NeedsApproval.code
 
     def __init__(
         self, machine: str, id: str, action: str, *, asked: dict[str, Any], reason: str, expect: int | None = None,

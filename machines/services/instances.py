@@ -9,9 +9,8 @@ from typing import Any
 from machines import allowing, masking
 from machines.auditing import Deed
 from machines.connections import get_engine
-from machines.engine import BadInput, Conflict, Engine, Explanation, Instance, Preview
+from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
 from machines.engine.repairing import ASKED
-from machines.outlines import outline_of
 
 from . import pacing, rules
 from .actor import Actor
@@ -25,13 +24,13 @@ __all__ = [
 REPAIRS = tuple(ASKED)
 UNKEYED = ("suspend", "resume", "delete")  # done twice, they find nothing left to do
 NOTED = ("data", "changes", "keep_data", "result", "overdue")  # of what was asked for, in the audit
-TRIES = 5  # of an event that a rule looks at first, when the instance moves all the time
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One event or repair of one instance. ``name``: fire, or the repair; ``asked``: what the engine's method of that
-    name takes beside who, why, ``expect`` and ``key``."""
+    name takes beside who, why, ``expect`` and ``key``; of an event that was approved also ``definition`` and
+    ``transitions``, what it was to take then."""
 
     name: str
     machine: str
@@ -132,7 +131,7 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
 
 
 def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
-    """Do it, and record it. ``second``: who approved it; then no rule asks for one any more."""
+    """Do it, and record it. ``second``: who approved it. Raises NeedsApproval where it would do something else now."""
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
     pacing.spend(actor, call.name, **about)
     veil = veil_of(actor, call.machine)
@@ -144,9 +143,12 @@ def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
             raise BadInput(f"to {call.name} an instance needs a reason", code="SB404")
         try:
             before, after = _performed(actor, call, deed, second)
-        except ApprovalNeeded:
+        except NeedsApproval as needed:
+            if second:  # what it would do now is not what was approved
+                raise
+            error = _needed(call, needed)
             deed.void()
-            raise
+            raise error from None
         _tell(deed, call, before, after)
     return seen_by(actor, after)
 
@@ -156,55 +158,44 @@ def _performed(actor: Actor, call: Call, deed: Deed, second: str) -> tuple[Insta
     before = engine.get(call.machine, call.id)
     if call.name != "fire":
         deed.note(**_noted(call))
-        if not second:
-            _ask(actor, engine, call, before)
-        return before, _repaired(engine, actor.name, call, call.expect, second)
-    for left in reversed(range(TRIES)):
-        version = _ask(actor, engine, call, before, alone=not second)
-        try:
-            return before, _fired(engine, actor.name, call, version, second)
-        except Conflict:
-            if call.expect is not None or not left:
-                raise
-            before = engine.get(call.machine, call.id)
-    raise AssertionError("the last try returns or raises")
+    return before, _done(engine, actor.name, call, _permit(actor, call, second), second)
 
 
-def _ask(actor: Actor, engine: Engine, call: Call, before: Instance, *, alone: bool = True) -> int | None:
-    """The rules of the definition; the version an event is then sent to. ``alone``: whether nobody approved yet."""
-    outline = outline_of(call.machine, before.definition)
-    if call.name == "fire":
-        seen = rules.explained(actor, engine, outline, call.machine, call.id, **call.asked)
-        if seen is None:
-            return call.expect
-        possible, version = seen.taken, seen.version
-    else:
-        if not rules.demands([outline], call.action):
-            return call.expect
-        # What the engine would refuse anyway nobody has to approve.
-        possible, version = True, engine.preview(call.machine, call.id, call.name, **call.asked).version
-    if alone and possible:
-        rules.second_person(
-            actor, outline, call.machine, call.id, call.action,
-            asked=call.asked, reason=call.reason, expect=call.expect, version=version,
-        )  # fmt: skip
-    return version if call.expect is None else call.expect
-
-
-def _fired(engine: Engine, actor: str, call: Call, version: int | None, second: str) -> Instance:
-    asked = call.asked
-    return engine.fire(
-        call.machine, call.id, asked["event"], asked["payload"],
-        expect=version, key=call.key, actor=actor, reason=_why(call.reason, second),
+def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
+    """``second``: who approved it; then just what was asked for, as it was looked at."""
+    permit = rules.permit_of(actor)
+    if permit is None or not second:
+        return permit
+    seen = call.asked if call.name == "fire" else {}
+    transitions = seen.get("transitions")  # not in requests that an older release filed
+    return permit.approved(
+        call.action, second, definition=seen.get("definition"),
+        transitions=None if transitions is None else tuple(transitions),
     )  # fmt: skip
 
 
-def _repaired(engine: Engine, actor: str, call: Call, expect: int | None, second: str) -> Instance:
-    who: dict[str, Any] = {"actor": actor, "reason": _why(call.reason, second), "expect": expect}
+def _done(engine: Engine, actor: str, call: Call, permit: Permit | None, second: str) -> Instance:
+    asked = call.asked
+    who: dict[str, Any] = {"actor": actor, "reason": _why(call.reason, second), "expect": call.expect, "permit": permit}
     if call.name not in UNKEYED:
         who["key"] = call.key
-    done: Instance = getattr(engine, call.name)(call.machine, call.id, **call.asked, **who)
+    if call.name == "fire":
+        return engine.fire(call.machine, call.id, asked["event"], asked["payload"], **who)
+    done: Instance = getattr(engine, call.name)(call.machine, call.id, **asked, **who)
     return done
+
+
+def _needed(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
+    """What is asked of a second person: on the version it was found at, and of an event what it would take there.
+    Raises BadInput for who gave no reason."""
+    if not call.reason.strip():
+        raise BadInput(f"{call.action} asks for a second person, who has to read why: give a reason", code="SB404")
+    seen: dict[str, Any] = {}
+    if call.name == "fire":
+        seen = {"definition": needed.definition, "transitions": needed.transitions}
+    return ApprovalNeeded(
+        call.machine, call.id, call.action, asked=call.asked | seen, reason=call.reason, expect=needed.version
+    )
 
 
 def _why(reason: str, second: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from machines.connections import get_engine
 from machines.engine import Engine, Job
 from machines.masking import Veil
@@ -61,18 +63,18 @@ def _act(actor: Actor, name: str, machine: str, job: Job | str, reason: str) -> 
     id = job if isinstance(job, str) else job.id
     with actor.records(f"job.{name}", machine=machine, target=id, reason=reason) as deed:
         actor.demand("operate", machine)
-        rules.demand_alone(actor, machine, REPAIR[name])
-        engine = get_engine()
-        found = engine.job(machine, id) if isinstance(job, str) else job
-        deed.name(instance=found.instance, queue=found.queue)
-        deed.note(place=found.place, src=found.src)
-        if not _moved(engine, name, found, actor.name, reason):
-            raise NotMoved(id, UNMOVED[name])
+        with rules.alone(actor, machine, REPAIR[name]) as permit:
+            engine = get_engine()
+            found = engine.job(machine, id) if isinstance(job, str) else job
+            deed.name(instance=found.instance, queue=found.queue)
+            deed.note(place=found.place, src=found.src)
+            if not _moved(engine, name, found, actor=actor.name, reason=reason, permit=permit):
+                raise NotMoved(id, UNMOVED[name])
 
 
-def _moved(engine: Engine, name: str, job: Job, actor: str, reason: str) -> bool:
+def _moved(engine: Engine, name: str, job: Job, **who: Any) -> bool:
     if name == "withdraw":
-        engine.withdraw(job.machine, job, actor=actor, reason=reason)
+        engine.withdraw(job.machine, job, **who)
         return True
     move = engine.redrive if name == "redrive" else engine.move_now
-    return move(job.machine, job.queue, job, actor=actor, reason=reason) > 0
+    return move(job.machine, job.queue, job, **who) > 0

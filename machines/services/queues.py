@@ -12,7 +12,7 @@ from machines.engine import BadInput, Engine, QueueStats
 from . import rules
 from .actor import Actor
 
-Who = dict[str, str]  # actor and reason
+Who = dict[str, Any]  # actor and reason, and the permit of what does the same as a repair
 REPAIR = {"queue.purge": "cancel", "queue.redrive": "retry", "job.move": "retry"}
 """action -> the repair that does the same to each instance that waits."""
 
@@ -85,9 +85,11 @@ def _done(
 ) -> Any:
     with actor.records(action, machine=machine, queue=queue, reason=reason) as deed:
         actor.demand("operate", machine)
-        if action in REPAIR:
-            rules.demand_alone(actor, machine, REPAIR[action])
-        return act(get_engine(), {"actor": actor.name, "reason": reason}, deed)
+        who: Who = {"actor": actor.name, "reason": reason}
+        if action not in REPAIR:
+            return act(get_engine(), who, deed)
+        with rules.alone(actor, machine, REPAIR[action]) as permit:
+            return act(get_engine(), who | {"permit": permit}, deed)
 
 
 def _counted(deed: Deed, count: int) -> int:

@@ -1,12 +1,16 @@
-"""Whether a definition lets this person do it alone: transitions for certain groups, actions that take a second one."""
+"""What a definition lets a person do: transitions for certain groups, actions that take a second person.
+
+The engine decides it, in the call that commits: it is told with a permit who is behind the call. What is said here
+beside is for pages, which tell it before somebody tries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from machines import allowing
-from machines.engine import BadInput, Conflict, Engine, Explanation
+from machines.engine import BadInput, NeedsApproval, Permit
 from machines.engine.definitions import Outline
 from machines.engine.definitions.outline import matches
 from machines.outlines import every_outline
@@ -15,6 +19,11 @@ from .actor import Actor
 from .errors import ApprovalNeeded
 
 FIRE = "fire:"
+
+
+def permit_of(actor: Actor) -> Permit | None:
+    """What the engine holds the actor to; None for who is no person. One query, none for a superuser."""
+    return Permit(allowing.groups_of(actor.user)) if actor.is_person else None
 
 
 def demands(outlines: Iterable[Outline], action: str) -> bool:
@@ -29,40 +38,24 @@ def _covers(named: str, action: str) -> bool:
     return named == action
 
 
-def explained(
-    actor: Actor, engine: Engine, outline: Outline, machine: str, id: str, event: str, payload: Mapping[str, Any] | None
-) -> Explanation | None:
-    """What the event would do, where a rule has to know. Raises NotAllowed."""
-    if not actor.is_person:
-        return None
-    groups = allowing.groups_of(actor.user) if allowing.guarded(outline) else None
-    if groups is None and not demands([outline], FIRE + event):
-        return None
-    explanation = engine.explain(machine, id, event, payload)
-    allowing.check(groups, explanation)
-    return explanation
+@contextmanager
+def alone(actor: Actor, machine: str, action: str) -> Iterator[Permit | None]:
+    """For a lever on a job, or on many: what the engine is to hold it to. ``action``: the repair that does the same.
 
-
-def demand_alone(actor: Actor, machine: str, action: str) -> None:
-    """Raise BadInput where a lever on a job, or on many, would do what takes a second person on an instance."""
+    Raises BadInput where a version asks for a second person for that, and where the engine finds that the version of an
+    instance does: no request could be filed for it.
+    """
     if actor.is_person and demands(every_outline(machine), action):
-        raise BadInput(
-            f"that is {action} for the instances that wait, which asks for a second person, as the definition of"
-            f" {machine} says: do it on the instance, or as a bulk",
-            code=ApprovalNeeded.code,
-        )
+        raise _not_here(machine, action)
+    try:
+        yield Permit(None) if actor.is_person else None
+    except NeedsApproval:
+        raise _not_here(machine, action) from None
 
 
-def second_person(
-    actor: Actor, outline: Outline, machine: str, id: str, action: str, *,
-    asked: dict[str, Any], reason: str, expect: int | None, version: int,
-) -> None:  # fmt: skip
-    """Raise ApprovalNeeded where the definition asks for one. ``version``: the one just looked at, which counts where
-    the caller names none. Only for what the engine would not refuse anyway."""
-    if not actor.is_person or not demands([outline], action):
-        return
-    if expect is not None and expect != version:
-        raise Conflict(machine, id, expected=expect, actual=version)
-    if not reason.strip():
-        raise BadInput(f"{action} asks for a second person, who has to read why: give a reason", code="SB404")
-    raise ApprovalNeeded(machine, id, action, asked=asked, reason=reason, expect=version)
+def _not_here(machine: str, action: str) -> BadInput:
+    return BadInput(
+        f"that is {action} for the instances that wait, which asks for a second person, as the definition of"
+        f" {machine} says: do it on the instance, or as a bulk",
+        code=ApprovalNeeded.code,
+    )

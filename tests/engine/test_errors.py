@@ -29,6 +29,10 @@ SAMPLES = {
     errors.UnknownEvent: lambda: errors.UnknownEvent(NOTHING),
     errors.TooMuchWork: lambda: errors.TooMuchWork(NOTHING),
     errors.Suspended: lambda: errors.Suspended("m", "x", since=1),
+    errors.NotAllowed: lambda: errors.NotAllowed("m", "x", "go", groups=["a", "b"], transition="t1", target="Done"),
+    errors.NeedsApproval: lambda: errors.NeedsApproval(
+        "m", "x", "fire:go", version=3, definition=1, transitions=["t1"]
+    ),
     errors.Conflict: lambda: errors.Conflict("m", "x", expected=1, actual=2),
     errors.Miscounted: lambda: errors.Miscounted("work", "dead", expected=1, actual=2),
     errors.LeaseLost: lambda: errors.LeaseLost("0-1", why="taken back"),

@@ -1,4 +1,4 @@
--- needs: budget, configurations, durations, fields, lists, sends, timers, values, work
+-- needs: budget, configurations, durations, fields, lists, permits, sends, timers, values, work
 -- The interpreter of whole statecharts: SCXML, appendix D. Pure: it changes the step's own picture of the instance and
 -- collects what is to happen outside; no key is touched. Machines without nesting, timers and messages never come
 -- here: `core` has a shorter way for them.
@@ -421,6 +421,7 @@ end
 
 local function attempt(ctx, event)
     local transitions = consider_external(ctx, event)
+    if transitions and ctx.permit and permits.bars(ctx, transitions) then return false end
     -- A guard that failed has told so: that is handled like any other event.
     if not transitions and not ctx.internal[1] then return something(ctx) end
     if transitions then microstep(ctx, transitions) end

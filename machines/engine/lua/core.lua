@@ -1,4 +1,4 @@
--- needs: budget, chart, configurations, fields, lists, values
+-- needs: budget, chart, configurations, fields, lists, permits, values
 -- The pure core: one external event in, the next picture of the instance and a list of effects out. It touches
 -- no key. SCXML, appendix D: select, exit, transition, enter; then eventless transitions and internal events
 -- until the machine is stable. All or nothing: an action that fails throws and the picture is dropped.
@@ -122,7 +122,7 @@ end
 
 local function attempt(ctx, transitions, choose)
     local transition = choose(ctx, transitions)
-    if not transition then return false end
+    if not transition or ctx.permit and permits.bars(ctx, { transition }) then return false end
     run(ctx, transition)
     return true
 end

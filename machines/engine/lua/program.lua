@@ -1,4 +1,4 @@
--- needs: actions, budget, expressions, fields, json, keys, lookups, values, work
+-- needs: actions, budget, expressions, fields, json, keys, lookups, permits, values, work
 -- Compiled definitions, kept between calls. An instance names its definition as `<version>:<digest>`, so an
 -- entry can never be mistaken for another content, whatever was flushed, restored or published meanwhile.
 local program = {}
@@ -170,6 +170,7 @@ end
 local function survey_transitions(list, compiled)
     for _, spec in ipairs(list or {}) do
         if spec.targets or spec.delay then compiled.flat = false end
+        if spec.allow then compiled.guarded = true end
         survey(spec.guard, compiled, false)
         survey(spec.actions, compiled, true)
     end
@@ -260,6 +261,7 @@ local function outline(source, version, root)
         history = source.history or 100,
         events = source.events or {},
         open = source.open,
+        approval = permits.compile(source.approval),
         states = {},
         index = {},
         fields = {},

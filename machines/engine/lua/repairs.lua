@@ -1,6 +1,7 @@
--- needs: arguments, commit, configurations, core, fields, instances, json, keys, outcomes, previews, replies, values
+-- needs: arguments, commit, configurations, core, fields, instances, jobs, json, keys, outcomes, permits, previews
+-- needs: replies, values
 -- What all repairs have in common: how they are asked for, what they may write, and that each can be looked at before.
--- A call is {id, expect, actor, reason, now, key, dry}, all text; `dry` is 'dry' for a preview, which needs no reason.
+-- A call is {id, expect, actor, reason, now, key, dry, permit}, all text; `dry` is 'dry' for a preview, which needs no reason.
 local repairs = {}
 
 local function unfit(call)
@@ -12,10 +13,10 @@ local function unfit(call)
     return nil
 end
 
--- The call in ARGV, whose words from `at` on are: expect, actor, reason, now, key, dry.
+-- The call in ARGV, whose words from `at` on are: expect, actor, reason, now, key, dry, permit.
 function repairs.call(ARGV, at)
     return { id = ARGV[1], expect = ARGV[at] or '', actor = ARGV[at + 1] or '', reason = ARGV[at + 2] or '',
-        now = ARGV[at + 3] or '', key = ARGV[at + 4] or '', dry = ARGV[at + 5] or '' }
+        now = ARGV[at + 3] or '', key = ARGV[at + 4] or '', dry = ARGV[at + 5] or '', permit = ARGV[at + 6] or '' }
 end
 
 -- The instance to be repaired; nil and the reply where there is none, or where the key has been answered before.
@@ -90,9 +91,28 @@ function repairs.targets(ctx, text)
     return targets
 end
 
--- The step, or what it would be. `event` is its name in the history, `noted` its payload there.
+-- The reply where the action takes a second person, who has not approved it; nil where it may be done.
+function repairs.alone(ctx, action, permit, actor)
+    if permit == '' then return nil end
+    local bad = permits.carry(ctx, permit, actor)
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    return ctx.permit and permits.lacks_second(ctx, action) and replies.alone(ctx, action) or nil
+end
+
+-- The same for what is done to the instance that waits for a job.
+function repairs.alone_on_job(root, job, action, permit, actor, now)
+    local row = permit ~= '' and jobs.read(root, job)
+    if not row or (row.invoke or '') == '' then return nil end
+    local ctx = instances.open(root, row.instance, now)
+    return ctx and repairs.alone(ctx, action, permit, actor)
+end
+
+-- The step, or what it would be. `event` is its name in the history, that of the repair in parentheses; `noted` its payload
+-- there.
 function repairs.finish(ctx, call, event, noted)
     if call.dry ~= '' then return previews.reply(ctx) end
+    local held = repairs.alone(ctx, string.sub(event, 2, -2), call.permit, call.actor)
+    if held then return held end
     local ok, fault = commit.step(ctx, event, call.actor, call.reason, noted or '0')
     if not ok then return { replies.FAULT, fault } end
     return repairs.keep(ctx, call)

@@ -1,4 +1,4 @@
--- needs: budget, explain, json
+-- needs: budget, explain, json, permits
 -- What the functions answer: an array that begins with a status word. machines/engine/replies.py reads them.
 local replies = {}
 
@@ -16,6 +16,8 @@ replies.SUSPENDED = 'SUSPENDED'
 replies.GONE = 'GONE'
 replies.FULL = 'FULL'
 replies.OVERFLOW = 'OVERFLOW'
+replies.NOT_ALLOWED = 'NOTALLOWED'
+replies.APPROVAL = 'APPROVAL'
 
 -- Ids of the transitions taken, between spaces.
 function replies.edges(ctx)
@@ -43,6 +45,21 @@ local function data_after(ctx)
         if raw ~= nil then parts[#parts + 1] = field.quoted .. (field.plain and raw or field.as_json(raw)) end
     end
     return '{' .. string.sub(table.concat(parts), 2) .. '}'
+end
+
+-- What the event selects is not for this person: the transition, where it leads, and the groups it is for.
+function replies.barred(ctx, event)
+    local transition, names = ctx.barred, {}
+    for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
+    return { replies.NOT_ALLOWED, event, transition.id, table.concat(names, ', '), json.encode(transition.allow) }
+end
+
+-- The action takes a second person who has not approved just this: what it would be done to, as it is, and the transitions
+-- that the event selects; then those that were approved, where some were.
+function replies.alone(ctx, action)
+    local permit = ctx.permit
+    local approved = permit.action == action and permit.transitions or ''
+    return { replies.APPROVAL, action, ctx.id, json.number(ctx.version), ctx.program.version, permits.selected(ctx), approved }
 end
 
 local MOST_NAMES = 1000 -- of events, that an explanation lists

@@ -1,4 +1,4 @@
--- needs: budget, chart, commit, core, instances, payloads, replies, values
+-- needs: budget, chart, commit, core, instances, payloads, permits, replies, values
 -- One event on one opened instance, from the core through the commit to the reply.
 local steps = {}
 
@@ -12,15 +12,18 @@ function steps.settle(ctx, event, payload, facts)
     return taken, failure
 end
 
--- {OK, ...}, {REFUSED, explanation} or {FAULT, why}; in the last two cases nothing was written.
+-- {OK, ...}, {REFUSED, explanation}, {FAULT, why}, and of a step that carries a permit what that does not let it do; in all but
+-- the first case nothing was written.
 -- `facts`: what the event is beside its name and payload (SCXML 5.10.1), for those that no person sent.
 function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
     local taken, failure = steps.settle(ctx, event, payload, facts)
     if not taken then
+        if ctx.barred then return replies.barred(ctx, event) end
         local before = failure and instances.again(ctx) or ctx
         before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
         return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
     end
+    if ctx.permit and permits.lacks_second(ctx, 'fire:' .. event) then return replies.alone(ctx, 'fire:' .. event) end
     ctx.own = facts
     local ok, why = commit.step(ctx, event, actor, reason, noted or payloads.note(payload), clock)
     if not ok then return { replies.FAULT, why } end

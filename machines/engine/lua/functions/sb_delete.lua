@@ -1,9 +1,9 @@
--- needs: arguments, chart, instances, previews, removal, replies, timers
+-- needs: arguments, chart, instances, previews, removal, repairs, replies, timers
 -- sb_delete: removes an instance, its history, places, timers and jobs; what it invoked ends with it.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason · 5 'dry' for a preview, or ''
+-- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason · 5 'dry' for a preview, or '' · 6 permit (as sb_fire)
 -- Returns: {OK, '', '0', instance JSON} the instance as it was, or {OK, preview JSON} · {CONFLICT, version}
---          · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+--          · {APPROVAL, ...} as sb_fire · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(its history + log(instances in the state))
 return function(KEYS, ARGV)
@@ -20,6 +20,8 @@ return function(KEYS, ARGV)
         end
         return previews.reply(ctx, true)
     end
+    local held = repairs.alone(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
+    if held then return held end
     removal.remove(ctx, ARGV[3] or '', ARGV[4] or '', false)
     return replies.instance(ctx)
 end

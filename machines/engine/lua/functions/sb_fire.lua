@@ -1,10 +1,13 @@
--- needs: arguments, instances, keys, outcomes, payloads, replies, steps
+-- needs: arguments, instances, keys, outcomes, payloads, permits, replies, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
---          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock)
+--          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock) · 9 permit: what the person behind
+--          the call may, {"groups": [names] or null for any, "approved": {"action", "by", and perhaps "definition", a version,
+--          and "transitions", ids}}; '' or left out for a program, for which no rule for people holds
 -- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, version}
---          · {SUSPENDED, since ms}
+--          · {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, groups it is for (JSON)}
+--          · {APPROVAL, action, id, version, definition version, transition ids, those approved or ''}: it takes a second person
 --          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; one count where it
@@ -38,6 +41,11 @@ return function(KEYS, ARGV)
     local why, field = noted, nil
     if payload then why, field = payloads.misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
+    local permit = ARGV[9]
+    if permit and permit ~= '' then
+        bad = permits.carry(ctx, permit, actor)
+        if bad then return { replies.BAD_ARGUMENT, bad } end
+    end
     local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)
     if reply[1] == replies.REFUSED then
         -- Whoever fires may invent names without end: those that nothing listens for are counted together.

@@ -1,10 +1,12 @@
--- needs: arguments, commit, finishing, jobs, journal, json, keys, replies
+-- needs: arguments, commit, finishing, jobs, journal, json, keys, repairs, replies
 -- sb_redrive: makes dead jobs ready again, with all their attempts before them; or delayed ones at once. An instance that is
 -- still in the state that asked for the work waits for it again.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 dead | delayed · 3 how many (1..500), or one job's id · 4 how many to pass over, which an earlier call
 --          could not move · 5 actor · 6 reason · 7 now (ms, or '') · 8 what the log is to say of it, or ''
--- Returns: {OK, moved, passed over: their unique key has another open job, left in that place} · {BADARG, why}
+--          · 9 permit (as sb_fire: it does what the repair retry does)
+-- Returns: {OK, moved, passed over: their unique key has another open job, or they take a second person, left in that place}
+--          · {APPROVAL, ...} as sb_fire, of one job alone · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue))
 local MOST = 500
@@ -24,7 +26,9 @@ return function(KEYS, ARGV)
     local wanted = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
     local moved, passed = 0, 0
     for _, job in ipairs(wanted) do
-        if finishing.revive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
+        local held = repairs.alone_on_job(root, job, 'retry', ARGV[9] or '', ARGV[5] or '', now)
+        if held and not limit then return held end
+        if not held and finishing.revive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
     end
     if what ~= '' then
         journal.write(root, 'kind', 'queue', 'name', 'redrive', 'data',

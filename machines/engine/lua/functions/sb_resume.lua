@@ -1,11 +1,12 @@
--- needs: agenda, arguments, commit, delivering, instances, keys, previews, replies, stopwatch, timers
+-- needs: agenda, arguments, commit, delivering, instances, keys, previews, repairs, replies, stopwatch, timers
 -- sb_resume: lets a suspended instance go on: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
 --          · 6 what becomes of timers: 'fire' (they keep their time, overdue ones fire at once) or 'shift' (each is moved
 --          by as long as the instance was suspended) · 7 'dry' for a preview, which needs no reason, or ''
+--          · 8 permit (as sb_fire)
 -- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE}
---          · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+--          · {APPROVAL, ...} as sb_fire · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance), and as sb_fire for each message that waited
 
@@ -49,6 +50,8 @@ return function(KEYS, ARGV)
         ctx.held = redis.call('LLEN', keys.held(root, id))
         return previews.reply(ctx)
     end
+    local alone = repairs.alone(ctx, 'resume', ARGV[8] or '', actor)
+    if alone then return alone end
     redis.call('ZCARD', keys.timers(root))
     redis.call('XLEN', keys.outbox(root))
     redis.call('LLEN', keys.held(root, id))

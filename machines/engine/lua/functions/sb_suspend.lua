@@ -1,10 +1,10 @@
--- needs: arguments, commit, instances, keys, previews, replies, timers
+-- needs: arguments, commit, instances, keys, previews, repairs, replies, timers
 -- sb_suspend: holds an instance: no event reaches it and no timer fires until it is resumed. Messages wait in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
---          · 6 'dry' for a preview, which needs no reason, or ''
+--          · 6 'dry' for a preview, which needs no reason, or '' · 7 permit (as sb_fire)
 -- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE}
---          · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+--          · {APPROVAL, ...} as sb_fire · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance)
 return function(KEYS, ARGV)
@@ -22,6 +22,8 @@ return function(KEYS, ARGV)
         return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' }
     end
     if dry then return previews.reply(ctx) end
+    local held = repairs.alone(ctx, 'suspend', ARGV[7] or '', actor)
+    if held then return held end
     ctx.raw._suspended = string.format('%.0f', now)
     ctx.noted = ctx.noted or {}
     ctx.noted._suspended = true

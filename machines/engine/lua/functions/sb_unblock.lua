@@ -6,7 +6,9 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 retry | skip | cancel · 3 invoke · 4 result (JSON, or ''; for skip) · 5 expect (version or '') · 6 actor
 --          · 7 reason (required) · 8 now (ms since the epoch, or '') · 9 idempotency key or '' · 10 'dry' for a preview, or ''
+--          · 11 permit (as sb_fire)
 -- Returns: {OK, transition ids, replayed 0|1, instance JSON} (and '1' when it sent messages), or {OK, preview JSON}
+--          · {APPROVAL, ...} as sb_fire
 --          · {REFUSED, explanation JSON} · {SUSPENDED, since ms} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
 --          · {BADPAYLOAD, why, ''} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
@@ -28,6 +30,8 @@ function verbs.retry(ctx, call, wait)
     end
     ctx.renewed = wait.job
     if call.dry ~= '' then return previews.reply(ctx) end
+    local held = repairs.alone(ctx, 'retry', call.permit, call.actor)
+    if held then return held end
     jobs.probe(root, row.queue, 'ready') -- these throw where they could not be written
     jobs.probe(root, row.queue, row.place)
     local noted = payloads.note({ invoke = wait.invoke, job = wait.job })
