@@ -237,7 +237,8 @@ class NeedsApproval(SignalboxError):
 
     ``action``: as the definition names it, ``delete`` or ``fire:refund``. What would be done: to the instance at
     ``version``, by the definition numbered ``definition``; of an event, ``transitions`` are the ids of those it
-    selects, and ``approved`` those that were approved, where that was something else.
+    selects, and ``approved`` those that were approved, where that was something else. ``subject``: what the text
+    names in place of the instance.
     """
 
     code = "SB435"
@@ -248,10 +249,11 @@ class NeedsApproval(SignalboxError):
         id: str,
         action: str,
         *,
-        version: int,
-        definition: int,
+        version: int | None,
+        definition: int | None = None,
         transitions: Sequence[str] = (),
         approved: Sequence[str] = (),
+        subject: str = "",
     ) -> None:
         self.machine = machine
         self.id = id
@@ -260,12 +262,13 @@ class NeedsApproval(SignalboxError):
         self.definition = definition
         self.transitions = list(transitions)
         self.approved = list(approved)
-        text = f"{action} on {machine}/{id} asks for a second person, as its definition says"
+        on = f"{action} on {subject or f'{machine}/{id}'}"
+        text = f"{on} asks for a second person, as its definition says"
         if approved:
             taken = ", ".join(transitions) or "nothing"
             text = (
-                f"{action} on {machine}/{id} would take {taken} of version {definition} now: that is not what was"
-                f" approved ({', '.join(approved)}); ask once more"
+                f"{on} would take {taken} of version {definition} now: that is not what was approved"
+                f" ({', '.join(approved)}); ask once more"
             )
         super().__init__(text)
 

@@ -38,35 +38,32 @@ class Forbidden(SignalboxError):
         return super().facts() | {"right": self.right, "machine": self.machine}
 
 
-class ApprovalNeeded(SignalboxError):
-    """Nothing was done. ``action``: as the definition names it, ``delete`` or ``fire:refund``; ``name``: the lever,
-    ``delete`` or ``fire``; ``asked``: what it takes beside who and why; ``expect``: the version that was looked at.
+class ApprovalNeeded(NeedsApproval):
+    """The same with all that a request is filed from. ``name``: the lever, ``delete`` or ``fire``; ``asked``: what it
+    takes beside who and why; ``expect``: the version that was looked at.
 
     ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then.
     """
-
-    code = NeedsApproval.code
 
     def __init__(
         self, machine: str, id: str, action: str, *, asked: dict[str, Any], reason: str, expect: int | None = None,
         bulk: str = "",
     ) -> None:  # fmt: skip
-        self.machine = machine
-        self.id = id
-        self.action = action
         self.asked = asked
         self.reason = reason
         self.expect = expect
         self.bulk = bulk
-        of = f"bulk {bulk} of {machine}" if bulk else f"{machine}/{id}"
-        super().__init__(f"{action} on {of} asks for a second person, as its definition says")
+        super().__init__(
+            machine, id, action, version=expect, definition=asked.get("definition"),
+            transitions=asked.get("transitions", ()), subject=f"bulk {bulk} of {machine}" if bulk else "",
+        )  # fmt: skip
 
     @property
     def name(self) -> str:
         return self.action.partition(":")[0]
 
     def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "id": self.id, "action": self.action, "bulk": self.bulk}
+        return super().facts() | {"bulk": self.bulk}
 
 
 class OwnRequest(SignalboxError):
