@@ -14,6 +14,7 @@ http = get_asgi_application()  # sets Django up; what follows may import models
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from dashboard import checks  # noqa: E402
+from dashboard.cookie_limits import SocketCookieLimits  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
 from dashboard.origin import SameOrigin  # noqa: E402
 from dashboard.request_ids import SocketIds  # noqa: E402
@@ -25,6 +26,6 @@ if refusals := checks.refusals():
 application = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": SocketIds(SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))),
+        "websocket": SocketIds(SocketCookieLimits(SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))))),
     }
 )

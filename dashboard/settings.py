@@ -97,6 +97,7 @@ MIDDLEWARE = [
     "dashboard.request_ids.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.csp.ContentSecurityPolicy",
+    "dashboard.cookie_limits.CookieLimits",
     "dashboard.staticfiles.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dashboard.pages.verdicts import BAD_REQUEST, FAULT, FORBIDDEN, NO_PAGE, STALE_FORM, status_of, title_of
+from dashboard.pages.verdicts import (
+    BAD_REQUEST,
+    COOKIES_TOO_LARGE,
+    FAULT,
+    FORBIDDEN,
+    NO_PAGE,
+    STALE_FORM,
+    status_of,
+    title_of,
+)
 from machines.engine.errors import NARROWER, SignalboxError
 
 NOBODY, UNFIT, NO_METHOD, OTHER_REQUEST, UNDER_WAY, OVER_BUDGET, BAD_HEADER = (f"SB{n}" for n in range(720, 727))
@@ -35,6 +44,7 @@ OWN = (
         STALE_FORM, 403, "The CSRF token is missing", "A session has to send X-CSRFToken with what changes something."
     ),
     Code(FAULT, 500, "The site failed", "It is logged; nobody knows whether anything was changed."),
+    Code(COOKIES_TOO_LARGE, 431, "The cookies are too large", "The Cookie header is longer than this site reads."),
     Code(NOBODY, 401, "Who is asking?", "No credentials, or none that hold: a token that is wrong, ended or revoked."),
     Code(UNFIT, 422, "The request does not fit", "`errors` lists each field, with a pointer to it."),
     Code(NO_METHOD, 405, "No such method here", "`Allow` lists those there are."),

@@ -4,7 +4,7 @@ SB700 the request does not make sense     SB701 a field of the form cannot be ta
 SB703 you may not do this                 SB704 nothing lives at this address
 SB705 a job is not where it was seen      SB708 the form is too old or not ours
 SB709 too many attempts to log in         SB710 the site failed
-SB711 too many of the same in a short time
+SB711 too many of the same in a short time     SB715 the cookies are too large
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from machines.services.errors import ApprovalNeeded, Forbidden, NotMoved, NotOpe
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
 NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"
+COOKIES_TOO_LARGE = "SB715"
 
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,
