@@ -10,10 +10,12 @@ from ninja.parser import Parser
 
 
 class Strict(Parser):
-    """No NaN and no Infinity, which JSON does not have, and no name twice, of which one would silently win."""
+    """UTF-8 alone, as JSON is sent; no NaN and no Infinity, which it does not have; and no name twice, of which one
+    would silently win."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        return json.loads(request.body, parse_constant=_no_constant, object_pairs_hook=_once)
+        text = request.body.decode("utf-8-sig")
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
 
 
 def _no_constant(name: str) -> None:

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 TYPES = "/api/v1/docs"
 MOST_NAMES = 100  # machines that the problem of one which is not there lists
+MOST_LISTED = 100  # mistakes in one answer
+LONGEST_NAME = 100  # characters of a name in a pointer
 RETRY_AFTER = 5  # seconds, of a store that does not answer
 UNKNOWN = "Nobody knows whether it happened: send it again with the same Idempotency-Key."
 
@@ -86,14 +88,19 @@ def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> Htt
 
 
 def invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:
-    """A request that does not fit its schema: each error with where it is. Values that were sent are not repeated."""
-    found = [_invalid(error) for error in errors]
-    count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
-    return problem(request, codes.UNFIT, f"{count} in the request; see errors", errors=found)
+    """A request that does not fit its schema: each error with where it is, as many as a person can read.
+
+    Values that were sent are not repeated, and long names are cut: a small request gets no large answer.
+    """
+    all_of_them = list(errors)
+    found = [_invalid(error) for error in all_of_them[:MOST_LISTED]]
+    count = "1 mistake" if len(all_of_them) == 1 else f"{len(all_of_them)} mistakes"
+    listed = "" if len(found) == len(all_of_them) else f" for the first {MOST_LISTED}"
+    return problem(request, codes.UNFIT, f"{count} in the request; see errors{listed}", errors=found)
 
 
 def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    place, *path = [str(part) for part in error.get("loc", ("body",))]
+    place, *path = [str(part)[:LONGEST_NAME] for part in error.get("loc", ("body",))]
     told = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
     if place == "body":
         # The first name is that of the operation's argument, which no client has written.

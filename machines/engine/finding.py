@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import heapq
 import json
 import re
@@ -78,7 +77,7 @@ class Position:
             if not (_in_index(score, *by) if by else isfinite(float(score))):
                 raise ValueError(score)
             return cls(str(score), str(id), *by)
-        except (ValueError, TypeError, binascii.Error) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise _foreign() from error
 
 

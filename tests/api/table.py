@@ -93,7 +93,7 @@ TABLE: dict[str, Case] = {
     "getDiagram": Case("view", "/machines/door/diagram.svg"),
     "checkDefinition": Case("view", "/definitions/check", {"definition": DOOR}, machine=False),
     "publishMachine": Case(
-        "publish", "/machines", {"definition": DOOR | {"description": "a door"}}, 201, everywhere=True, machine=False
+        "publish", "/machines", {"definition": DOOR | {"description": "a door"}}, 201
     ),
     "findInstances": Case("view", "/machines/door/instances?state=shut"),
     "createInstance": Case("fire", "/machines/door/instances", {"id": "back", "data": {"serial": "D-2"}}, 201),

@@ -46,12 +46,16 @@ class Socket(ApplicationCommunicator):
     ``room``: frames it takes without anybody looking at them; 0 is any number. A real connection has buffers, too.
     """
 
-    def __init__(self, cookie: str = "", *, origin: str = "http://testserver", room: int = 0) -> None:
+    def __init__(
+        self, cookie: str = "", *, origin: str = "http://testserver", room: int = 0, authorization: str = ""
+    ) -> None:
         from dashboard.asgi import application
 
         headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
         if cookie:
             headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()))
+        if authorization:
+            headers.append((b"authorization", authorization.encode()))
         scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
         super().__init__(application, scope)
         self._output_queue = asyncio.Queue(room)

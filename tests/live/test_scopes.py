@@ -9,7 +9,6 @@ from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 from guardian.shortcuts import assign_perm, remove_perm
 
-from dashboard.live import topics
 from dashboard.live.board import Board
 from dashboard.live.outbox import Outbox
 from dashboard.live.protocol import ErrorCode
@@ -22,18 +21,11 @@ from machines.publishing import adopt
 from tests.catalog.samples import example
 from tests.live.builders import Screen, drain, live, world
 from tests.live.sockets import Socket, sign_in, visitor
+from tests.live.table import OF_MACHINE, PLAIN
 from tests.vault import NAME, SECRET, Filled, fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MASKED = "•••"
-#: a topic of each kind, of a machine by its name
-OF_MACHINE = {
-    "machine": "machine:{}",
-    "instance": "instance:{}/north",
-    "queue": "queue:{}/crew",
-    "job": "job:{}/0-1",
-}
-PLAIN = ("overview", "queues", "workers")
 
 
 @pytest.fixture
@@ -70,10 +62,6 @@ async def opened(cookie: str) -> Socket:
     socket = Socket(cookie)
     await socket.connect()
     return socket
-
-
-def test_every_kind_of_topic_is_tried_here() -> None:
-    assert {*OF_MACHINE, *PLAIN} == set(topics.RIGHTS)
 
 
 @pytest.mark.parametrize("command", ["subscribe", "resync"])

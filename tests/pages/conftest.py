@@ -14,7 +14,7 @@ from django.test import Client
 
 from dashboard.access import RIGHTS, ROLES
 from machines.bulk import Bulk, Order
-from machines.engine import WorkerRow
+from machines.engine import Engine, WorkerRow
 from machines.engine.compat import call
 from machines.models import Approval, Delivery, Webhook
 
@@ -104,8 +104,15 @@ def order(engine, paying):
 def filled(engine, waiting, devices) -> Iterator[None]:
     """Something at each address, and a machine that none of them is about."""
     engine.publish(example("payment"))
+    furnish(engine)
+    yield
+    engine.client.delete(OF_KEY["key"])
+
+
+def furnish(engine: Engine) -> None:
+    """What stands at the addresses of the table, beside machines."""
     call(engine.client, "SM.SET", OF_KEY["key"], DOOR)
-    engine.create(devices, "one")
+    engine.create("new_device", "one")
     Bulk.start(engine, Order("activation", "suspend", "sue", "a test"), id=OF_BULK["id"])
     Approval.objects.create(
         pk=7, machine="activation", instance="ATV-123:NBCSports", action="suspend", reason="a test", asker="sue",
@@ -114,8 +121,6 @@ def filled(engine, waiting, devices) -> Iterator[None]:
     now = int(time.time() * 1000)
     engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], 0, now, now))
     hook = Webhook.objects.create(
-        pk=7, name="hook", url="https://hooks.example/", types=["*"], secret="whsec_" + "a" * 44
+        pk=7, name="listener", url="https://hooks.example/", types=["*"], secret="whsec_" + "a" * 44
     )
     Delivery.objects.create(pk=7, webhook=hook, message="activation:0:1-0", key="msg_1", type="begun", body="{}")
-    yield
-    engine.client.delete(OF_KEY["key"])

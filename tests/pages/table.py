@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.urls import reverse
 
@@ -19,22 +19,41 @@ OF_WEBHOOK = {"id": 7}
 OF_WORKER = {"worker": "box:1/2"}
 OF_PATTERN = {"section": "throttle"}
 DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
+EVERYONE, OWN, SOME, MACHINE, ALL = "everyone", "own", "some", "machine", "all"
 
 
 class Entry(NamedTuple):
-    """One address: the right it needs, and the code it gives those who hold it, for GET and for an empty POST."""
+    """One address: the right it needs, and the code it gives those who hold it, for GET and for an empty POST.
+
+    ``of``: on what the right is asked for. EVERYONE: nobody has to be logged in. OWN: of no machine, and somebody's own
+    or everybody's. SOME: open to who sees any machine, and about those alone. MACHINE: of the one in the arguments, or
+    the one that the thing in them is of. ALL: only for who holds the right on every machine.
+    """
 
     right: str | None
     get: int
     post: int
-    arguments: dict[str, str] = {}
+    arguments: dict[str, Any] = {}
     query: str = ""
+    of: str = ""
 
-    def url(self, name: str) -> str:
-        return reverse(name, kwargs=self.arguments) + self.query
+    def url(self, name: str, **others: Any) -> str:
+        """``others``: arguments in place of its own."""
+        return reverse(name, kwargs=self.arguments | others) + self.query
 
 
-TABLE = {
+def _entries() -> dict[str, Entry]:
+    """With ``of`` where an entry does not say it: what takes arguments is of a machine, what takes none of many."""
+    return {name: entry if entry.of else entry._replace(of=_usual(entry)) for name, entry in _TABLE.items()}
+
+
+def _usual(entry: Entry) -> str:
+    if entry.right is None:
+        return OWN
+    return MACHINE if entry.arguments else SOME
+
+
+_TABLE = {
     "overview": Entry("view", 200, 200),
     "charts": Entry("view", 200, 405),
     "machine": Entry("view", 200, 200, {"machine": "activation"}),
@@ -43,12 +62,12 @@ TABLE = {
     "instances": Entry("view", 200, 200, {"machine": "activation"}),
     "counts": Entry("view", 200, 200, {"machine": "activation"}),
     "rows": Entry("view", 200, 200, {"machine": "activation"}),
-    "view-save": Entry("view", 405, 400),
-    "note": Entry("fire", 200, 400),
-    "view-rename": Entry("view", 405, 404, {"id": "7"}),
-    "view-delete": Entry("view", 405, 404, {"id": "7"}),
-    "link": Entry("view", 404, 404, {"token": "0.0123456789abcdef.x"}),
-    "link-make": Entry("view", 302, 400),
+    "view-save": Entry("view", 405, 400, of=OWN),
+    "note": Entry("fire", 200, 400, of=OWN),
+    "view-rename": Entry("view", 405, 404, {"id": "7"}, of=OWN),
+    "view-delete": Entry("view", 405, 404, {"id": "7"}, of=OWN),
+    "link": Entry("view", 404, 404, {"token": "0.0123456789abcdef.x"}, of=OWN),
+    "link-make": Entry("view", 302, 400, of=OWN),
     "link-renew": Entry(None, 302, 404, {"handle": "0123456789abcdef"}),
     "link-revoke": Entry(None, 405, 404, {"handle": "0123456789abcdef"}),
     "create": Entry("fire", 302, 302, {"machine": "activation"}),
@@ -63,10 +82,10 @@ TABLE = {
     "suspend": Entry("operate", 200, 400, OF_INSTANCE),
     "resume": Entry("operate", 200, 400, OF_INSTANCE),
     "delete": Entry("operate", 200, 400, OF_INSTANCE),
-    "sm": Entry("view", 200, 200),
-    "sm-key": Entry("view", 200, 200, OF_KEY),
-    "sm-mutate": Entry("fire", 302, 400, OF_KEY),
-    "sm-force": Entry("operate", 302, 400, OF_KEY),
+    "sm": Entry("view", 200, 200, of=ALL),
+    "sm-key": Entry("view", 200, 200, OF_KEY, of=ALL),
+    "sm-mutate": Entry("fire", 302, 400, OF_KEY, of=ALL),
+    "sm-force": Entry("operate", 302, 400, OF_KEY, of=ALL),
     "queues": Entry("view", 200, 200),
     "queue": Entry("view", 200, 200, OF_QUEUE),
     "queue-charts": Entry("view", 200, 405, OF_QUEUE),
@@ -96,22 +115,22 @@ TABLE = {
     "approval-withdraw": Entry("view", 302, 403, OF_APPROVAL),
     "bulk-results": Entry("view", 200, 200, OF_BULK),
     "workers": Entry("view", 200, 200),
-    "direct": Entry("operate", 302, 400, OF_WORKER),
+    "direct": Entry("operate", 302, 400, OF_WORKER, of=ALL),
     "audit": Entry("audit", 200, 200),
     "audit-export": Entry("audit", 200, 200),
-    "webhooks": Entry("operate", 200, 200),
-    "webhook-make": Entry("operate", 302, 400),
-    "webhook": Entry("operate", 200, 200, OF_WEBHOOK),
-    "webhook-change": Entry("operate", 302, 400, OF_WEBHOOK),
-    "webhook-pause": Entry("operate", 302, 302, OF_WEBHOOK),
-    "webhook-resume": Entry("operate", 302, 302, OF_WEBHOOK),
-    "webhook-rotate": Entry("operate", 302, 200, OF_WEBHOOK),
-    "webhook-test": Entry("operate", 302, 302, OF_WEBHOOK),
-    "webhook-delete": Entry("operate", 302, 302, OF_WEBHOOK),
-    "webhook-redeliver": Entry("operate", 302, 302, OF_WEBHOOK | {"delivery": 7}),
-    "patterns": Entry("view", 200, 200),
-    "patterns-section": Entry("view", 200, 200, OF_PATTERN),
-    "patterns-act": Entry("fire", 302, 302, OF_PATTERN | {"act": "hit"}),
+    "webhooks": Entry("operate", 200, 200, of=ALL),
+    "webhook-make": Entry("operate", 302, 400, of=ALL),
+    "webhook": Entry("operate", 200, 200, OF_WEBHOOK, of=ALL),
+    "webhook-change": Entry("operate", 302, 400, OF_WEBHOOK, of=ALL),
+    "webhook-pause": Entry("operate", 302, 302, OF_WEBHOOK, of=ALL),
+    "webhook-resume": Entry("operate", 302, 302, OF_WEBHOOK, of=ALL),
+    "webhook-rotate": Entry("operate", 302, 200, OF_WEBHOOK, of=ALL),
+    "webhook-test": Entry("operate", 302, 302, OF_WEBHOOK, of=ALL),
+    "webhook-delete": Entry("operate", 302, 302, OF_WEBHOOK, of=ALL),
+    "webhook-redeliver": Entry("operate", 302, 302, OF_WEBHOOK | {"delivery": 7}, of=ALL),
+    "patterns": Entry("view", 200, 200, of=OWN),
+    "patterns-section": Entry("view", 200, 200, OF_PATTERN, of=OWN),
+    "patterns-act": Entry("fire", 302, 302, OF_PATTERN | {"act": "hit"}, of=OWN),
     "components": Entry("view", 200, 200),
     "account": Entry(None, 200, 400),
     "tokens": Entry(None, 200, 400),
@@ -120,14 +139,15 @@ TABLE = {
     "session-end": Entry(None, 405, 404, {"handle": "0123456789abcdef"}),
     "account-zone": Entry(None, 405, 302),
     "search": Entry("view", 200, 200),
-    "login": Entry(None, 200, 200),
-    "admin-login": Entry(None, 200, 200),
-    "logout": Entry(None, 405, 302),
-    "healthz": Entry(None, 200, 405),
-    "readyz": Entry(None, 200, 405),
-    "favicon": Entry(None, 302, 405),
+    "login": Entry(None, 200, 200, of=EVERYONE),
+    "admin-login": Entry(None, 200, 200, of=EVERYONE),
+    "logout": Entry(None, 405, 302, of=EVERYONE),
+    "healthz": Entry(None, 200, 405, of=EVERYONE),
+    "readyz": Entry(None, 200, 405, of=EVERYONE),
+    "favicon": Entry(None, 302, 405, of=EVERYONE),
     "metrics": Entry("view", 200, 405),
     "api-live": Entry("view", 200, 405, query="?topic=overview"),
     "api-docs": Entry("view", 200, 200),
 }
+TABLE = _entries()
 NOT_FOR_BROWSERS = {"api-live", "metrics"}  # who is not logged in gets a 401 there, not a login page

@@ -1,21 +1,17 @@
-"""Who may open which address of the site, by role: what ``table`` says, held against all addresses there are."""
+"""The table of addresses is whole; the way to the login page and back; what is not there."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import Permission
-from django.test import Client
 from django.urls import URLPattern, reverse
 
 from dashboard import urls
-from dashboard.access import RIGHTS, ROLES, allows, require
+from dashboard.access import RIGHTS, allows, require
 
 from .table import NOT_FOR_BROWSERS, OF_INSTANCE, TABLE
-
-ROLE_NAMES = ["nobody", *ROLES]
 
 MISSING = [
     ("machine", {"machine": "nothing"}),
@@ -71,50 +67,21 @@ def _addresses(patterns: list, namespace: str) -> Iterator[URLPattern]:
             yield from _addresses(pattern.url_patterns, "")
 
 
-def _admin() -> list[URLPattern]:
-    admin = next(pattern for pattern in urls.urlpatterns if getattr(pattern, "namespace", "") == "admin")
-    return [pattern for pattern in _addresses(admin.url_patterns, "") if pattern.name not in ("login", "logout")]
-
-
 GUARDED = [(name, entry) for name, entry in TABLE.items() if entry.right and name not in NOT_FOR_BROWSERS]
 
 
 def test_every_address_is_in_the_table():
-    """The admin's are Django's own and have a test of their own below."""
+    """``tests/security`` asks for each of them as every kind of people, and for the admin's, which have their own."""
     assert {pattern.name for pattern in _addresses(urls.urlpatterns, "")} == set(TABLE)
 
 
-@pytest.mark.parametrize("role", ["anonymous", "nobody", "publisher"])
-def test_the_admin_is_for_staff(filled, as_, role):
-    client = as_(role)
-    patterns = _admin()
-    assert len(patterns) > 10
-    for pattern in patterns:
-        path = "/admin/" + re.sub(r"<[^>]+>", "1", str(pattern.pattern)).lstrip("^").rstrip("$")
-        answer = client.get(path)
-        assert answer.status_code in (302, 404), path
-        assert answer.status_code == 404 or "/admin/" in answer.url, path
-
-
-@pytest.mark.parametrize("method", ["get", "post"])
-@pytest.mark.parametrize(("name", "entry"), TABLE.items(), ids=TABLE)
-@pytest.mark.parametrize("role", ROLE_NAMES)
-def test_each_role_gets_what_the_table_says(filled, as_, role, name, entry, method):
-    answer = getattr(as_(role), method)(entry.url(name))
-    allowed = entry.right is None or entry.right in ROLES.get(role, ())
-    logged_in = {("login", "get"): 302, ("login", "post"): 302}  # straight on to the start page
-    expected = logged_in.get((name, method), getattr(entry, method)) if allowed else 403
-    if name in NOT_FOR_BROWSERS and method == "post":
-        expected = 405
-    assert answer.status_code == expected
-
-
-@pytest.mark.parametrize(("name", "entry"), GUARDED, ids=[name for name, _ in GUARDED])
-def test_who_is_not_logged_in_goes_to_the_login_page_and_comes_back(filled, as_, name, entry):
-    address = entry.url(name)
-    answer = as_("anonymous").get(address)
-    assert (answer.status_code, answer.url.partition("?")[0]) == (302, "/accounts/login/")
-    assert answer.url.endswith(address) or "next=" in answer.url
+def test_who_is_not_logged_in_goes_to_the_login_page_and_comes_back(filled, as_):
+    client = as_("anonymous")
+    for name, entry in GUARDED:
+        address = entry.url(name)
+        answer = client.get(address)
+        assert (answer.status_code, answer.url.partition("?")[0]) == (302, "/accounts/login/"), name
+        assert answer.url.endswith(address) or "next=" in answer.url
 
 
 def test_a_form_sent_without_a_login_does_not_come_back_to_where_only_a_form_goes(filled, as_):
@@ -129,26 +96,6 @@ def test_what_is_not_there_is_a_404_for_those_who_may_look(filled, as_, name, ar
     answer = client.post(address) if TABLE[name].get == 302 else client.get(address)
     assert answer.status_code == 404
     assert b"SB4" in answer.content or b"SB704" in answer.content
-
-
-@pytest.mark.parametrize(("name", "arguments"), MISSING)
-def test_who_may_not_look_does_not_learn_what_is_there(filled, as_, name, arguments):
-    assert as_("nobody").get(reverse(name, kwargs=arguments)).status_code == 403
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("create", "fire", "force", "delete", "sm-mutate", "sm-force", "direct", "queue-purge", "job-withdraw"),
-        "patterns-act",
-    ],
-)
-def test_a_form_without_its_csrf_token_is_not_taken(filled, user_of, prefix, name):
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(user_of("supervisor"))
-    answer = client.post(reverse(name, kwargs=TABLE[name].arguments), {"event": "entitle"})
-    assert answer.status_code == 403
-    assert b"SB708" in answer.content
 
 
 def test_a_right_without_view_is_no_right(user_of):

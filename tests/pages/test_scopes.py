@@ -15,19 +15,9 @@ from dashboard.access import RIGHTS, allows, scope_of
 from machines.models import AuditEntry
 from machines.publishing import adopt
 
-from .table import TABLE, Entry
+from .table import SOME, TABLE
 
-LISTS = {
-    "overview", "charts", "queues", "workers", "audit", "audit-export", "components", "search", "metrics", "api-live",
-    "api-docs", "approvals",
-}  # fmt: skip
-"""Open to who sees one machine, and about the machines they see alone."""
-
-OF_ALL = {"sm", "sm-key", "sm-mutate", "sm-force", "direct", *(name for name in TABLE if name.startswith("webhook"))}
-"""Of no machine: only for those who hold the right on every one."""
-
-PERSONAL = {name for name in TABLE if name.startswith(("view-", "account", "token", "link", "note", "patterns"))}
-"""Somebody's own, or everybody's, and of no machine: whatever machines they see."""
+LISTS = {name for name, entry in TABLE.items() if entry.of == SOME}
 
 
 @pytest.fixture
@@ -45,47 +35,6 @@ def holding(db, prefix) -> Callable[..., Client]:
         return client
 
     return made
-
-
-def _is_of_machine(name: str, entry: Entry) -> bool:
-    return bool(entry.arguments) and name not in OF_ALL | PERSONAL
-
-
-def test_every_address_is_of_a_machine_or_of_many_or_of_all():
-    """A new one has to say what somebody gets there who sees one machine only."""
-    rest = {name for name, entry in TABLE.items() if entry.right and not _is_of_machine(name, entry)}
-    assert rest == LISTS | OF_ALL | {name for name in PERSONAL if TABLE[name].right}
-
-
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_rights_on_one_machine_open_its_addresses_as_rights_on_all_do(filled, holding, method):
-    client, got, expected = holding("activation", "new_device"), {}, {}
-    for name, entry in TABLE.items():
-        if entry.right and _is_of_machine(name, entry):
-            got[name] = getattr(client, method)(entry.url(name)).status_code
-            expected[name] = getattr(entry, method)
-    assert got == expected
-
-
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_a_machine_out_of_scope_is_forbidden_whether_it_is_there_or_not(filled, holding, method):
-    """Every address with something of a machine in it: of one that is there, of a thing that is not, of no machine."""
-    client, got = holding("payment"), {}
-    for name, entry in TABLE.items():
-        if not (entry.right and _is_of_machine(name, entry)):
-            continue
-        asked = [entry.arguments]
-        asked += [entry.arguments | {"machine": "nothing"}] if "machine" in entry.arguments else []
-        other = "77" if name.startswith("approval") else "0-77"
-        asked += [entry.arguments | {"id": other}] if "id" in entry.arguments else []
-        for arguments in asked:
-            address = reverse(name, kwargs=arguments) + entry.query
-            got[address] = getattr(client, method)(address, follow=True).status_code
-    for name in OF_ALL:
-        address = TABLE[name].url(name)
-        got[address] = getattr(client, method)(address, follow=True).status_code
-    assert {address: code for address, code in got.items() if code != 403} == {}
-    assert len(got) > 100
 
 
 def test_what_lists_many_machines_shows_those_in_scope_alone(filled, holding):

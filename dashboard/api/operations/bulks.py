@@ -104,6 +104,8 @@ def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
 def start(request: HttpRequest, machine: str, body: Starting) -> Status:
     """It answers at once; the dry run goes on by workers. An event also needs the right `fire`."""
     actor, key = actor_of(request), engine_key(request)
+    # Before the filter is read: that takes the definition, which is none of the business of those without the right.
+    actor.demand("operate", machine, action="bulk.start", reason=body.reason)
     asked = body.model_dump(exclude={"filter", "action", "reason"})
     made = bulks.start(
         actor, machine, body.action, reason=body.reason, filter=finding.asked(actor, machine, body.filter),
