@@ -105,6 +105,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.zones.PersonsZone",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "dashboard.audit_context.AuditContext",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.outage.Outage",
     "dashboard.pages.errors.EngineErrors",

@@ -23,6 +23,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from django.contrib import messages
@@ -48,13 +49,18 @@ ACTIONS = (
     "token.make", "token.revoke", "session.make", "session.revoke",
     "login", "login.failed", "login.throttled", "logout",
     "webhook.make", "webhook.change", "webhook.rotate", "webhook.delete", "webhook.test", "webhook.redeliver",
-    "note.write",
+    "note.write", "reveal",
+    "user.make", "user.change", "user.password", "user.groups", "user.rights", "user.delete",
+    "group.make", "group.change", "group.rights", "group.delete",
+    "grant.make", "grant.change", "grant.delete", "token.change", "token.delete",
 )  # fmt: skip
-NO_LEVERS = ("login", "login.failed", "login.throttled", "logout")
+NO_LEVERS = ("login", "logout", "reveal", "user", "group", "grant")  # these, and what begins with one and a dot
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
 PLAIN = ("error", "code", "before", "after", "version")
 _HALVES = re.compile("[\ud800-\udfff]")
+recording: ContextVar[str] = ContextVar("recording", default="")
+"""The action that a block of ``recorded`` around this moment will write an entry of; "" outside of one."""
 NOT_WRITTEN = "This could not be written to the audit: tell whoever runs this site. It stands in the site's log."
 
 
@@ -117,12 +123,14 @@ def recorded(
     engine's that say no. ``unwritten`` is called where the entry could not be written.
     """
     deed = Deed(actor, action, refusals=refusals, **about)
+    outer = recording.set(action)
     try:
         yield deed
     except Exception as error:
         deed.failed(error)
         raise
     finally:
+        recording.reset(outer)
         if not deed.is_void and not deed.write() and unwritten is not None:
             unwritten()
 
@@ -165,7 +173,7 @@ def record(
     except Error as error:
         log.error("the audit could not be written (%s): %s", error, json.dumps(_shown(entry)))
         return False
-    if outcome == DONE and action not in NO_LEVERS:
+    if outcome == DONE and action.partition(".")[0] not in NO_LEVERS:
         pulled(actor)
     return True
 

@@ -20,11 +20,14 @@ def after_migrate(sender: AppConfig, using: str, plan: list[Any] | None = None, 
     from django.contrib.auth.management import create_permissions
     from django.contrib.auth.models import Group
 
+    from machines.account_audit import silence
+
     ran = {(migration.app_label, migration.name) for migration, backwards in plan or () if not backwards}
     if plan is None or MIGRATION in ran or not Group.objects.using(using).filter(name__in=ROLES).exists():
         create_permissions(sender, verbosity=0, using=using)  # which another receiver may do after this one
-        for role in ROLES:
-            make(role, using)
+        with silence():
+            for role in ROLES:
+                make(role, using)
 
 
 def make(role: str, using: str = "default") -> Any:

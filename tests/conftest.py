@@ -11,6 +11,7 @@ A test that uses a fixture of Redis, the browser or PostgreSQL gets that marker;
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -180,6 +181,15 @@ def _sessions_have_a_place(request: pytest.FixtureRequest) -> None:
     """Django's client fixtures come with a prefix, whether the test asks for one or not."""
     if NEED_PREFIX & set(request.fixturenames):
         request.getfixturevalue("prefix")
+
+
+@pytest.fixture(autouse=True)
+def _accounts_of_fixtures_are_not_in_the_audit(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nearly every test makes accounts, and looks for other things in the audit; the marker asks for their entries."""
+    from machines import account_audit
+
+    with contextlib.nullcontext() if request.node.get_closest_marker("account_audit") else account_audit.silence():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -180,7 +180,7 @@ def _admitted(request: HttpRequest) -> limiting.Limit | None:
     except Unauthorized as error:
         error.limit = limiting.spend_stranger(request)
         raise
-    request.caller = caller  # type: ignore[attr-defined]
+    request.caller, request.acting = caller, caller.actor  # type: ignore[attr-defined]
     return limiting.spend(caller.key, request.META.get("REMOTE_ADDR") or "")
 
 

@@ -14,12 +14,14 @@ from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
 from dashboard.live import frames, topics
+from dashboard.live.disclosed import viewer
 from dashboard.live.protocol import HTTP_STATUS, ErrorCode
 from dashboard.live.reading import Command, LibraryMissing, read_once
 from dashboard.live.rights import Rights
-from dashboard.live.sources import Value
+from dashboard.live.sources import Value, disclosed
 from dashboard.live.topics import BadTopic, Topic
 from machines.connections import get_engine
+from machines.disclosures import Disclosing
 from machines.engine import Engine
 from machines.engine.errors import SignalboxError
 
@@ -43,7 +45,16 @@ def show(request: HttpRequest) -> JsonResponse:
         value, at = read(get_engine(), sight)
     except (SignalboxError, RedisError, OSError):
         return _refuse(ErrorCode.UNAVAILABLE, "Redis does not answer", str(topic))
+    _note(request, sight, value)
     return JsonResponse(frames.value("snapshot", topic, epoch=EPOCH, seq=1, data=value, at=at))
+
+
+def _note(request: HttpRequest, sight: Topic, value: Value) -> None:
+    """What it shows in clear of sensitive fields, for the audit."""
+    if sight.kind in topics.VEILED and not sight.veiled:
+        seen = Disclosing(viewer(request.user, request.META.get("REMOTE_ADDR")), sight.machine)
+        instance = sight.name if sight.kind == "instance" else str(value.get("instance", ""))
+        seen.note(disclosed(sight, value, seen.hidden_from_others), instance)
 
 
 def read(engine: Engine, topic: Topic) -> tuple[Value, int]:

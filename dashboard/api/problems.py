@@ -18,6 +18,7 @@ from dashboard.pages.verdicts import status_of, title_of
 from machines import access, masking
 from machines.engine.errors import EngineUnavailable, SignalboxError, UnknownMachine
 from machines.requested import request_id
+from machines.services.reading import veil_of
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +67,11 @@ def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
         or getattr(explained, "machine", "")
         or (str(match.kwargs.get("machine", "")) if match else "")
     )
-    if not machine or (caller is not None and caller.actor.may("reveal", machine)):
+    if not machine:
         return error.facts()
     try:
-        return masking.closed(machine).facts(error)
+        seen = masking.closed(machine) if caller is None else veil_of(caller.actor, machine)
+        return seen.facts(error)
     except EngineUnavailable:  # nobody can say now what is sensitive
         return {"code": error.code, "message": title_of(type(error))}
 

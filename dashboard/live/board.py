@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard.live.feed import Feed
 from dashboard.live.outbox import Outbox
-from dashboard.live.sources import Source, Tally, World, sources, value
+from dashboard.live.sources import Source, Tally, World, disclosed_in, sources, value
 from dashboard.live.topics import Topic
 from machines.engine.keys import Keys
 from machines.engine.records import Live
@@ -69,6 +69,14 @@ class Board:
         feed = self._feeds.get(topic)
         return feed is not None and feed.value is not None
 
+    def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
+        """The instance that a topic is about, and which sensitive names it has shown of it in clear."""
+        feed = self._feeds.get(topic)
+        if feed is None or not feed.disclosed:
+            return "", frozenset()
+        instance = topic.name if topic.kind == "instance" else (feed.value or {}).get("instance", "")
+        return instance, feed.disclosed
+
     # What has to be read
 
     def plan(self) -> set[Source]:
@@ -120,7 +128,8 @@ class Board:
     def _offer(self, topic: Topic) -> None:
         """A topic of which a source is still unread waits for it."""
         if all(source in self._world.readings for source in sources(topic, self._world)):
-            self._feeds[topic].offer(value(topic, self._world), self._world.at)
+            found = value(topic, self._world)
+            self._feeds[topic].offer(found, self._world.at, disclosed_in(topic, found, self._world))
 
     def turn(self) -> None:
         """A new epoch: what is numbered so far is over, everyone gets snapshots."""

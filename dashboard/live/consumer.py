@@ -13,6 +13,7 @@ from channels.utils import await_many_dispatch
 
 from dashboard.live import frames
 from dashboard.live.budget import Budget
+from dashboard.live.disclosed import SocketDisclosures
 from dashboard.live.frames import BadFrame, Command
 from dashboard.live.hub import Full, hub
 from dashboard.live.limits import limits
@@ -36,6 +37,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.topics: dict[Topic, Topic] = {}  # as it was asked for -> as this user may see it
         self.outbox: Outbox | None = None
         self.sender: asyncio.Task[None] | None = None
+        self.disclosures = SocketDisclosures(scope)
         try:
             await await_many_dispatch([receive, self.errands.get], self.dispatch)
         except StopConsumer:
@@ -176,6 +178,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             except Exception as error:  # each server has its own word for "the client is gone"
                 log.debug("a socket is gone: %r", error)
                 return self._end(None)
+            self.disclosures.look(self.topics.values(), hub().disclosed)
 
     def _end(self, code: CloseCode | None) -> None:
         """Asks for the end of this socket; safe to call from anywhere, more than once."""

@@ -21,10 +21,13 @@ class Feed:
         self.value: dict[str, Any] | None = None
         self.seq = 0
         self.at = 0
+        self.disclosed: frozenset[str] = frozenset()  # sensitive names that its values have shown in clear so far
         self._snapshot: str | None = None
 
-    def offer(self, value: dict[str, Any], at: int) -> None:
-        """A value read at ``at`` (ms, Redis time). Tells the watchers what changed, if anything did."""
+    def offer(self, value: dict[str, Any], at: int, disclosed: frozenset[str] = frozenset()) -> None:
+        """A value read at ``at`` (ms, Redis time), and what it shows in clear of sensitive fields. Tells the watchers
+        what changed, if anything did."""
+        self.disclosed |= disclosed
         old, self.value, self.at, self._snapshot = self.value, value, at, None
         if old is None:
             self.seq += 1

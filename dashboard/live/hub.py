@@ -93,6 +93,10 @@ class Hub:
     def unsubscribe(self, outbox: Outbox, topic: Topic) -> None:
         self._board.leave(outbox, topic)
 
+    def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
+        """The instance that a topic is about, and which sensitive names it has shown of it in clear."""
+        return self._board.disclosed(topic)
+
     # One life of a link after the other
 
     async def _run(self) -> None:

@@ -52,7 +52,7 @@ def _command(keys: Keys, source: Source) -> Command:
         return ("FCALL_RO", "sb_get", 1, partition.root, source.name)
     if source.kind == "types":
         return ("HGET", partition.definition(source.version), "program")
-    if source.kind == "sensitive":
+    if source.kind in ("sensitive", "marked"):
         return ("HGET", partition.meta, "sensitive")
     if source.kind == "workers":
         return ("ZRANGE", keys.workers, 0, MOST_WORKERS - 1, "REV")  # those whose row is gone are no workers
@@ -151,6 +151,7 @@ READERS: Mapping[str, Callable[[Source, Any], Any]] = {
     "instance": _instance,
     "types": _types,
     "sensitive": _sensitive,
+    "marked": _sensitive,
     "workers": lambda source, answer: list(answer),
     "worker": _worker,
 }

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.live import figures
-from dashboard.live.topics import Topic
+from dashboard.live.topics import VEILED, Topic
 from machines.access import among
+from machines.disclosures import names_in
 from machines.engine import replies
 from machines.engine.jobrecords import QueueStats
 from machines.engine.keys import Keys, partition_of
@@ -27,7 +28,8 @@ RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive"})
 @dataclass(frozen=True, slots=True)
 class Source:
     """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job",
-    "sensitive" (the machine's sensitive fields), "workers" (their ids), "worker"."""
+    "sensitive" (the machine's sensitive fields, to mask by), "marked" (the same, for the audit alone), "workers" (their
+    ids), "worker"."""
 
     kind: str
     machine: str = ""
@@ -74,8 +76,8 @@ Value = dict[str, Any]
 
 def sources(topic: Topic, world: World) -> Iterator[Source]:
     """Every source the topic needs, as far as can be told from what has been read."""
-    if topic.veiled and topic.machine in world.directory:
-        yield Source("sensitive", topic.machine)
+    if topic.kind in VEILED and topic.machine in world.directory:
+        yield Source("sensitive" if topic.veiled else "marked", topic.machine)
     if topic.kind in ("machine", "queue"):
         yield from _partitions(topic.machine, world, READ_AS[topic.kind])
     elif topic.kind == "instance":
@@ -200,6 +202,21 @@ def _veil(topic: Topic, world: World) -> Veil | None:
         return Veil()
     sensitive = world.readings.get(Source("sensitive", topic.machine))
     return None if sensitive is None else Veil(sensitive)
+
+
+def disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:
+    """What the value of a topic shows in clear of what is hidden from others. ``hidden``: names of sensitive fields."""
+    if topic.veiled or topic.kind not in VEILED or not hidden:
+        return frozenset()
+    if topic.kind == "instance":
+        return frozenset(names_in(value.get("data"), hidden))
+    note = (value.get("progress") or {}).get("note")
+    return frozenset(name for name, text in (("error", value.get("error")), ("note", note)) if text)
+
+
+def disclosed_in(topic: Topic, value: Value, world: World) -> frozenset[str]:
+    sensitive = world.readings.get(Source("marked", topic.machine))
+    return disclosed(topic, value, sensitive.names) if sensitive else frozenset()
 
 
 def _workers(topic: Topic, world: World) -> Value:

@@ -161,7 +161,9 @@ def _foreseen(actor: Actor, approval: Approval) -> dict[str, Any]:
         found: dict[str, Any] = {"moved": seen.version if seen.version != approval.expect else 0}
         if isinstance(seen, Explanation):
             return found | {"explanation": seen, "routes": _routes(seen), "other": _is_other(approval, seen)}
-        held = veil_of(actor, seen.machine).data(get_engine().get(seen.machine, seen.id).data)
+        data = get_engine().get(seen.machine, seen.id).data
+        told = {name: value for name, value in data.items() if name in seen.changes}
+        held = veil_of(actor, seen.machine).of(seen.id).data(told)
         return found | {"preview": seen, "changes": changes(seen, held)}
     except errors.EngineUnavailable:
         raise

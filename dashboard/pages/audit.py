@@ -20,7 +20,7 @@ from dashboard.pages.views import saved_views
 from machines.models import AuditEntry
 
 SIZE = 50  # entries on a page
-TOLD = ("before", "after", "version", "error", "code", "replayed")
+TOLD = ("before", "after", "version", "error", "code", "replayed", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,25 @@ def _told(detail: dict[str, Any]) -> str:
     """One line: the error, or where a step led."""
     if error := detail.get("error"):
         return f"{error} ({detail['code']})" if detail.get("code") else str(error)
+    if isinstance(changed := detail.get("changed"), dict):
+        return ", ".join(_changed(name, change) for name, change in changed.items())
     before, after, version = detail.get("before"), detail.get("after"), detail.get("version")
     moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
     parts = [moved or (f"was in {before}" if before else ""), f"version {version}" if version else ""]
     return ", ".join(part for part in [*parts, "had counted already" if detail.get("replayed") else ""] if part)
+
+
+def _changed(name: str, change: Any) -> str:
+    """``is_staff: no → yes``, or the name alone where nothing more was written."""
+    if not isinstance(change, dict) or not {"before", "after"} <= change.keys():
+        return name
+    return f"{name}: {_word(change['before'])} → {_word(change['after'])}"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) and value else str(value or "—")
 
 
 def _links(entry: AuditEntry) -> list[tuple[str, str]]:

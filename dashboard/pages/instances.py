@@ -38,7 +38,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attem
     before = _before(request)
     if before == -1:
         return bad_request(request)
-    attempt = attempt.veiled(engine.veil) if attempt else None
+    attempt = attempt.veiled(engine.veil.of(id)) if attempt else None
     pulls = levers(engine, plan, instance, attempt.tried if attempt else None)
     waits = engine.waits(machine, id)
     trail = engine.history(machine, id, limit=KEPT)

@@ -16,7 +16,8 @@ from dashboard.pages.sight import Sight
 from dashboard.pages.sought import Sought
 from dashboard.pages.tracks import Track
 from machines.engine import BadInput, Engine, Page, Tally
-from machines.masking import veil
+from machines.services import Actor
+from machines.services.reading import veil_of
 
 SIZE = 50  # instances on a page
 MOST_COUNTED = 5_000  # instances looked at for the figures of one page
@@ -59,7 +60,7 @@ class Listing:
         in ``sought.mistakes``.
         """
         given = request.GET
-        hidden = veil(request.user, track.name).fields
+        hidden = veil_of(Actor.of(request), track.name).fields
         sought = seeking.read(given, track.plan.outline, hidden)
         block = track.block(sought.state) if sought.state else None
         if sought.state and block is None:

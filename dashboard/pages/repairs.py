@@ -115,7 +115,7 @@ def _begun(actor: Actor, instance: Instance, kind: Kind, request: HttpRequest) -
     form = form_for(kind.name, plan, instance, waits, data)
     if request.method != "POST":
         form.only_look()
-    return Repair(kind, instance, plan, waits, form, veil_of(actor, instance.machine))
+    return Repair(kind, instance, plan, waits, form, veil_of(actor, instance.machine).of(instance.id))
 
 
 def _unasked(kind: Kind, waits: list[Wait], instance: Instance, request: HttpRequest) -> dict[str, str] | None:

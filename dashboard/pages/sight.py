@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from machines.connections import get_engine
 from machines.engine import Engine, Explanation, Instance, Job, Page, Step
-from machines.masking import Veil
+from machines.masking import Veil, closed
 from machines.services import Actor, instances, jobs
 from machines.services.reading import veil_of
 
@@ -35,13 +35,14 @@ class Sight:
         return instances.explain(self._actor, machine, id, event, payload, veil=self.veil)
 
     def find(self, machine: str, **asked: Any) -> Page:
-        return instances.find(self._actor, machine, veil=self.veil, **asked)
+        """Lists on pages show no data, so that nobody is given any."""
+        return instances.find(self._actor, machine, veil=closed(machine), **asked)
 
     def job(self, machine: str, id: str) -> Job:
         return jobs.get(self._actor, machine, id, veil=self.veil)
 
     def jobs(self, machine: str, queue: str, **asked: Any) -> list[Job]:
-        return jobs.listed(self._actor, machine, queue, veil=self.veil, **asked)
+        return jobs.listed(self._actor, machine, queue, veil=self.veil, brief=True, **asked)
 
 
 def sight(request: HttpRequest, machine: str) -> Sight:

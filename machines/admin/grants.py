@@ -1,7 +1,7 @@
 """Rights on one machine, given and taken back on the machine's own page of the admin.
 
 Who may change users there may make anything of them, so that is the permission it takes; for groups likewise. The
-admin's log says who gave what to whom.
+audit says who gave what to whom.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ from machines.engine import (
     SignalboxError,
     Suspended,
 )
-from machines.masking import veil
 from machines.models import Machine
 from machines.services import Actor, ApprovalNeeded, approvals, instances
 from machines.services.errors import TooFast
+from machines.services.reading import veil_of
 
 from . import journal
 from .levers import lever_for
@@ -89,7 +89,7 @@ def _failed(
 ) -> HttpResponse:
     """The page as things stand now, with the reason on top and what was entered still in its form."""
     if isinstance(error, BadPayload):
-        told = veil(request.user, machine.name).error(error)
+        told = veil_of(Actor.of(request), machine.name).error(error)
         form.blame(error.field, f"{told} ({error.code})")
         return panel(request, machine, seen, form, status=400)
     if isinstance(error, LookupFailed):

@@ -10,8 +10,9 @@ from django.http import HttpRequest, HttpResponse
 
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance, Refused, SignalboxError
-from machines.masking import veil
 from machines.models import Machine, MachineVersion
+from machines.services import Actor
+from machines.services.reading import veil_of
 
 from .levers import levers
 from .payload import EventForm
@@ -43,7 +44,7 @@ def panel(
     """``tried`` is the form that was sent and did not succeed, ``error`` what the engine said about it."""
     version = version_of(machine, instance)
     may_fire = may(request, "fire", machine.name)
-    veiled = veil(request.user, machine.name)
+    veiled = veil_of(Actor.of(request), machine.name).of(instance.id)
     instance = veiled.instance(instance)
     steps = veiled.steps(get_engine().history(machine.name, instance.id, limit=STEPS))
     return screen(

@@ -104,7 +104,7 @@ def may_withdraw(actor: Actor, approval: Approval) -> bool:
 
 def asked_for(actor: Actor, approval: Approval) -> dict[str, Any]:
     """What the action takes, masked for who may not see it in clear; empty once it is decided."""
-    return veil_of(actor, approval.machine).asked(approval.asked)
+    return veil_of(actor, approval.machine).of(approval.instance).asked(approval.asked)
 
 
 def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
@@ -118,7 +118,7 @@ def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
     machine, id = approval.machine, approval.instance
     if approval.name == "fire":
         return veil.explanation(engine.explain(machine, id, asked["event"], asked["payload"]))
-    return veil.preview(engine.preview(machine, id, approval.name, **asked))
+    return veil.of(id).preview(engine.preview(machine, id, approval.name, **asked))
 
 
 def approve(actor: Actor, id: int, *, note: str = "") -> Approval:

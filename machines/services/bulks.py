@@ -15,6 +15,7 @@ from machines.auditing import Deed
 from machines.bulk import BULK, Bulk, NotNow, Order, Row
 from machines.bulk.store import Note, OrderLost
 from machines.connections import get_engine
+from machines.disclosures import Disclosing
 from machines.engine import Conflict, Instance, LookupFailed
 from machines.masking import MASK
 from machines.outlines import every_outline
@@ -83,7 +84,16 @@ def rows(actor: Actor, id: str, start: int = 0, count: int = 100) -> list[Row]:
 def shown(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
     """Without values of instances in the reasons, where any field of the machine is hidden from the actor."""
     veil = veil_of(actor, machine)
-    return list(rows) if veil.open else [replace(row, **_masked(row)) for row in rows]
+    if not veil.open:
+        return [replace(row, **_masked(row)) for row in rows]
+    if isinstance(veil, Disclosing):
+        veil.note_all({row.item.id: {"error"} for row in rows if _tells(row)})
+    return list(rows)
+
+
+def _tells(row: Row) -> bool:
+    """Whether a reason says more than those may see from whom a field is hidden."""
+    return any(note.why != _plain(note) for note in (row.verdict, row.outcome) if note)
 
 
 def _masked(row: Row) -> dict[str, Note]:

@@ -127,14 +127,14 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
     actor.demand("operate", machine)
     veil = veil_of(actor, machine)
     with veil.raising():
-        return veil.preview(get_engine().preview(machine, id, name, **asked))
+        return veil.of(id).preview(get_engine().preview(machine, id, name, **asked))
 
 
 def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
     """Do it, and record it. ``second``: who approved it. Raises NeedsApproval where it would do something else now."""
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
     pacing.spend(actor, call.name, **about)
-    veil = veil_of(actor, call.machine)
+    veil = masking.closed(call.machine) if second else veil_of(actor, call.machine)  # the asker is shown nothing of it
     with veil.raising(), actor.records(call.name, **about) as deed:
         if second:
             deed.note(approved_by=second)
@@ -150,7 +150,7 @@ def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
             deed.void()
             raise error from None
         _tell(deed, call, before, after)
-    return seen_by(actor, after)
+    return after if second else seen_by(actor, after)
 
 
 def _performed(actor: Actor, call: Call, deed: Deed, second: str) -> tuple[Instance, Instance]:

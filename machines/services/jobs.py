@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from machines.connections import get_engine
@@ -15,6 +16,7 @@ from .reading import veil_of
 
 REPAIR = {"redrive": "retry", "move": "retry", "withdraw": "cancel"}
 """lever -> the repair that does the same, named from the instance."""
+UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "trace": "", "log": ()}
 UNMOVED = {
     "redrive": "It is not dead any more, or another job with its unique key is open.",
     "move": "It is not delayed any more.",
@@ -36,12 +38,13 @@ def listed(
     limit: int = 50,
     offset: int = 0,
     veil: Veil | None = None,
+    brief: bool = False,
 ) -> list[Job]:
-    """Raises Forbidden."""
+    """``brief``: without data, input and what else only the page of a job shows. Raises Forbidden."""
     actor.demand("view", machine)
     veil = veil or veil_of(actor, machine)
     found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)
-    return [veil.job(job) for job in found]
+    return [veil.job(replace(job, **UNLISTED) if brief else job) for job in found]
 
 
 def redrive(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from machines import masking
 from machines.access import among
 from machines.connections import get_engine
+from machines.disclosures import Disclosing, Viewer
 from machines.engine import Explanation, Instance, Page, Step
 from machines.masking import Veil
 
@@ -20,7 +21,9 @@ from .actor import Actor
 
 
 def veil_of(actor: Actor, machine: str) -> Veil:
-    """What is hidden from them of this machine."""
+    """What is hidden from them of this machine. What a person is shown of it in clear is noted for the audit."""
+    if reveals(actor, machine) and actor.is_person:
+        return Disclosing(Viewer(actor.user, actor.source), machine)
     return masking.veil_if(reveals(actor, machine), machine)
 
 
@@ -44,7 +47,7 @@ def history(
 ) -> list[Step]:
     """The latest steps, newest first; ``before`` is a version, for the page after."""
     actor.demand("view", machine)
-    return (veil or veil_of(actor, machine)).steps(get_engine().history(machine, id, limit=limit, before=before))
+    return (veil or veil_of(actor, machine)).of(id).steps(get_engine().history(machine, id, limit=limit, before=before))
 
 
 def explain(
@@ -58,7 +61,7 @@ def explain(
 ) -> Explanation:
     """What firing it would do, and why. It asks for no right to fire."""
     actor.demand("view", machine)
-    veil = veil or veil_of(actor, machine)
+    veil = (veil or veil_of(actor, machine)).of(id)
     veil.learn(payload)
     return veil.explanation(get_engine().explain(machine, id, event, payload))
 

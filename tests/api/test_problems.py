@@ -242,6 +242,8 @@ def test_the_request_leads_from_an_answer_to_the_audit(door, boss):
     made = boss.post("/machines/door/instances", {"id": "by-request", "reason": "a test"})
     other = boss.get("/audit?request=0000000000000").json()
     found = boss.get(f"/audit?request={made.headers['X-Request-Id']}").json()
-    assert [(entry["action"], entry["instance"]) for entry in found["items"]] == [("create", "by-request")]
+    assert [(entry["action"], entry["instance"]) for entry in found["items"]] == [
+        ("reveal", "by-request"), ("create", "by-request"),  # the answer shows its card
+    ]  # fmt: skip
     assert found["items"][0]["request"] == made.headers["X-Request-Id"]
     assert other["items"] == []

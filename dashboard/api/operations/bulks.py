@@ -17,8 +17,8 @@ from dashboard.api.shapes import Acting, Body, Data, Listed, Ms, Out, Reason
 from machines.bulk import Order, Row
 from machines.bulk.order import ACTIONS, MAX_RATE
 from machines.engine import Instance
-from machines.masking import veil_if
 from machines.services import Actor, bulks
+from machines.services.reading import veil_of
 
 group = Group("bulks", "One event or repair on everything a filter finds.")
 BULK = "/bulks/{instance:id}"
@@ -84,7 +84,7 @@ class Rating(Body):
 def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
     data, facts = now.data, order.facts()
     return facts | {
-        "filter": veil_if(actor.may("reveal", order.machine), order.machine).value(facts["filter"]),
+        "filter": veil_of(actor, order.machine).value(facts["filter"]),
         "id": now.id,
         "state": now.state,
         "suspended": now.suspended,

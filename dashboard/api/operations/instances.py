@@ -16,8 +16,8 @@ from dashboard.api.problems import facts_of
 from dashboard.api.shapes import Body, Data, Listed, Ms, Out, Why
 from machines.connections import get_engine
 from machines.engine import EngineUnavailable, Instance, SignalboxError
-from machines.masking import veil_if
 from machines.services import Forbidden, instances
+from machines.services.reading import veil_of
 
 group = Group("instances", "Instances of a machine, and the events that move them.")
 INSTANCES = "/machines/{name:machine}/instances"
@@ -300,6 +300,6 @@ def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """What `error=` finds it by."""
     engine, actor = get_engine(), actor_of(request)
     engine.get(machine, id)  # raises where there is none
-    veil = veil_if(actor.may("reveal", machine), machine)
+    veil = veil_of(actor, machine).of(id)
     found = engine.troubles(machine, [id]).get(id, [])
     return {"items": [{"cause": one.cause, "kind": one.kind, "text": veil.said(one.text)} for one in found]}
