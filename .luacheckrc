@@ -3,7 +3,7 @@ std = 'lua51'
 max_line_length = 130
 read_globals = { 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
-    read_globals = { 'agenda', 'budget', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions', 'filters',
+    read_globals = { 'acceptance', 'agenda', 'budget', 'reserved', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions', 'filters',
         'program', 'keys', 'patternkeys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'journal', 'steps',
         'finishing', 'growing', 'keyset', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
         'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'locking', 'lookups', 'mending', 'permits', 'previews', 'removal', 'repairs', 'sends',

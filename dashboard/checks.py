@@ -4,7 +4,7 @@
     E002  the server is too old                     W007  a SIGNALBOX_ variable that nothing reads
     E003  the server has no functions               E008  sessions or cache are not on Redis
     E004  the server may throw keys away            W009  DEBUG is on while the site answers to foreign names
-    W005  the server keeps nothing over a restart
+    W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
 
 A server that is away is a warning: migrations and ``createsuperuser`` do not need it, and the site comes back with it.
 A server that would lose data is an error, and nothing starts on it.
@@ -105,12 +105,33 @@ def _notifications(client: Any) -> Iterator[CheckMessage]:
         )
 
 
+def _senders(client: Any) -> Iterator[CheckMessage]:
+    """Machines that were published before there was ``accepts``."""
+    from machines.acceptance import line
+    from machines.connections import get_engine
+
+    for name, granted in get_engine().granted().items():
+        if granted is None:
+            yield Warning(
+                f"{name} accepts messages from any machine: it was published before there was accepts",
+                hint="Run `manage.py machine accepts`, or start a worker: who sends to it now goes on, and no other.",
+                id="signalbox.W010",
+            )
+        elif granted:
+            yield Warning(
+                f"{name} accepts messages from {', '.join(granted)}, which its definition does not name",
+                hint=f"Add to it: {line(granted)}",
+                id="signalbox.W010",
+            )
+
+
 SERVER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
     _version,
     _functions,
     _eviction,
     _persistence,
     _notifications,
+    _senders,
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from machines import diagrams
+from machines import acceptance, diagrams
 from machines.connections import get_engine
 from machines.engine.definitions import compile, digest, embedded, outline
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
@@ -105,6 +105,9 @@ def adopt(name: str) -> Machine:
     machine = Machine.objects.get(name=name)
     if machine.current != current:
         _make_current(machine, machine.versions.get(number=current))
+    if machine.granted is None and (granted := engine.acceptance(name).granted) is not None:
+        machine.granted = list(granted)
+        machine.save(update_fields=["granted"])
     return machine
 
 
@@ -141,6 +144,8 @@ def _restore(machine: Machine) -> list[MachineVersion]:
         _restore_along(version)
         engine.publish(version.definition, version=version.number, alone=True)
     newest = max([*held, *(version.number for version in missing)], default=None)
+    if missing and not held:
+        acceptance.give_back(engine, machine)
     if missing and newest != missing[-1].number:
         # What is published last is current; a gap that was filled must not be.
         engine.publish(engine.definition(machine.name, newest), version=newest, alone=True)
@@ -198,7 +203,9 @@ def _record(
         # Laid out before the transaction, which on SQLite keeps everybody else from writing.
         fields |= {"drawing": diagrams.draw(outline(definition)).svg, "drawing_format": diagrams.DRAWING}
     with transaction.atomic():
-        machine, _ = Machine.objects.get_or_create(name=name, defaults={"current": number, "adopted": adopted})
+        # A script's machine is looked at like any other that was there before.
+        start = {"current": number, "adopted": adopted, "granted": None if adopted else []}
+        machine, _ = Machine.objects.get_or_create(name=name, defaults=start)
         version, _ = machine.versions.get_or_create(number=number, defaults=fields)
         if _differs(version, definition):
             raise Diverged(name, number)
@@ -210,7 +217,9 @@ def _make_current(machine: Machine, version: MachineVersion) -> None:
     machine.current = version.number
     description = version.definition.get("description")
     machine.description = description if isinstance(description, str) else ""
-    machine.save(update_fields=["current", "description"])
+    if "accepts" in version.definition:
+        machine.granted = []
+    machine.save(update_fields=["current", "description", "granted"])
 
 
 def _differs(version: MachineVersion, definition: dict[str, Any]) -> bool:

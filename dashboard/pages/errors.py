@@ -131,7 +131,8 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
     message = "Your account does not have the right for this."
     right = exception.right if isinstance(exception, Forbidden | services.Forbidden) else ""
     if isinstance(exception, Forbidden | services.Forbidden):
-        message = f"{str(exception).capitalize()}."
+        said = str(exception)
+        message = f"{said[:1].upper()}{said[1:]}."
     return error_page(
         request, 403, title="Not with this account", code=FORBIDDEN, message=message, right=right,
         hint="Whoever manages accounts here can grant it." if right else "",

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import condition
 
 from dashboard.access import allows, require
-from dashboard.pages import active, boards, charts, painting, plans
+from dashboard.pages import accepts, active, boards, charts, painting, plans
 from dashboard.pages import listing as listings
 from dashboard.pages.creation import Creation
 from dashboard.pages.listing import Listing
@@ -59,6 +59,7 @@ def machine_page(
         "creation": creation,
         "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
         "boards": boards.of_machine(request, plan),
+        "accepts": accepts.of_machine(request, get_engine(), machine),
         "moved": active.of_machine(machine),
         "mode": mode,
         "modes": MODES.values(),

@@ -9,6 +9,7 @@ engine.fire("door", "front", "open").state  # 'Open'
 """
 
 from . import errors
+from .accepting import Acceptance, Senders
 from .engine import Engine
 from .errors import (
     BadInput,
@@ -41,6 +42,7 @@ from .sensitive import Sensitive
 from .surveying import Survey
 
 __all__ = [
+    "Acceptance",
     "BadInput",
     "BadPayload",
     "Because",
@@ -72,6 +74,7 @@ __all__ = [
     "PublishedMachine",
     "QueueStats",
     "Refused",
+    "Senders",
     "Sensitive",
     "SignalboxError",
     "Step",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import arguments, client, firing, limits, replies
+from .accepting import Accepting
 from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 Data = Mapping[str, Any]
 
 
-class Engine(Working, Many, Repairing, Searching):
+class Engine(Working, Many, Repairing, Searching, Accepting):
     """State machines that live in one Redis. Safe to share between threads; make one per process.
 
     Every call that changes an instance is one function call in Redis, so it happens wholly or not at all, and two

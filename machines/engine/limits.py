@@ -31,6 +31,7 @@ MAX_STATE_PARTS = 20_000  # transitions, actions, parts of expressions: one step
 MAX_PARTS = 120_000  # of all states together: one call reads the program as a whole
 MAX_GROUPS = 20  # that one transition names
 MAX_GROUP_NAME = 150  # characters: as long as a Django group's
+MAX_SENDERS = 100  # machines that one names under `accepts`
 MAX_INDEXES = 8  # fields that instances are found by
 MAX_STATE_DEPTH = 32  # states inside one another
 MAX_ACTION_DEPTH = 16  # if, foreach and block inside one another
@@ -68,8 +69,8 @@ FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 RESERVED_FIELDS = frozenset(
     ["event", "now", "instance", "trigger", "In", "true", "false", "null", "None", "True", "False"]
 )
-INTERNAL_EVENTS = ("done.", "error.")  # the engine's own; nobody may fire them from outside
-TIMER_EVENT = re.compile(r"after\.t[0-9]+")  # what an `after` waits for: nobody may fire these either
+RESERVED_EVENTS = ("done.", "error.", "after.")  # the engine's own: nobody fires, sends, raises or emits them
+TIMER_EVENT = re.compile(r"after\.t[0-9]+")  # what an `after` waits for
 
 
 def check_machine_name(name: object) -> str | None:
@@ -117,14 +118,17 @@ def check_event_name(name: object) -> str | None:
     return "must not hold a *: that is a pattern, not an event" if "*" in name else None
 
 
+def is_reserved_event(name: str) -> bool:
+    """Whether only the engine makes such events; ``reserved.lua`` is the same rule inside Redis."""
+    return name.startswith(RESERVED_EVENTS)
+
+
 def check_external_event_name(name: object) -> str | None:
-    """The name of an event that may be fired from outside."""
+    """The name of an event that people, programs and other machines may send."""
     if (why := check_event_name(name)) is not None:
         return why
-    if str(name).startswith(INTERNAL_EVENTS):
-        return "must not start with done. or error.: those events are the engine's own"
-    if TIMER_EVENT.fullmatch(str(name)):
-        return "must not be that of a timer: those events are the engine's own"
+    if is_reserved_event(str(name)):
+        return "must not start with done., error. or after.: those events are the engine's own"
     return None
 
 

@@ -68,7 +68,7 @@ def whole(raw: Any) -> int:
 class FieldTypes:
     """How the raw hash fields of one definition version read: scalars as they are, the rest as JSON."""
 
-    __slots__ = ("_numbers", "_read", "_states", "finals", "names_of", "version")
+    __slots__ = ("_numbers", "_read", "_states", "accepts", "finals", "names_of", "version")
 
     _READERS: Mapping[str, Callable[[str], Any]] = {
         "string": str,
@@ -80,6 +80,7 @@ class FieldTypes:
 
     def __init__(self, program: Mapping[str, Any], version: int) -> None:
         self.version = version
+        self.accepts = tuple(program["accepts"]["from"]) if "accepts" in program else None
         self.finals = frozenset(s["name"] for s in program["states"] if s.get("final") and not s.get("parent"))
         self._states = program["states"]
         self.names_of = [""] + [s["name"] for s in program["states"]]

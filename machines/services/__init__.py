@@ -20,12 +20,13 @@ masked what its actor may not see in clear.
 
 from . import approvals, bulks, definitions, instances, jobs, keys, notes, queues, sessions, tokens, workers
 from .actor import Actor
-from .errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest, TokenNeeded
+from .errors import ApprovalNeeded, Forbidden, NotAccepted, NotMoved, NotOpen, OwnRequest, TokenNeeded
 
 __all__ = [
     "Actor",
     "ApprovalNeeded",
     "Forbidden",
+    "NotAccepted",
     "NotMoved",
     "NotOpen",
     "OwnRequest",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines import publishing
+from machines import acceptance, publishing
 from machines.auditing import Deed
+from machines.engine.definitions import embedded, recipients
 from machines.models import MachineVersion
 
 from .actor import Actor
-from .errors import Forbidden
+from .errors import Forbidden, NotAccepted
 
 
 def publish(actor: Actor, definition: object, *, reason: str = "") -> MachineVersion:
@@ -19,7 +20,7 @@ def publish(actor: Actor, definition: object, *, reason: str = "") -> MachineVer
     The machines it brings along are published first, by the same rule: each that is new or changes takes the right on
     it and leaves an entry of its own. One right that is missing refuses all of them, before anything is written.
 
-    Raises Forbidden, DefinitionError with every finding, Diverged, EngineUnavailable.
+    Raises Forbidden, NotAccepted, DefinitionError with every finding, Diverged, EngineUnavailable.
     """
     machine = _named(definition)
     with actor.records("publish", machine=machine, reason=reason) as deed:
@@ -27,6 +28,7 @@ def publish(actor: Actor, definition: object, *, reason: str = "") -> MachineVer
         publication = publishing.prepare(definition)
         for name in publication.along:
             _demand_along(actor, name, machine, reason)
+        _demand_recipients(actor, publication)
         for name, inner in publication.along.items():
             with actor.records("publish", machine=name, reason=reason) as deed_along:
                 deed_along.note(within=machine)
@@ -41,6 +43,22 @@ def _demand_along(actor: Actor, name: str, within: str, reason: str) -> None:
     with actor.records("publish", machine=name, reason=reason) as deed:
         deed.note(within=within)
         raise Forbidden("publish", name, within=within)
+
+
+def _demand_recipients(actor: Actor, publication: publishing.Publication) -> None:
+    """Who may publish one machine must not move the instances of others by it: what a definition sends to, or invokes,
+    takes a right there, unless that machine accepts the sender. Raises NotAccepted for the first."""
+    if not actor.is_person:
+        return
+    own = {publication.name, *embedded(publication.definition)}
+    for sender in (*publication.along.values(), publication.definition):
+        for one in recipients(sender):
+            if one.machine and one.machine not in own and not _may_reach(actor, sender["id"], one.machine):
+                raise NotAccepted(one.machine, sender["id"], one.path, acceptance.line([sender["id"]]))
+
+
+def _may_reach(actor: Actor, sender: str, machine: str) -> bool:
+    return actor.may("fire", machine) or actor.may("publish", machine) or acceptance.takes(machine, sender)
 
 
 def _written(actor: Actor, definition: dict[str, Any], reason: str, deed: Deed) -> MachineVersion:

@@ -4,6 +4,7 @@
 
     SignalboxError
     ├── Forbidden         the right is missing, or the token's scope does not hold it
+    │   └── NotAccepted   a definition reaches a machine that does not accept it, without a right on that one
     ├── ApprovalNeeded    the engine's NeedsApproval, or of a bulk, with all that ``approvals.ask`` files
     ├── OwnRequest        whoever asked cannot be the second person
     ├── NotOpen           the request is decided, withdrawn or expired
@@ -36,6 +37,24 @@ class Forbidden(SignalboxError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"right": self.right, "machine": self.machine}
+
+
+class NotAccepted(Forbidden):
+    """A definition sends to a machine, or invokes it, that does not accept the sender, and its publisher has no right
+    there. ``machine``: the receiver; ``sender``; ``path``: where the definition names it."""
+
+    def __init__(self, machine: str, sender: str, path: str, line: str) -> None:
+        super().__init__("fire", machine)
+        self.sender = sender
+        self.path = path
+        self.message = (
+            f"{sender!r} sends to the machine {machine!r}, or invokes it, at {path}: that takes the right to fire or to"
+            f" publish there as well, or {line} in the definition of {machine!r}"
+        )
+        self.args = (self.message,)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"sender": self.sender, "path": self.path}
 
 
 class ApprovalNeeded(NeedsApproval):

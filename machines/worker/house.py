@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from machines import seen
+from machines import acceptance, seen
 from machines.databases import Patience
 from machines.engine import Engine
 from machines.flushing import flushers
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 DUTIES: Mapping[str, str] = MappingProxyType(
     {
+        "acceptance": "grants who sends to machines that do not say who may, once",
         "activity": "counts the instances that moved",
         "approvals": "closes requests that nobody decided in time",
         "boards": "sets the scoreboards of machines once a minute",
@@ -60,6 +61,7 @@ class Chore:
 def house(engine: Engine, options: Options) -> dict[str, Duty]:
     """Those of which each is one worker's at a time; DUTIES has their names."""
     return {
+        "acceptance": Chore(acceptance.grant_used, pause=300.0, told="who sends to whom cannot be granted: %s"),
         "activity": Mover(engine),
         "approvals": Chore(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
         "boards": Boards(engine),

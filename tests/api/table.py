@@ -69,6 +69,7 @@ def _repairs() -> dict[str, Case]:
 
 
 TABLE: dict[str, Case] = {
+    "getAccepts": Case("view", "/machines/door/accepts"),
     "getDocument": Case("view", "/openapi.json", machine=False),
     "getMe": Case("view", "/me", machine=False),
     "makeSession": Case("view", "/sessions", {"ttl": 60, "state": {"n": 1}}, 201, machine=False),

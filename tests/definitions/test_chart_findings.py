@@ -97,7 +97,7 @@ def test_all_states_are_counted_wherever_they_stand():
             'SB121 states.A.on.x.guard: no fact of the trigger called "nam"; did you mean "name"?',
         ),
         (machine(context={"trigger": 1}), 'SB107 context.trigger: the field name "trigger" must not be a word'),
-        (machine(events={"after.t3": {}}), 'SB107 events["after.t3"]: the event name "after.t3" must not be that of'),
+        (machine(events={"after.t3": {}}), 'SB107 events["after.t3"]: the event name "after.t3" must not start'),
     ],
 )
 def test_a_mistake_is_named_with_its_place(definition, line):

@@ -12,7 +12,7 @@ from tests.engine.builders import machine
 def noter(name: str = "noter", **on: Any) -> dict[str, Any]:
     """Notes the numbers it is sent, in the order they come."""
     note = {"actions": {"append": {"got": "event.n"}}}
-    return machine(name, {"A": {"on": {"note": note} | on}}, context={"got": []})
+    return machine(name, {"A": {"on": {"note": note} | on}}, context={"got": []}, accepts={"from": ["*"]})
 
 
 def teller(name: str = "teller", *, to: str = "noter", event: str = "note") -> dict[str, Any]:

@@ -162,7 +162,7 @@ def test_a_timer_whose_step_goes_too_far_is_put_off_and_holds_up_no_other(engine
 
 
 def test_a_message_whose_step_goes_too_far_is_told_to_its_sender(engine):
-    definition = greedy()
+    definition = greedy() | {"accepts": {"from": ["s"]}}
     definition["states"]["A"]["on"]["note"] = "Spin"
     publish(engine, definition, "x")
     send = {"send": {"event": "note", "to": {"machine": "greedy", "id": "'x'"}}}

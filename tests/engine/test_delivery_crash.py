@@ -154,7 +154,7 @@ def test_a_server_that_is_killed_between_delivery_and_settling_repeats_nothing(s
 
 def test_timers_suspensions_and_what_waits_for_them_survive_a_server_that_is_killed(server, frail):
     states = {"A": {"after": {"10s": "B"}, "on": {"note": {"actions": {"append": {"got": "event.n"}}}}}, "B": {}}
-    publish(frail, machine("noter", states, context={"got": []}), "x", "y")
+    publish(frail, machine("noter", states, context={"got": []}, accepts={"from": ["teller"]}), "x", "y")
     publish(frail, teller(), "t")
     frail.suspend("noter", "y", actor="a", reason="r", now=NOW)
     frail.fire("teller", "t", "tell", {"id": "y", "n": 1})

@@ -80,7 +80,7 @@ def test_leaving_takes_along_what_the_child_had_begun(engine):
 def test_exit_actions_of_a_child_that_is_stopped_may_still_send(engine):
     bye = {"exit": {"send": {"event": "said", "to": {"machine": "parent", "id": "'other'"}, "data": {"n": "n"}}}}
     publish(engine, child(A=bye))
-    publish(engine, parent(), "p", "other")
+    publish(engine, parent() | {"accepts": {"from": ["child"]}}, "p", "other")
     for id in ("p", "other"):
         engine.fire("parent", id, "start")
     engine.fire("parent", "p", "quit")
@@ -149,8 +149,8 @@ def test_regions_have_children_of_their_own(engine):
 
 
 def test_the_machine_may_be_named_by_the_data(engine):
-    publish(engine, child("one"))
-    publish(engine, child("two"))
+    for name in ("one", "two"):
+        publish(engine, child(name) | {"accepts": {"from": ["chooser"]}})
     states = {"A": {"on": {"go": "B"}}, "B": {"invoke": {"src": {"expr": "which"}}}}
     started(engine, machine("chooser", states, context={"which": "two"}))
     assert engine.fire("chooser", "x", "go").children["B"]["machine"] == "two"

@@ -129,7 +129,8 @@ def test_a_delayed_one_leaves_when_its_time_has_come(engine):
 
 def test_a_message_takes_the_callers_clock_along(engine):
     """What a receiver begins by it happens at the moment the test, or the simulation, is in."""
-    publish(engine, machine("sleeper", {"A": {"on": {"note": "B"}}, "B": {"after": {"1s": "A"}}}), "x")
+    states = {"A": {"on": {"note": "B"}}, "B": {"after": {"1s": "A"}}}
+    publish(engine, machine("sleeper", states, accepts={"from": ["teller"]}), "x")
     publish(engine, teller(to="sleeper"), "t")
     engine.fire("teller", "t", "tell", {"id": "x", "n": 1}, now=5_000)
     (timer,) = engine.get("sleeper", "x").timers

@@ -22,7 +22,8 @@ def timed():
 def noter(**more):
     """Notes each event it gets from others."""
     on = {"note": {"actions": {"append": {"got": "event.n"}}}, "end": "Z"}
-    return machine("noter", {"A": {"on": on | more}, "Z": {"type": "final"}}, context={"got": []})
+    states = {"A": {"on": on | more}, "Z": {"type": "final"}}
+    return machine("noter", states, context={"got": []}, accepts={"from": ["teller", "ender"]})
 
 
 def teller(event="note"):

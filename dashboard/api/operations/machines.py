@@ -52,6 +52,16 @@ class MachineOut(Out):
     overdue: int
 
 
+class Accepted(Out):
+    """Who may send to the machine, and invoke it, beside itself, parents and children."""
+
+    machine: str
+    declared: list[str] | None = Field(description="by its current version, `*` for any machine; null: it says nothing")
+    granted: list[str] | None = Field(
+        description="to machines that did before there was `accepts`, those you may see; null: nobody has looked yet"
+    )
+
+
 class Machines(Out):
     items: list[MachineOut]
     unreadable: dict[str, str] = Field(description="machine -> why it cannot be read")
@@ -140,6 +150,14 @@ def one(request: HttpRequest, machine: str) -> dict[str, Any]:
     live = get_engine().live(machine)
     description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
     return _machine(live, description or "")
+
+
+@group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="Who may send to it")
+def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """What was granted ends with the next version that declares `accepts`."""
+    found, scope = get_engine().acceptance(machine), actor_of(request).scope("view")
+    granted = found.granted if found.granted is None else [name for name in found.granted if name in scope]
+    return {"machine": machine, "declared": found.declared, "granted": granted}
 
 
 @group.get(f"{MACHINE}/live", id="getFigures", right="view", answers=Figures, summary="Counts, flow, queues, breaches")

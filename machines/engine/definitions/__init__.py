@@ -26,6 +26,7 @@ from .outline import (
 )
 from .path import quote, render
 from .program import digest, program_of
+from .recipients import Recipient, recipients
 
 __all__ = [
     "CODES",
@@ -36,6 +37,7 @@ __all__ = [
     "Finding",
     "InvokeOutline",
     "Outline",
+    "Recipient",
     "StateOutline",
     "TransitionOutline",
     "check",
@@ -46,7 +48,9 @@ __all__ = [
     "names_of",
     "outline",
     "quote",
+    "recipients",
     "render",
+    "runs",
     "schema",
 ]
 
@@ -59,10 +63,17 @@ def check(definition: object) -> list[Finding]:
     return report.findings()
 
 
-def compile(definition: object) -> dict[str, Any]:
-    """The program of a definition. Raises DefinitionError, with all findings, when one is an error."""
+def runs(definition: object) -> bool:
+    """Whether a definition that was published once can be published again under its number."""
     machine, report = read(definition)
-    if machine is None or report.has_errors:
+    return machine is not None and not report.has_old_errors
+
+
+def compile(definition: object) -> dict[str, Any]:
+    """The program of a definition. Raises DefinitionError, with all findings, when one is an error that no release ever
+    let pass: what was published must go on running. ``check`` goes before publishing."""
+    machine, report = read(definition)
+    if machine is None or report.has_old_errors:
         raise DefinitionError(report.findings())
     return program_of(machine)
 
@@ -70,7 +81,7 @@ def compile(definition: object) -> dict[str, Any]:
 def outline(definition: object) -> Outline:
     """Raises DefinitionError like ``compile``."""
     machine, report = read(definition)
-    if machine is None or report.has_errors:
+    if machine is None or report.has_old_errors:
         raise DefinitionError(report.findings())
     return outline_of(machine)
 

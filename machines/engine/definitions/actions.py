@@ -7,7 +7,7 @@ from functools import partial
 
 from .. import limits
 from .control import ReadActions, read_block, read_foreach, read_if
-from .messages import read_cancel, read_raise, read_send
+from .messages import read_cancel, read_raise, read_send, refuse_reserved
 from .model import Action
 from .naming import name_of, required
 from .path import quote
@@ -127,6 +127,7 @@ def _emit(place: Place) -> list[Action]:
         return []
     place.refuse_unknown(("type", "data"), {"event": 'write "type"', "payload": 'write "data"'})
     name = name_of(required(place, "type"), "message type", limits.check_event_name)
+    refuse_reserved(place.at("type") if "type" in place else place, name, "emitted")
     value, keys = read_object(place.get("data"))
     return [Action("emit", place.path, name, value=value, keys=keys)] if name else []
 

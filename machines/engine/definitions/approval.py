@@ -51,5 +51,6 @@ def review(machine: Machine, report: Report) -> None:
 def _is_event(event: str, place: Place) -> bool:
     why = limits.check_external_event_name(event)
     if why is not None:
-        place.error("SB107", f"the event {quote(event)} {why}", 'write "fire:" and the name of an event')
+        hint, later = 'write "fire:" and the name of an event', limits.is_reserved_event(event)
+        place.report.add("SB107", place.path, f"the event {quote(event)} {why}", hint, later=later)
     return why is None

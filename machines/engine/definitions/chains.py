@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from .. import limits
 from .model import Machine, State, Transition
 from .path import quote
 from .report import Report
 
 _TIMER = re.compile(r"after\.t\d+")
+_MADE = ("done.invoke", "done.state", "error.invoke", "error.execution", "error.communication", "error.platform")
+"""What the engine's own events begin with, timers aside."""
 
 
 def review(machine: Machine, report: Report) -> None:
@@ -87,6 +90,16 @@ def _check_internal_events(state: State, machine: Machine, report: Report) -> No
             _check_invoked(event.partition("invoke.")[2], transition, state, machine, report)
         elif event.startswith("done.state."):
             _check_ended(event, transition, machine, report)
+        elif limits.is_reserved_event(event) and not _TIMER.fullmatch(event) and not _is_made(event):
+            message = f"the engine never makes {quote(event)}, and nobody else may: this never happens"
+            hint = "write a name that does not begin with done., error. or after."
+            report.add("SB209", transition.path, message, hint)
+
+
+def _is_made(descriptor: str) -> bool:
+    """Whether a descriptor covers one of the engine's own events, or is covered by their first words."""
+    base = f"{_base(descriptor)}."
+    return any(base.startswith(f"{own}.") or f"{own}.".startswith(base) for own in _MADE)
 
 
 def _check_invoked(id: str, transition: Transition, state: State, machine: Machine, report: Report) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import limits
+from .accepts import read_accepts
 from .approval import read_approval
 from .durations import HINT, milliseconds
 from .embedding import machines_of, names_of
@@ -31,6 +32,7 @@ KEYS = (
     "context",
     "index",
     "approval",
+    "accepts",
     "events",
     "states",
     *MACHINE_KEYS,
@@ -60,6 +62,16 @@ def read(definition: object) -> tuple[Machine | None, Report]:
     machine = _read_document(document, report)
     _check_embedded(document, report)
     return machine, report
+
+
+def machine_of(definition: object) -> Machine | None:
+    """What a definition says, without the checks that need all of it, and the machines inside it. Never raises."""
+    report = Report()
+    try:
+        place = Place(Plain(report.add).copy(definition), (), report)
+    except TooLarge:
+        return None
+    return _read_machine(place) if isinstance(place.value, dict) else None
 
 
 def _read_document(document: Any, report: Report) -> Machine | None:
@@ -98,6 +110,8 @@ def _read_machine(place: Place) -> Machine:
         limits=read_queues(place.get("queues")),
         index=read_index(place.get("index"), fields),
         approval=read_approval(place.get("approval")),
+        accepts=read_accepts(place.get("accepts"), scope),
+        brings=scope.brings,
     )
 
 

@@ -182,7 +182,9 @@ def read_events(place: Place | None) -> dict[str, Event]:
 def _read_event(name: str, place: Place) -> Event:
     why = limits.check_external_event_name(name)
     if why is not None:
-        place.error("SB107", f"the event name {quote(name)} {why}")
+        place.report.add(
+            "SB107", place.path, f"the event name {quote(name)} {why}", later=limits.is_reserved_event(name)
+        )
     if not place.is_object("an object", 'write {} or {"description": "...", "payload": {...}}'):
         return Event(name, "", None, place.path)
     place.refuse_unknown(("description", "payload", "meta"), {"data": 'write "payload"', "fields": 'write "payload"'})

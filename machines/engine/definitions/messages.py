@@ -12,7 +12,6 @@ from .values import read_expression, read_value
 
 SEND_KEYS = ("event", "to", "data", "delay", "id", "idlocation", "type")
 _HINTS = {"type": 'write "event"', "payload": 'write "data"', "target": 'write "to"', "params": 'write "data"'}
-_OWN = ("done.invoke.", "error.invoke.")
 
 
 def read_raise(place: Place) -> list[Action]:
@@ -51,10 +50,22 @@ def _event_action(place: Place, event: Place | None, sending: Sending | None) ->
     if event is None or not (name or computed):
         return []
     verb: Verb = "raise" if sending is None else "send"
-    if name.startswith(_OWN) or limits.TIMER_EVENT.fullmatch(name):
-        done = "raised" if sending is None else "sent"
-        event.error("SB107", f"the event {quote(name)} is the engine's own and cannot be {done}")
+    refuse_reserved(event, name or _constant(computed), "raised" if sending is None else "sent")
     return [Action(verb, event.path, name, value=value, keys=keys, computed=computed, sending=sending)]
+
+
+def refuse_reserved(place: Place, name: str, done: str) -> None:
+    """Report a name that only the engine gives to events. ``done``: what the action would do with it."""
+    if limits.is_reserved_event(name):
+        word = name.partition(".")[2].replace(".", "_") or "name"
+        message = f"the event {quote(name)} is the engine's own and cannot be {done}"
+        hint = f"write a name that does not begin with done., error. or after.: {quote(word)}"
+        place.report.add("SB107", place.path, message, hint, later=True)
+
+
+def _constant(value: Value | None) -> str:
+    """The text an expression always gives, as far as it is written out; what is computed the engine looks at."""
+    return str(value.tree[1]) if value is not None and value.tree[0] == "str" else ""
 
 
 def _read_event(place: Place | None) -> tuple[str, Value | None]:

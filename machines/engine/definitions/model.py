@@ -311,7 +311,8 @@ class Machine:
 
     ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for
     the machine itself, where there is one; ``limits`` are those of queues; ``index``: what instances are
-    found by; ``approval``: what takes a second person, each with where it is named.
+    found by; ``approval``: what takes a second person, ``accepts``: which machines may send to it (None where nothing
+    is said), each with where it is named; ``brings``: full names of the machines that come with the definition.
     """
 
     id: str
@@ -327,6 +328,8 @@ class Machine:
     limits: dict[str, Limit] = field(default_factory=dict)
     index: tuple[str, ...] = ()
     approval: dict[str, Path] = field(default_factory=dict)
+    accepts: dict[str, Path] | None = None
+    brings: tuple[str, ...] = ()
 
     def lineage(self, name: str) -> list[State]:
         """A state and its ancestors, from the inside out; empty for an unknown one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .. import rates
+from .. import limits, rates
 from .model import MISSING, Event, Field, Invoke, Limit, Machine, State, Transition, Value, Work, flat
 from .program import queues_of
 from .types import ANY
@@ -138,7 +138,8 @@ class Outline:
 
     ``root`` is the name of the state that stands for the machine itself, where there is one: it is the first of
     ``states``. ``initial`` is the first state that is entered; ``index``: the data fields instances are found by;
-    ``approval``: what takes a second person, a repair's name or ``fire:<event>``.
+    ``approval``: what takes a second person, a repair's name or ``fire:<event>``; ``accepts``: the machines that may
+    send to it, None where the definition does not say.
     """
 
     id: str
@@ -153,6 +154,7 @@ class Outline:
     limits: dict[str, LimitOutline] = field(default_factory=dict)
     index: tuple[str, ...] = ()
     approval: tuple[str, ...] = ()
+    accepts: tuple[str, ...] | None = None
 
     @cached_property
     def _by_name(self) -> dict[str, StateOutline]:
@@ -212,7 +214,7 @@ class Outline:
         return [self._with_fields(name, listening) for name in found]
 
     def _named(self, descriptor: str, transition: TransitionOutline) -> Iterable[str]:
-        if transition.cause not in ("on", "always") or descriptor.startswith(("done.", "error.")):
+        if transition.cause not in ("on", "always") or limits.is_reserved_event(descriptor):
             return ()
         if descriptor == "*" or descriptor.endswith(".*"):
             return [name for name in self.events if matches(descriptor, name)]
@@ -247,6 +249,7 @@ def outline_of(machine: Machine) -> Outline:
         limits={queue: _limit(limit) for queue, limit in machine.limits.items()},
         index=machine.index,
         approval=tuple(machine.approval),
+        accepts=None if machine.accepts is None else tuple(machine.accepts),
     )
 
 

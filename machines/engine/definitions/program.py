@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import Any
 
+from .. import limits
 from .doing import options_of, program_of_actions
 from .model import MISSING, Event, Field, Invoke, Limit, Machine, Start, State, Transition, Work, flat
 from .types import SCALARS
@@ -29,6 +30,8 @@ def program_of(machine: Machine) -> dict[str, Any]:
         "data": [_field(field) for field in machine.fields.values()],
         "index": list(machine.index),
         "approval": list(machine.approval),
+        "accepts": None if machine.accepts is None else {"from": list(machine.accepts)},
+        "brings": list(machine.brings) if _computes_machines(machine) else [],
         "sensitive": _sensitive(machine),
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
         "queues": queues_of(machine),
@@ -64,7 +67,7 @@ def is_pattern(descriptor: str) -> bool:
 def known_events(machine: Machine) -> list[str]:
     """Every external event a transition names exactly or the definition declares."""
     named = [event for t, event in descriptors(machine) if t.cause != "after" and not is_pattern(event)]
-    return sorted({event for event in [*named, *machine.events] if not event.startswith(("done.", "error."))})
+    return sorted({event for event in [*named, *machine.events] if not limits.is_reserved_event(event)})
 
 
 def queues_of(machine: Machine) -> list[str]:
@@ -78,6 +81,10 @@ def queues_of(machine: Machine) -> list[str]:
             if not invoke.is_machine:
                 queues[invoke.queue] = None
     return list(queues | dict.fromkeys(machine.limits))
+
+
+def _computes_machines(machine: Machine) -> bool:
+    return any(invoke.computed for state in machine.states.values() for invoke in state.invokes)
 
 
 def _limit(limit: Limit) -> dict[str, int]:

@@ -19,13 +19,19 @@ class Report:
         self.document: Any = None
         self.suggestions = Suggestions()
         self._found: list[tuple[Path, Finding]] = []
+        self._later: set[int] = set()  # ids of findings
         self._left_out = 0
 
-    def add(self, code: str, path: Path, message: str, hint: str = "") -> None:
+    def add(self, code: str, path: Path, message: str, hint: str = "", *, later: bool = False) -> None:
+        """``later``: an earlier release let it pass. It keeps a definition from being published; one that was, still
+        runs and is shown, since what it is about the engine refuses when it happens."""
         if len(self._found) >= MAX_FINDINGS:
             self._left_out += 1
             return
-        self._found.append((path, Finding(code, render(path), message, hint, CODES[code].severity)))
+        found = Finding(code, render(path), message, hint, CODES[code].severity)
+        self._found.append((path, found))
+        if later:
+            self._later.add(id(found))
 
     def unknown(self, code: str, path: Path, what: str, name: str, known: Collection[str], otherwise: str = "") -> None:
         """``no state "Actve"; did you mean "Active"?``"""
@@ -37,12 +43,18 @@ class Report:
     def absorb(self, other: Report, path: Path) -> None:
         """Takes over what was found in a part of the document that was read on its own."""
         for inner, finding in other._found:
-            self.add(finding.code, (*path, *inner), finding.message, finding.hint)
+            later = id(finding) in other._later
+            self.add(finding.code, (*path, *inner), finding.message, finding.hint, later=later)
         self._left_out += other._left_out
 
     @property
     def has_errors(self) -> bool:
         return any(finding.is_error for _, finding in self._found)
+
+    @property
+    def has_old_errors(self) -> bool:
+        """Whether there is an error that no release ever let pass."""
+        return any(finding.is_error and id(finding) not in self._later for _, finding in self._found)
 
     def holds(self, *codes: str) -> bool:
         """Whether one of these was found already."""

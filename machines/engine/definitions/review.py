@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import approval, assignments, chains, graph, names, references, timers, weight
+from . import accepts, approval, assignments, chains, graph, names, references, timers, weight
 from .model import Machine
 from .report import Report
 
 
 def review(machine: Machine, report: Report) -> None:
-    for part in (references, assignments, graph, chains, timers, names, approval, weight):
+    for part in (references, assignments, graph, chains, timers, names, approval, accepts, weight):
         part.review(machine, report)

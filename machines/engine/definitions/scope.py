@@ -41,6 +41,11 @@ class Scope:
         """The full name of a machine: one that is embedded goes by its short name here."""
         return f"{self.tree.machine}.{name}" if name in self.machines else name
 
+    @property
+    def brings(self) -> tuple[str, ...]:
+        """The full names of those embedded."""
+        return tuple(f"{self.tree.machine}.{name}" for name in self.machines)
+
     def branch(self, place: Place, inside: bool = False) -> Branch | None:
         """The state a place names; reported when there is none. ``inside``: bare names are those of children."""
         target = place.text("a state's name")

@@ -1,4 +1,4 @@
--- needs: budget, chart, durations, expressions, fields, json, lists, sends, timers, values, work
+-- needs: budget, chart, durations, expressions, fields, json, lists, reserved, sends, timers, values, work
 -- Actions become closures that change the step's own picture of the instance; nothing is written here.
 -- What leaves the instance (jobs, outbox messages, log lines) is collected as effects for the commit.
 local actions = {}
@@ -75,8 +75,14 @@ local function named(spec, program)
     return function() return spec end
 end
 
+-- Stands for an action with a reserved name, which a program of an earlier release may hold.
+local function refusing(name)
+    return function() values.fail(reserved.why(name)) end
+end
+
 forms.raise = function(action, program)
     local event, payload, computed = named(action[2], program), optional(action[3], program), type(action[2]) == 'table'
+    if not computed and reserved.is(action[2]) then return refusing(action[2]) end
     return function(ctx)
         charge(SENDING)
         if #ctx.internal >= MAX_RAISED then values.fail('more than ' .. MAX_RAISED .. ' raised events wait') end
@@ -181,6 +187,7 @@ forms.enqueue = function(action, program)
 end
 
 forms.emit = function(action, program)
+    if reserved.is(action[2]) then return refusing(action[2]) end
     local payload = optional(action[3], program)
     return function(ctx) tell(ctx, 'emit', action[2], payload(ctx)) end
 end

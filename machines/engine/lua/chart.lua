@@ -1,4 +1,4 @@
--- needs: budget, configurations, durations, fields, lists, permits, sends, timers, values, work
+-- needs: budget, configurations, durations, fields, lists, permits, reserved, sends, timers, values, work
 -- The interpreter of whole statecharts: SCXML, appendix D. Pure: it changes the step's own picture of the instance and
 -- collects what is to happen outside; no key is touched. Machines without nesting, timers and messages never come
 -- here: `core` has a shorter way for them.
@@ -291,6 +291,7 @@ local function start_child(ctx, invoke, state)
     local data = invoke.make_input and invoke.make_input(ctx)
     if invoke.autoforward then child.autoforward = true end
     local body = { invoke = invoke.id, data = values.encoded('the input of ' .. invoke.id, data) }
+    body.computed = not ctx.program.reaches[child.machine] or nil
     if invoke.idlocation then fields.write(ctx, invoke.idlocation, invoke.id) end
     sends.mail(ctx, 'start', child, body)
     sends.children(ctx)[invoke.id] = child
@@ -320,7 +321,8 @@ local function start_invokes(ctx)
     end
 end
 
--- What a child's event does before anything else, and which children hear of an event (SCXML 6.4, 6.5).
+-- What a child's event does before anything else, and which children hear of an event (SCXML 6.4, 6.5). What the engine told
+-- this instance stays here: passed on, the end of one child's work would be taken for the end of another's.
 local function pass_on(ctx, event)
     local facts = event[3] or NO_PAYLOAD
     for id, child in pairs(sends.children(ctx)) do
@@ -329,7 +331,7 @@ local function pass_on(ctx, event)
             local finalize = ctx.program.finalizers[id]
             if finalize then run(ctx, finalize) end
         end
-        if child.autoforward then
+        if child.autoforward and not reserved.is(event[1]) then
             local data = values.encoded('the data of ' .. event[1], event[2])
             sends.mail(ctx, 'event', child, { event = event[1], data = data, sendid = facts.sendid })
         end

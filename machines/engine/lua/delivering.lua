@@ -1,4 +1,5 @@
--- needs: agenda, births, chart, commit, core, instances, journal, json, keys, payloads, removal, replies, sends, steps, values
+-- needs: acceptance, agenda, births, chart, commit, core, instances, journal, json, keys, payloads, removal, replies
+-- needs: reserved, sends, steps, values
 -- What happens to a message at the instance it is for. The verdict says how it ended: 'applied', 'ignored' (nobody
 -- listened, or it came too late), 'held' for a suspended instance, 'failed' and why; 'fault' when nothing could be
 -- written and it has to come again.
@@ -91,10 +92,23 @@ local function done(ctx, body)
     return lost(instances.open(ctx.program.root, ctx.id, ctx.now), body, why)
 end
 
--- What an instance sent of its own accord; or, of the instance itself, the end of a job that came while it was suspended.
+-- An instance reaches itself through its own queues: a message from itself is the end of a job that came while it was
+-- suspended.
+local function own_end(ctx, body)
+    return ctx ~= nil and body.from.id == ctx.id and body.from.machine == ctx.program.machine
+end
+
+-- Why an event is not for its instance, or nil. `sends.check_event` has refused reserved names; those that an earlier
+-- release took end here.
+local function unwanted(root, ctx, body)
+    if reserved.is(body.event) and not own_end(ctx, body) then return reserved.why(body.event) end
+    return acceptance.of_event(root, ctx, body)
+end
+
+-- What an instance sent of its own accord, or the end of its own job.
 local function event(ctx, body)
     local payload = payload_of(body)
-    local own = body.from.id == ctx.id and body.from.machine == ctx.program.machine
+    local own = own_end(ctx, body)
     local why = misfit(ctx, body.event, payload)
     if why then return 'failed', why end
     local ended
@@ -126,6 +140,8 @@ local EVENTS = {
 
 local function take(root, kind, id, body, now)
     local ctx, missing = instances.open(root, id, now)
+    local why = kind == 'event' and unwanted(root, ctx, body)
+    if why then return 'failed', why end
     if not ctx then
         if missing[1] == replies.FAULT then return 'fault', missing[2] end
         if kind ~= 'event' then return 'ignored' end
@@ -138,11 +154,11 @@ end
 
 local function start(root, id, body, now)
     if body.depth > MAX_DEPTH then return 'failed', 'machines invoke each other at most ' .. MAX_DEPTH .. ' deep' end
-    local bad = births.bad_id(id)
-    if bad then return 'failed', bad end
-    if instances.read(root, id) then return 'failed', 'the id ' .. id .. ' is taken' end
     local compiled, missing = instances.current(root, '')
     if not compiled then return 'failed', missing[2] or 'the machine is not published' end
+    local bad = acceptance.of_start(compiled, body) or births.bad_id(id)
+    if bad then return 'failed', bad end
+    if instances.read(root, id) then return 'failed', 'the id ' .. id .. ' is taken' end
     local given, from = json.decode(body.data or 'null'), body.from
     local parent = cjson.encode({ machine = from.machine, id = from.id, invoke = body.invoke, depth = body.depth })
     local reply = births.create(compiled, id, values.kind(given) == 'object' and given or {}, now, sender(from), '', parent)
@@ -179,7 +195,8 @@ function delivering.attempt(root, kind, id, body, now)
     return 'fault', type(ended) == 'table' and ended.err or values.message(ended)
 end
 
-local function log(root, message, why)
+-- What could not be delivered stands in the log of its sender's partition.
+function delivering.log(root, message, why)
     pcall(journal.write, root, 'kind', 'message', 'name', 'undelivered',
         'data', json.encode({ kind = message.kind, event = message.body.event, machine = message.machine,
             instance = message.id, why = why }),
@@ -204,7 +221,7 @@ end
 
 -- Tells the sender of a message that failed, at once where that is an instance of this partition and can be written now.
 function delivering.refuse(root, message, why, now)
-    log(root, message, why)
+    delivering.log(root, message, why)
     local told, from = answer(message, why), message.body.from
     if not told then return end
     local here = not message.body.forwarded

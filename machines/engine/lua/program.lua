@@ -1,4 +1,4 @@
--- needs: actions, budget, expressions, fields, json, keys, lookups, permits, values, work
+-- needs: actions, budget, expressions, fields, json, keys, lookups, permits, reserved, values, work
 -- Compiled definitions, kept between calls. An instance names its definition as `<version>:<digest>`, so an
 -- entry can never be mistaken for another content, whatever was flushed, restored or published meanwhile.
 local program = {}
@@ -192,6 +192,7 @@ local function survey_invokes(list, compiled, state)
             compiled.flat, state.hosts = false, true
             compiled.finalizers = compiled.finalizers or finalizers(compiled)
             compiled.hosted[invoke.id] = state.index
+            if type(invoke.machine) == 'string' then compiled.reaches[invoke.machine] = true end
         else
             compiled.invoked_by[invoke.id] = state.index
         end
@@ -243,6 +244,12 @@ local function declare(events)
     return required
 end
 
+local function set_of(names)
+    local set = {}
+    for _, name in ipairs(names or {}) do set[name] = true end
+    return set
+end
+
 local function outline(source, version, root)
     local compiled = {
         flow_key = keys.flow(root),
@@ -256,6 +263,8 @@ local function outline(source, version, root)
         histories = {},
         invoked_by = {},
         hosted = {},
+        reaches = set_of(source.brings), -- machines it invokes by name, or brings along
+        accepts = source.accepts and set_of(source.accepts.from),
         configurations = { count = 0, of = {} },
         plans = 0,
         history = source.history or 100,
@@ -279,7 +288,8 @@ local function outline(source, version, root)
         local field = fields.compile(spec)
         compiled.fields[spec.name], compiled.ordered[i], compiled.columns[i + 1] = field, field, spec.name
     end
-    for _, name in ipairs(source.known or {}) do compiled.known[name] = true end
+    -- Programs of earlier releases may list a reserved name; what is known may be fired.
+    for _, name in ipairs(source.known or {}) do compiled.known[name] = not reserved.is(name) or nil end
     return compiled
 end
 

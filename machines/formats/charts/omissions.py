@@ -20,6 +20,7 @@ _MACHINE = {
     "queues": "limits of queues",
     "index": "indexed fields",
     "approval": "what takes a second person",
+    "accepts": "who may send to it",
 }
 _STATE = {"description": "descriptions", "tags": "tags", "sla": "service levels"}
 _INVOKE = {

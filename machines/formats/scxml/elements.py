@@ -16,7 +16,18 @@ from machines.engine.definitions.findings import Finding, finding
 from ..text import place
 
 SCXML = "http://www.w3.org/2005/07/scxml"
-MACHINE_KEYS = ("description", "meta", "events", "history", "retain", "output", "queues", "index", "approval")
+MACHINE_KEYS = (
+    "description",
+    "meta",
+    "events",
+    "history",
+    "retain",
+    "output",
+    "queues",
+    "index",
+    "approval",
+    "accepts",
+)
 """Those of a machine that SCXML has no place for: they go along as JSON."""
 
 OURS = "urn:signalbox:machines"  # what SCXML has no words for, written and read back by ourselves

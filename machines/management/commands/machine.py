@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from machines import diagrams, formats
+from machines import acceptance, diagrams, formats
 from machines.connections import get_engine
 from machines.engine.definitions import outline, schema
 from machines.engine.errors import SignalboxError
@@ -46,6 +46,7 @@ class Command(BaseCommand):
         exporting.add_argument("--format", choices=[*formats.WRITERS], help="default: by the ending of -o, else json")
         _takes_output(exporting, formats.WRITERS, "")
         verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
+        verbs.add_parser("accepts", help="print who may send to which machine; grant once who did before any said so")
         verbs.add_parser("restore", help="publish to an emptied Redis what the database knows")
 
     def handle(self, *, verb: str, **options: Any) -> None:
@@ -128,6 +129,19 @@ class Command(BaseCommand):
 
     def _schema(self, **_: Any) -> None:
         self.stdout.write(json.dumps(schema(), indent=2, ensure_ascii=False))
+
+    def _accepts(self, **_: Any) -> None:
+        for one in acceptance.grant_used():
+            self.stdout.write(f"granted: {one}")
+        engine = get_engine()
+        for name in engine.machines():
+            found = engine.acceptance(name)
+            if found.declared is not None:
+                self.stdout.write(f"{name}: {', '.join(found.declared) or 'nobody else'}")
+            elif found.granted:
+                self.stdout.write(f"{name}: {', '.join(found.granted)}, granted; {acceptance.line(found.granted)}")
+            else:
+                self.stdout.write(f"{name}: nobody else")
 
     def _restore(self, **_: Any) -> None:
         restored = restore()

@@ -39,24 +39,25 @@ def test_nobody_can_fire_a_timer_that_was_read_back(engine):
     (timer,) = engine.create(name, "x", now=NOW).timers
     assert (timer.state, timer.due) == ("a", NOW + 30_000)
     assert compile(again)["known"] == compile(definition)["known"] == ["x"]
-    with pytest.raises(SignalboxError):
-        engine.fire(name, "x", "after.a.1", now=NOW)
+    for event in ("timer.a.1", timer.event):
+        with pytest.raises(SignalboxError):
+            engine.fire(name, "x", event, now=NOW)
 
 
 def test_other_readers_find_a_send_a_cancel_and_a_transition():
     text = dump(machine("m", {"a": {"after": {"30s": "b"}}, "b": {}}, errors="raise"), "scxml")[0]
     assert text.partition('<state id="a">')[2].partition("</state>")[0].split("\n")[1:-1] == [
         "    <onentry>",
-        '      <send event="after.a.1" id="after.a.1" delay="30000ms" sb:after="true"/>',
+        '      <send event="timer.a.1" id="timer.a.1" delay="30000ms" sb:after="true"/>',
         "    </onentry>",
         "    <onexit>",
-        '      <cancel sendid="after.a.1" sb:after="true"/>',
+        '      <cancel sendid="timer.a.1" sb:after="true"/>',
         "    </onexit>",
-        '    <transition event="after.a.1" target="b" sb:after="true"/>',
+        '    <transition event="timer.a.1" target="b" sb:after="true"/>',
     ]
     (state, _) = load(text.replace(' sb:after="true"', ""), "scxml")["states"].values()
-    assert state["entry"] == {"send": {"event": "after.a.1", "delay": 30000, "id": "after.a.1"}}
-    assert (state["exit"], state["on"]) == ({"cancel": "after.a.1"}, {"after.a.1": "b"})
+    assert state["entry"] == {"send": {"event": "timer.a.1", "delay": 30000, "id": "timer.a.1"}}
+    assert (state["exit"], state["on"]) == ({"cancel": "timer.a.1"}, {"timer.a.1": "b"})
 
 
 SEND, CANCEL = '<send event="t" id="t" delay="1s" sb:after="true"/>', '<cancel sendid="t" sb:after="true"/>'

@@ -1,4 +1,4 @@
--- needs: arguments, instances, payloads, replies, steps
+-- needs: arguments, instances, payloads, replies, reserved, steps
 -- sb_explain: what sb_fire would do with an event, and why; the same code without the commit.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -10,6 +10,7 @@
 return function(KEYS, ARGV)
     local id, event, payload_text, now = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or ''
     local bad = arguments.bad_event(event) or arguments.misfit('', '', '', '', now)
+    if not bad and reserved.is(event) then bad = reserved.why(event) end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local ctx, missing = instances.open(KEYS[1], id, arguments.now(now))
     if not ctx then return missing end

@@ -1,4 +1,4 @@
--- needs: arguments, instances, keys, outcomes, payloads, permits, replies, steps
+-- needs: arguments, instances, keys, outcomes, payloads, permits, replies, reserved, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
@@ -12,8 +12,6 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; one count where it
 --          is refused
-local OWN = { ['done.'] = true, ['error.'] = true, ['after.'] = true }
-
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
@@ -34,9 +32,7 @@ return function(KEYS, ARGV)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
-    if not ctx.program.known[event] and OWN[string.match(event, '^%a+%.') or ''] then
-        return { replies.BAD_ARGUMENT, 'events that begin with done., error. or after. come from the engine itself' }
-    end
+    if not ctx.program.known[event] and reserved.is(event) then return { replies.BAD_ARGUMENT, reserved.why(event) } end
     local payload, noted = payloads.parse(payload_text)
     local why, field = noted, nil
     if payload then why, field = payloads.misfit(ctx.program, event, payload) end

@@ -70,6 +70,12 @@ local function conceal(root, marked)
     redis.call('HSET', keys.meta(root), 'sensitive', cjson.encode(held))
 end
 
+-- From now on the version says who may send to its instances, or nobody else may; only a machine that was there before
+-- keeps what was granted to those who did.
+local function guard(root, source, known)
+    if source.accepts or not known then redis.call('HSET', keys.meta(root), 'granted', '') end
+end
+
 -- The limits of queues are the current version's, also of queues that only earlier ones feed.
 local function declare(root, source, partitions)
     local declared = source.limits or {}
@@ -98,6 +104,7 @@ return function(KEYS, ARGV)
     if why then return { replies.BAD_ARGUMENT, why } end
     if there then
         redis.call('HSET', keys.meta(root), 'current', def)
+        guard(root, source, true)
         declare(root, source, tonumber(row.partitions))
         return { replies.OK, tostring(version), '0' }
     end
@@ -106,6 +113,7 @@ return function(KEYS, ARGV)
     register(root, source)
     index(root, source)
     conceal(root, source.sensitive)
+    guard(root, source, meta[1])
     declare(root, source, tonumber(row.partitions))
     commit.pulse(root)
     return { replies.OK, tostring(version), '1' }

@@ -1,5 +1,5 @@
--- needs: agenda, arguments, chart, commit, core, instances, journal, json, keys, payloads, replies, stopwatch
--- needs: sweeping, timers, values
+-- needs: agenda, arguments, chart, commit, core, delivering, instances, journal, json, keys, payloads, replies, reserved
+-- needs: stopwatch, sweeping, timers, values
 -- sb_tick: does in each partition what has become due: fires timers, the oldest first, each as a step of its own; takes back
 -- jobs whose lease ran out half a second ago; wakes delayed ones. Answers when the next of these is due, as far as is known here.
 -- KEYS:    1 root of a partition, and any further ones that live on the same node
@@ -20,6 +20,11 @@ local ACTOR = 'timer'
 
 -- An event that waited: hands it to whoever it is for. Answers what the history keeps of it, too.
 local function send(ctx, timer)
+    if reserved.is(timer[3]) then
+        local from = { machine = ctx.program.machine, id = ctx.id }
+        local message = { kind = 'event', machine = timer[7], id = '', body = { event = timer[3], from = from } }
+        delivering.log(ctx.program.root, message, reserved.why(timer[3]))
+    end
     local payload = json.decode(timer[6])
     local taken, why = chart.forward(ctx, timer[7], timer[3], payload, timer[8] == 1 and timer[5] or nil)
     return taken, why, values.kind(payload) == 'object' and payloads.note(payload) or '0'

@@ -69,6 +69,7 @@ def _raise(chart: Chart, element: Element) -> list[Action]:
     if (why := limits.check_event_name(event)) is not None:
         chart.refuse(element, f"the event {event[:60]!r} {why}", "event")
         return []
+    sends.refuse_reserved(chart, element, event, "event")
     return [{"raise": event}]
 
 

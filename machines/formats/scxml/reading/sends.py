@@ -24,6 +24,14 @@ _UNITS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_
 PLACES = ("identifier", "member_expression", "subscript_expression")
 
 
+def refuse_reserved(chart: Chart, element: Element, event: str, attribute: str) -> None:
+    """Report an event that only the engine makes."""
+    if limits.is_reserved_event(event):
+        message = f"the event {event[:60]!r} is the engine's own and cannot be sent or raised"
+        hint = "write a name that does not begin with done., error. or after."
+        chart.refuse(element, message, attribute, hint, code="SB107")
+
+
 class Wrong(Exception):
     """What is said fails whenever it runs; why."""
 
@@ -78,6 +86,7 @@ def _event(chart: Chart, element: Element) -> Any:
         raise Wrong("an event without a name cannot be sent")
     if (why := limits.check_event_name(event)) is not None:
         raise Wrong(f"the event {event[:60]!r} {why}")
+    refuse_reserved(chart, element, event, "event" if element.get("eventexpr") is None else "eventexpr")
     return event
 
 

@@ -51,13 +51,17 @@ class Writing:
         self._name_events()
 
     def _name_events(self) -> None:
+        """Timers get a first word that nothing listens for. ``after.`` would not do: tools that drop what they do not
+        know make plain sends of them, and a plain send of that name would not be read."""
+        events = (event for state in self.machine.states.values() for t in state.transitions for event in t.events)
+        timer = Names(event.partition(".")[0] for event in events).take("timer")
         for state in self.machine.states.values():
             id = self.ids[state.name]
             if state.done:
                 self.events[state.done] = f"done.state.{id}"
             timed = dict.fromkeys(t.events[0] for t in state.transitions if t.cause == "after" and t.events)
             for number, event in enumerate(timed, start=1):
-                self.events[event] = f"after.{id}.{number}"
+                self.events[event] = f"{timer}.{id}.{number}"
 
     def at(self, path: Path) -> Any:
         """The JSON that stands at a path."""

@@ -10,7 +10,7 @@ from machines.engine.definitions.place import Place
 from ..dialect import VERBS, braced
 from . import builtins, implementations, scripts
 from .context import Scope
-from .names import event_name
+from .names import event_to_send
 from .values import literal, read_object
 
 Action = dict[str, Any]
@@ -55,7 +55,7 @@ def _named(place: Place, name: str, params: Place | None, scope: Scope) -> list[
     found = implementations.of("actions", name, scope)
     if found is not None and not scripts.is_code(found.value):
         return read_actions(found, implementations.deeper(scope, params.value if params else None))
-    message: dict[str, Any] = {"type": event_name(name, place.path, scope.reading)}
+    message: dict[str, Any] = {"type": event_to_send(name, place.path, scope.reading)}
     if params is not None and params.value not in ({}, None):
         message["data"] = read_object(params, scope, "params")
     scope.reading.report.add(

@@ -15,7 +15,7 @@ from . import scripts
 from .context import Scope
 from .durations import read_delay
 from .guards import read_guard
-from .names import event_name
+from .names import event_to_send
 from .values import literal, read_expression, read_value
 
 Action = dict[str, Any]
@@ -118,7 +118,7 @@ def _event(arguments: _Arguments, scope: Scope) -> dict[str, Any]:
     if isinstance(place.value, str):
         code = braced(place.value)
         if code is None:
-            return {"event": event_name(place.value, place.path, scope.reading)}
+            return {"event": event_to_send(place.value, place.path, scope.reading)}
         return _computed_event(place, code, scope)
     if not place.is_object("an event", 'write {"type": "name"}'):
         return {"event": "_"}
@@ -134,7 +134,7 @@ def _computed_event(place: Place, code: str, scope: Scope) -> dict[str, Any]:
     named = expressions.read(fields["type"]).tree
     event: Any = {"expr": fields["type"]}
     if named[0] == "str":
-        event = event_name(named[1], place.path, scope.reading)
+        event = event_to_send(named[1], place.path, scope.reading)
     data = {key: value for key, value in fields.items() if key != "type"}
     return {"event": event, "data": data} if data else {"event": event}
 
@@ -147,7 +147,7 @@ def _event_object(place: Place, scope: Scope) -> dict[str, Any]:
         return {"event": "_"}
     code = braced(name)
     event: Any = (
-        event_name(name, kind.path, scope.reading) if code is None else {"expr": read_expression(kind, code, scope)}
+        event_to_send(name, kind.path, scope.reading) if code is None else {"expr": read_expression(kind, code, scope)}
     )
     data = {key: read_value(value, scope) for key, value in place.items() if key != "type"}
     return {"event": event, "data": data} if data else {"event": event}

@@ -22,13 +22,21 @@ from ..dialect import (
 if TYPE_CHECKING:
     from .context import Reading
 
+_OF_XSTATE = ("xstate.done.", "xstate.error.", "xstate.after.")
 _NOT_A_WORD = re.compile(r"[\s*\x00-\x1f\x7f-\x9f]+")
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _NOT_A_FIELD = re.compile(r"[^A-Za-z0-9_]+")
 
 
+def event_to_send(name: str, path: Path, reading: Reading) -> str:
+    """For raise, send and emit: none that only XState, or the engine here, makes itself."""
+    if limits.is_reserved_event(name) or name.startswith(_OF_XSTATE):
+        message = f"the event {quote(name)} is the engine's own and cannot be raised, sent or emitted"
+        reading.report.add("SB107", path, message, "write a name of your own")
+    return event_name(name, path, reading)
+
+
 def event_name(name: str, path: Path, reading: Reading) -> str:
-    """For raise, send and emit."""
     changed = _NOT_A_WORD.sub("_", name)[: limits.MAX_EVENT_NAME] or "_"
     return _changed("event", name, changed, path, reading)
 
