@@ -214,7 +214,7 @@ end
 function builtins.random_token(ctx, length)
     values.whole(length)
     if length < 1 or length > MAX_TOKEN then values.fail('random_token() takes a length from 1 to ' .. MAX_TOKEN) end
-    charge(length * 4)
+    charge(length * 20)
     return random.token(ctx, length)
 end
 

@@ -3,12 +3,14 @@
 -- a value, or throws {sb = message}. Total by construction: no loops, no recursion, no names but these.
 local expressions = {}
 
-local NODE = 0.7 -- units of work to evaluate one part
+local NODE = 1 -- units of work to evaluate one part
+local CALL = 4 -- parts that a call counts for besides its own
 local COMPILED = 6 -- and to make its closure
 local SMALL = 20 -- parts: what has no more is paid for by the loop that asks for it
 
 local type = type
 local compile
+local counted = 0 -- parts compiled since the root of the expression
 
 local function constant(value)
     return function() return value end
@@ -214,35 +216,34 @@ forms['in'] = function(node, program)
 end
 
 forms.call = function(node, program)
-    local fn, parts = builtins[node[2]], compile_each(node, 3, program)
+    local fn, given = builtins[node[2]], compile_each(node, 3, program)
+    counted = counted + CALL
     if not fn then error('definition: no function ' .. tostring(node[2])) end
-    local one, two = parts[1], parts[2]
-    if #parts == 0 then return function(ctx) return fn(ctx) end end
-    if #parts == 1 then return function(ctx) return fn(ctx, one(ctx)) end end
-    if #parts == 2 then return function(ctx) return fn(ctx, one(ctx), two(ctx)) end end
+    local one, two = given[1], given[2]
+    if #given == 0 then return function(ctx) return fn(ctx) end end
+    if #given == 1 then return function(ctx) return fn(ctx, one(ctx)) end end
+    if #given == 2 then return function(ctx) return fn(ctx, one(ctx), two(ctx)) end end
     return function(ctx)
         local arguments = {}
-        for i, part in ipairs(parts) do arguments[i] = part(ctx) end
-        return fn(ctx, unpack(arguments, 1, #parts))
+        for i, part in ipairs(given) do arguments[i] = part(ctx) end
+        return fn(ctx, unpack(arguments, 1, #given))
     end
 end
-
-local parts = 0 -- compiled since the root
 
 compile = function(node, program)
     local form = forms[node[1]]
     if not form then error('definition: unknown expression ' .. tostring(node[1])) end
-    parts = parts + 1
+    counted = counted + 1
     return form(node, program)
 end
 
 -- The closure of a whole expression. No part of it is evaluated more than once, so that a large one is charged as a whole.
 function expressions.compile(node, program)
-    parts = 0
+    counted = 0
     local evaluate = compile(node, program)
-    budget.charge(parts * COMPILED)
-    if parts <= SMALL then return evaluate end
-    local work = parts * NODE
+    budget.charge(counted * COMPILED)
+    if counted <= SMALL then return evaluate end
+    local work = counted * NODE
     return function(ctx)
         budget.charge(work)
         return evaluate(ctx)

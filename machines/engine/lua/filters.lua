@@ -1,10 +1,11 @@
--- needs: json, keys, lookups, program, texts, troubles
+-- needs: json, keys, lookups, program, stopwatch, texts, troubles
 -- What a search compares while it walks an index, so that only those that match are read as a whole. Whoever asks compares
 -- again: what cannot be told here passes.
 local filters = {}
 
 local sub, type, unpack = string.sub, type, unpack
 local MAX_BYTES = 4194304 -- read for one page: what is larger comes with the next
+local PAGE_MS = 20 -- spent on reading data to compare it
 local IDS, ACTOR, VERSION = 'instance.id', 'instance.actor', 'instance.version'
 
 -- From JSON {states = [...], where = [condition, ...]}, each of which may be missing; nil for ''. Else nil and why.
@@ -102,8 +103,9 @@ end
 -- lead to one instance more than once.
 function filters.walk(filter, root, found, step, limit, id_of, several)
     local chosen, hashes, last, bytes = {}, {}, 0, 0
+    local over = filter and filter.reads_data and stopwatch.start(PAGE_MS)
     for i = 1, #found, step do
-        if #chosen == limit or bytes > MAX_BYTES then break end
+        if #chosen == limit or bytes > MAX_BYTES or i > 1 and over and over() then break end
         last = i
         local row = not filter or filters.passes(filter, root, id_of(found[i]), several and found[i])
         if filter and row then bytes = bytes + bytes_of(row) end

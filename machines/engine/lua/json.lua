@@ -186,7 +186,7 @@ end
 
 -- The value of a whole JSON text; throws {sb = message}.
 function json.decode(text)
-    charge(#text / 8)
+    charge(6 + #text / 8)
     local value, at = read_value(text, skip(text, 1), 1)
     at = skip(text, at)
     if at <= #text then fail(text, at, 'something follows the value') end

@@ -200,6 +200,7 @@ function sequences.repeated(_, text, times)
     times = whole(times, 0)
     if times < 0 then values.fail('repeated() takes a number from 0, not ' .. values.show(times)) end
     values.join(#values.text(text) * times)
+    charge(#text * times / 25) -- it is put together byte by byte
     return string.rep(text, times)
 end
 
@@ -263,7 +264,7 @@ function sequences.range(_, from, to)
     values.number(from)
     local count = math.max(0, math.ceil(values.number(to) - from))
     if count > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
-    charge(count)
+    charge(count * 2)
     local items = json.list()
     for i = 1, count do items[i] = from + i - 1 end
     return items

@@ -74,7 +74,7 @@ local function by_index(search, tally, root, position, look)
         local row = filters.passes(search.filter, root, id, several and entry)
         tally.looked = i
         if row then add_all(search, tally, root, id, row) end
-        if i % EVERY == 0 and tally.over() and i < #found then return lookups.hex(entry) end
+        if i % tally.every == 0 and tally.over() and i < #found then return lookups.hex(entry) end
     end
     return #found < look and '' or lookups.hex(found[#found])
 end
@@ -86,7 +86,7 @@ local function in_state(search, tally, root, state, cursor, look)
         local row = filters.passes(search.filter, root, found[i])
         tally.looked = tally.looked + 1
         if row then add(tally, state, only_leaf(row) == state or counted(search, leaves_of(row)) == state) end
-        if tally.looked % EVERY == 0 and tally.over() then return found[i + 1], found[i] end
+        if tally.looked % tally.every == 0 and tally.over() then return found[i + 1], found[i] end
     end
     if #found == look * 2 then return found[#found], found[#found - 1] end
 end
@@ -123,7 +123,8 @@ return function(KEYS, ARGV)
     if search and not search.lead and not stopped then bad = 'where to go on is what an earlier call answered' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local tally = { counts = {}, total = 0, looked = 0, over = stopwatch.start(BUDGET_MS) }
+    local every = search.filter and search.filter.reads_data and 1 or EVERY
+    local tally = { counts = {}, total = 0, looked = 0, every = every, over = stopwatch.start(BUDGET_MS) }
     local stop
     if search.lead then
         stop = by_index(search, tally, root, ARGV[2] or '', look)
