@@ -5,6 +5,7 @@
     E003  the server has no functions               E008  sessions or cache are not on Redis
     E004  the server may throw keys away            W009  DEBUG is on while the site answers to foreign names
     W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
+                                                    E011  the account lacks a permission
 
 A server that is away is a warning: migrations and ``createsuperuser`` do not need it, and the site comes back with it.
 A server that would lose data is an error, and nothing starts on it.
@@ -22,7 +23,9 @@ from django.conf import settings
 from django.core.checks import ERROR, CheckMessage, Error, Tags, Warning, register, run_checks
 from redis.exceptions import RedisError, ResponseError
 
-from machines.engine.errors import SignalboxError
+from machines.engine import permissions
+from machines.engine.calls import MISSING
+from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
 
 OLDEST = (7, 0)
 SESSIONS = "dashboard.sessions"
@@ -42,6 +45,8 @@ def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         client.ping()
         return [found for check in SERVER_CHECKS for found in check(client)]
     except (RedisError, SignalboxError, OSError) as error:
+        if permissions.denied(str(error)) or isinstance(error, NotPermitted):
+            return [_lacking([*getattr(error, "missing", ())] or [permissions.named(str(error)) or "a permission"])]
         return [
             Warning(
                 f"Redis does not answer at {shown(settings.REDIS_URL)}: {error}",
@@ -64,13 +69,39 @@ def _version(client: Any) -> Iterator[CheckMessage]:
 
 def _functions(client: Any) -> Iterator[CheckMessage]:
     try:
-        client.execute_command("FUNCTION", "STATS")
+        client.execute_command("FCALL_RO", "sb_library", 0)
     except ResponseError as error:
+        if MISSING in str(error) or permissions.denied(str(error)):
+            return
         yield Error(
             f"the server refuses FUNCTION: {error}",
             hint="The account in REDIS_URL needs +function and +fcall, and the server must not rename them away.",
             id="signalbox.E003",
         )
+
+
+def _permissions(client: Any) -> Iterator[CheckMessage]:
+    """Asks for each command that a step may run: a step that lacks one is refused half-way."""
+    from machines.connections import get_engine
+
+    engine = get_engine()
+    engine.require_library()
+    try:
+        missing = engine.lacking()
+    except NotPermitted:
+        raise
+    except EngineFault:  # another release's library, which cannot be asked
+        return
+    if missing:
+        yield _lacking(missing)
+
+
+def _lacking(missing: list[str]) -> CheckMessage:
+    return Error(
+        f"the account in REDIS_URL may not run what Signalbox needs on Redis; it lacks {', '.join(missing)}",
+        hint="docs/acl.md has the line of each account.",
+        id="signalbox.E011",
+    )
 
 
 def _eviction(client: Any) -> Iterator[CheckMessage]:
@@ -85,7 +116,7 @@ def _eviction(client: Any) -> Iterator[CheckMessage]:
 
 def _persistence(client: Any) -> Iterator[CheckMessage]:
     info = client.info("persistence")
-    if not info.get("aof_enabled") and not _config(client, "save"):
+    if not info.get("aof_enabled") and _config(client, "save") == "":
         yield Warning(
             "the server keeps nothing over a restart: neither append-only file nor snapshots are on",
             hint="Set appendonly to yes.",
@@ -99,8 +130,9 @@ def _notifications(client: Any) -> Iterator[CheckMessage]:
         client.config_set("notify-keyspace-events", _config(client, "notify-keyspace-events") or "")
     except ResponseError:
         yield Warning(
-            "notify-keyspace-events cannot be set on this server; open pages are refreshed every few seconds only",
-            hint="Allow CONFIG SET, or set notify-keyspace-events to K$ in the server's configuration.",
+            "notify-keyspace-events cannot be set here: unless the server's configuration says K$, open pages are "
+            "refreshed every few seconds only",
+            hint="Set notify-keyspace-events to K$ in the server's configuration, or allow CONFIG.",
             id="signalbox.W006",
         )
 
@@ -128,6 +160,7 @@ def _senders(client: Any) -> Iterator[CheckMessage]:
 SERVER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
     _version,
     _functions,
+    _permissions,
     _eviction,
     _persistence,
     _notifications,

@@ -16,6 +16,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from dashboard.api import problems
 from dashboard.pages.errors import fault, of_api, repeatable
+from dashboard.pages.verdicts import title_of
 from machines.engine.errors import EngineUnavailable
 from machines.requested import request_id
 
@@ -36,7 +37,9 @@ class Outage(MiddlewareMixin):
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """True when the error, or what it was raised from, says that Redis did not answer."""
+    """True when the error, or what it was raised from, says that Redis did not answer, or refused its account."""
+    if problems.denied_by(error) is not None:
+        return True
     while error is not None:
         if isinstance(error, CAUSES):
             return True
@@ -46,12 +49,17 @@ def is_outage(error: BaseException | None) -> bool:
 
 def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None) -> HttpResponse:
     """The 503 in the form the client asked for. ``resend``: the fields of a form that the page offers to send again."""
-    log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
+    denied = problems.denied_by(error)
+    log.warning("%s %s: Redis did not answer: %s", request.method, request.path, denied or error)
+    if denied is not None and of_api(request):
+        return problems.of_error(request, denied)
     facts = {
         "code": getattr(error, "code", CODE),
         "title": "Redis does not answer",
         "message": f"The engine cannot be reached. {UNCHANGED if request.method in ('GET', 'HEAD') else UNKNOWN}",
     }
+    if denied is not None:
+        facts |= {"code": denied.code, "title": title_of(type(denied)), "message": f"{denied.message}."}
     if of_api(request):
         return problems.unavailable(request, facts["code"])
     if "text/html" not in request.headers.get("Accept", "text/html"):

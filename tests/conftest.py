@@ -3,6 +3,7 @@
 ``redis_url``   the server of this run: Valkey from its wheel, or what the environment names:
                 REDIS_URL_TEST=redis://...          a server that runs already
                 SIGNALBOX_TEST_SERVER=redis          Debian's redis-server, or any other program
+                SIGNALBOX_TEST_ACCOUNT=worker        with the rights of this account (docs/acl.md) and no others
 ``prefix``      keys of this test only; Django's settings point at them, they are removed afterwards
 ``engine``      an Engine on that prefix; ``machines.connections.get_engine()`` gives one on the same keys
 
@@ -29,7 +30,7 @@ from hypothesis import settings as hypothesis_settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from dashboard import stores
+from dashboard import redis_accounts, stores
 from machines.server import Server
 
 # A submission is judged by the same examples as the one before it; a laptop goes on looking for new ones.
@@ -37,6 +38,10 @@ hypothesis_settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     hypothesis_settings.load_profile("ci")
 
+OWNERS: dict[str, str] = {}
+"""URL of an account -> that of the server's owner, who may remove what tests leave."""
+LOOKING = ("scan", "dump", "config|get", "monitor")
+"""What tests look with, and the product does not."""
 NOWHERE = "unix:///nonexistent/signalbox-test.sock"
 IN_CI = bool(os.environ.get("CI"))
 PROGRAMS = {"": None, "valkey": None, "redis": "redis-server"}
@@ -108,7 +113,19 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     named = program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
     with Server(tmp_path_factory.mktemp("server"), program=named) as server:
-        yield server.url
+        account = os.environ.get("SIGNALBOX_TEST_ACCOUNT")
+        yield as_account(server.url, account) if account else server.url
+
+
+def as_account(url: str, name: str) -> str:
+    """The same server for an account of ``dashboard.redis_accounts`` that is made there, on the keys of tests."""
+    with redis.Redis.from_url(url) as admin:
+        rules = [*redis_accounts.ACCOUNTS[name].rules("t"), *(f"+{command}" for command in LOOKING), ">a-password"]
+        admin.execute_command("ACL", "SETUSER", name, *rules)
+        admin.config_set("notify-keyspace-events", "K$")  # accounts may not
+    made = url.replace("unix://", f"unix://{name}:a-password@", 1)
+    OWNERS[made] = url
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -139,7 +156,7 @@ def prefix(redis_url: str, settings) -> Iterator[str]:
     settings.SIGNALBOX_PREFIX = prefix
     settings.CACHES = stores.caches(redis_url, prefix)
     yield prefix
-    with redis.Redis.from_url(redis_url, retry=Retry(NoBackoff(), 0)) as client:
+    with redis.Redis.from_url(OWNERS.get(redis_url, redis_url), retry=Retry(NoBackoff(), 0)) as client:
         for pattern in (prefix, stores.web_prefix(prefix)):
             remove(client, pattern)
 

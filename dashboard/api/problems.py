@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from redis.exceptions import ResponseError
 
 from dashboard.api import codes
 from dashboard.pages.verdicts import status_of, title_of
 from machines import access, masking
-from machines.engine.errors import EngineUnavailable, SignalboxError, UnknownMachine
+from machines.engine import permissions
+from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError, UnknownMachine
 from machines.requested import request_id
 from machines.services.reading import veil_of
 
@@ -81,6 +83,15 @@ def _seen_by(request: HttpRequest, error: UnknownMachine) -> list[str]:
     caller = getattr(request, "caller", None)
     scope = caller.actor.scope() if caller is not None else access.NOTHING
     return [name for name in error.known if name in scope][:MOST_NAMES]
+
+
+def denied_by(error: BaseException | None) -> NotPermitted | None:
+    """What the account lacks, where the server answered and only refused it something."""
+    while error is not None:
+        if isinstance(error, ResponseError) and permissions.denied(str(error)):
+            return NotPermitted([named] if (named := permissions.named(str(error))) else [])
+        error = error.__cause__
+    return None
 
 
 def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:

@@ -133,7 +133,8 @@ def _said(request: HttpRequest, error: HttpError) -> HttpResponse:
 @api.exception_handler(RedisError)
 @api.exception_handler(ConnectionInterrupted)
 def _away(request: HttpRequest, error: Exception) -> HttpResponse:
-    return problems.unavailable(request)
+    denied = problems.denied_by(error)
+    return problems.unavailable(request) if denied is None else problems.of_error(request, denied)
 
 
 @api.exception_handler(Exception)

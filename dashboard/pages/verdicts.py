@@ -76,6 +76,7 @@ TITLES: dict[type[Exception], str] = {
     PatternError: "Not as things stand",
     errors.EngineUnavailable: "Redis does not answer",
     errors.EngineFault: "The engine gave an answer nobody expected",
+    errors.NotPermitted: "Redis refuses its account a command",
 }
 
 

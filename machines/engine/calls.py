@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 
 from redis import RedisCluster, exceptions
 
-from . import library, routing
+from . import library, permissions, routing
 from .client import FAILURES, Client
-from .errors import BadInput, EngineFault, EngineUnavailable
+from .errors import BadInput, EngineFault, EngineUnavailable, NotPermitted
 from .lines import lines_of
 
 MISSING = "Function not found"
+FAULT = "FAULT"  # how a reply begins that says that something broke
 # Codes of server errors that mean "not now", for calls that have changed nothing.
 NOT_NOW = frozenset(
     ["OOM", "LOADING", "READONLY", "MISCONF", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "BUSY", "NOREPLICAS"]
@@ -33,6 +34,8 @@ def translate(error: Exception) -> NoReturn:
     code = _code(error)
     if isinstance(error, exceptions.DataError):
         raise BadInput(f"an argument is nothing Redis can take: {text}", code="SB408") from error
+    if isinstance(error, exceptions.ResponseError) and permissions.denied(text):
+        raise NotPermitted([named] if (named := permissions.named(text)) else []) from error
     if isinstance(error, exceptions.ResponseError) and code not in NOT_NOW:
         raise EngineFault(f"Redis answered: {text}") from error
     if isinstance(error, exceptions.TimeoutError):
@@ -64,10 +67,11 @@ class Caller:
             self.ensure()
         words = _words(function, root, args)
         try:
-            return self._exchange(words)
+            reply: list[Any] = self._permitted(self._exchange(words))
+            return reply
         except FAILURES as error:
             if not isinstance(error, exceptions.ResponseError) or MISSING not in str(error):
-                translate(error)
+                translate(self._named(error, root))
         self.load()
         return self.raw(*words)  # type: ignore[no-any-return]
 
@@ -81,9 +85,34 @@ class Caller:
     def raw(self, *words: Arg) -> Any:
         """The same on the way of a function call; its answer as it came, without what the client makes of some."""
         try:
-            return self._exchange(words)
+            return self._permitted(self._exchange(words))
+        except FAILURES as error:
+            translate(self._named(error, str(words[3]) if len(words) > 3 else ""))
+
+    def lacking(self, key: str) -> list[str]:
+        """Of ``permissions.STEP`` those commands that the account in use may not run on a key like this one."""
+        try:
+            answers = routing.everywhere(self.client, ("FCALL_RO", "sb_permitted", 0, key))
         except FAILURES as error:
             translate(error)
+        return list(dict.fromkeys(str(name) for answer in answers for name in answer[1:]))
+
+    def _permitted(self, reply: Any) -> Any:
+        """Raises where a function met a command that the account may not run."""
+        if type(reply) is list and reply and reply[0] == FAULT and permissions.denied(str(reply[-1])):
+            raise exceptions.NoPermissionError(str(reply[-1]))
+        return reply
+
+    def _named(self, error: Exception, key: str) -> Exception:
+        """The same, with what is missing where the server does not say it."""
+        text = str(error)
+        if not isinstance(error, exceptions.ResponseError) or not permissions.denied(text) or permissions.named(text):
+            return error
+        try:
+            missing = self.lacking(key)
+        except (EngineFault, EngineUnavailable):
+            return error
+        return exceptions.NoPermissionError(f"no permissions to run the '{missing[0]}' command") if missing else error
 
     def commands(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
         """Other commands in one round trip, each with the key that routes it; raises for the first that failed."""
@@ -125,9 +154,16 @@ class Caller:
                 again = [i for i, r in enumerate(replies) if isinstance(r, Exception) and MISSING in str(r)]
                 for i, reply in zip(again, self._pipeline([calls[i] for i in again]), strict=True):
                     replies[i] = reply
-            return replies
+            return [self._judged(reply, str(call[1])) for reply, call in zip(replies, calls, strict=True)]
         except FAILURES as error:
             translate(error)
+
+    def _judged(self, reply: Any, key: str) -> Any:
+        """A reply in its place, or the error that it stands for."""
+        try:
+            return self._permitted(reply) if not isinstance(reply, Exception) else self._named(reply, key)
+        except exceptions.NoPermissionError as error:
+            return self._named(error, key)
 
     def _pipeline(self, calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]]) -> list[Any]:
         words = [_words(function, root, args) for function, root, args in calls]

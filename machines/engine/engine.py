@@ -82,6 +82,11 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
 
     # Machines
 
+    def lacking(self) -> list[str]:
+        """The commands that a step may run and the account in use may not, as ACL SETUSER has them. EngineFault where
+        another release's library is loaded, which cannot be asked."""
+        return self._caller.lacking(f"{self.keys.prefix}permitted")
+
     def publish(
         self, definition: dict[str, Any], *, version: int | None = None, alone: bool = False
     ) -> PublishedMachine:

@@ -21,6 +21,7 @@
     ├── LeaseLost                a job is no longer this worker's
     ├── EngineUnavailable        Redis cannot be reached or is not able to write
     └── EngineFault              the server answered something the engine does not expect
+        └── NotPermitted         the account that is used on the server may not run a command, or use a key
 
 Each carries a stable ``code`` (shown on pages, sockets and in logs) and its facts as attributes.
 After any of them, no key in Redis has changed, with one exception that its text names:
@@ -340,3 +341,17 @@ class EngineUnavailable(SignalboxError):
 
 class EngineFault(SignalboxError):
     code = "SB510"
+
+
+class NotPermitted(EngineFault):
+    """``missing``: what the account lacks, as ``ACL SETUSER`` calls it; empty where the server does not say."""
+
+    code = "SB511"
+
+    def __init__(self, missing: Sequence[str] = ()) -> None:
+        self.missing = list(missing)
+        lacks = f"it lacks {', '.join(missing)}" if missing else "`manage.py check` names what it lacks"
+        super().__init__(f"the account that is used on Redis may not do this: {lacks} (docs/acl.md has its line)")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"missing": self.missing}

@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, NoReturn
 
+from . import permissions
 from .errors import (
     BadInput,
     BadPayload,
@@ -18,6 +19,7 @@ from .errors import (
     LeaseLost,
     NeedsApproval,
     NotAllowed,
+    NotPermitted,
     Refused,
     SignalboxError,
     Suspended,
@@ -234,7 +236,14 @@ def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None =
         return BadInput(str(reply[1]))
     if status == Status.LOST:
         return LeaseLost(id, why=str(reply[1]))
-    return EngineFault(f"{machine}/{id}: {' '.join(map(str, reply[1:]))}")
+    return _broken(machine, id, " ".join(map(str, reply[1:])))
+
+
+def _broken(machine: str, id: str, text: str) -> EngineFault:
+    """Of a function that met what it cannot work with; or what its caller's account may not do."""
+    if permissions.denied(text):
+        return NotPermitted([named] if (named := permissions.named(text)) else [])
+    return EngineFault(f"{machine}/{id}: {text}")
 
 
 def _kept(machine: str, id: str, event: str, transition: str, target: str, groups: str) -> NotAllowed:

@@ -38,6 +38,7 @@ SAMPLES = {
     errors.LeaseLost: lambda: errors.LeaseLost("0-1", why="taken back"),
     errors.EngineUnavailable: lambda: errors.EngineUnavailable("why"),
     errors.EngineFault: lambda: errors.EngineFault("why"),
+    errors.NotPermitted: lambda: errors.NotPermitted(["zadd"]),
 }
 
 

@@ -7,7 +7,7 @@ import traceback
 import pytest
 import redis
 
-from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.engine import BadInput, Engine, EngineUnavailable, NotPermitted
 from tests.engine.builders import NOW, counter, door, errand, machine, publish
 from tests.engine.dumps import dump, silence
 from tests.engine.proxies import Relay
@@ -145,7 +145,7 @@ def test_a_server_that_may_not_be_used_says_why(own_engine, own_server):
     with pytest.raises(EngineUnavailable, match="(?i)auth"):
         nobody.machines()
     eve = Engine.from_url(f"{own_server.url}?username=eve&password=secret")
-    with pytest.raises(EngineFault, match="no permissions"):
+    with pytest.raises(NotPermitted, match="lacks fcall_ro"):
         eve.publish(door())
     for engine in (nobody, eve):
         engine.client.close()
