@@ -31,7 +31,7 @@ OLDEST = (7, 0)
 SESSIONS = "dashboard.sessions"
 TAG = "signalbox"
 # Read elsewhere than in settings.py: by the test suite.
-OTHER_NAMES = ("SIGNALBOX_TEST_SERVER",)
+OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT")
 LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"})
 
 
