@@ -137,14 +137,18 @@ def test_a_server_that_runs_in_the_home_folder_is_found(settings_with, tmp_path)
 def test_every_setting_is_on_the_settings_page(settings):
     page = (ROOT / "docs" / "settings.md").read_text()
     described = set(re.findall(r"`([A-Z][A-Z_]+)`", page))
-    read = set(settings.ENVIRONMENT.names) | {"SIGNALBOX_TEST_SERVER"}
+    read = set(settings.ENVIRONMENT.names) | {"SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT"}
     assert read - described == set(), "settings that docs/settings.md does not name"
 
 
 def test_the_settings_page_invents_nothing(settings):
     page = (ROOT / "docs" / "settings.md").read_text()
     rows = set(re.findall(r"^\| `([A-Z_]+)`", page, re.MULTILINE))
-    for_tests = {name for name in rows if name.endswith("_TEST")} | {"CI", "SIGNALBOX_TEST_SERVER"}
+    for_tests = {name for name in rows if name.endswith("_TEST")} | {
+        "CI",
+        "SIGNALBOX_TEST_SERVER",
+        "SIGNALBOX_TEST_ACCOUNT",
+    }
     assert rows - set(settings.ENVIRONMENT.names) - for_tests == set()
 
 
