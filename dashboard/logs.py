@@ -9,16 +9,14 @@ from django.core.exceptions import PermissionDenied
 
 from machines.requested import given_id, request_id
 
-# Controls, what reorders or hides text, other ends of lines, halves of surrogate pairs.
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-BREAKS = re.compile("[\t\n]")
 # The public part of an API token, of a session or of a link to a view, and its secret.
 SECRET = re.compile(r"(sb_[0-9a-f]{12}_|(?<!\d)\d{1,2}\.[0-9a-f]{16}\.)[A-Za-z0-9_-]{8,}", re.ASCII)
 
 
 def plain(text: str) -> str:
-    """The same with each of them written out, as Python writes it in a string."""
-    return BREAKS.sub(_written, UNSEEN.sub(_written, text))
+    """The same with all that cannot be seen written out, as Python writes it in a string: controls, ends of lines,
+    what reorders or hides text, halves of surrogate pairs."""
+    return text if text.isprintable() else _seen(text)
 
 
 def closed(text: str) -> str:
@@ -26,8 +24,11 @@ def closed(text: str) -> str:
     return SECRET.sub(r"\1...", text)
 
 
-def _written(found: re.Match[str]) -> str:
-    return found.group().encode("unicode_escape").decode("ascii")
+def _seen(text: str, kept: str = "") -> str:
+    return "".join(
+        letter if letter.isprintable() or letter in kept else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
 
 
 class Line(logging.Formatter):
@@ -38,7 +39,7 @@ class Line(logging.Formatter):
         return super().formatMessage(record)
 
     def formatException(self, ei) -> str:  # type: ignore[no-untyped-def]
-        return closed(UNSEEN.sub(_written, super().formatException(ei)))
+        return closed(_seen(super().formatException(ei), kept="\t\n"))
 
 
 class Asked(logging.Filter):

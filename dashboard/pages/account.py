@@ -8,8 +8,9 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
@@ -68,7 +69,9 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
     else:
         messages.error(request, "There is no such time zone here. Choose one in your account.")
     back = request.POST.get("next", "")
-    return redirect(back if url_has_allowed_host_and_scheme(back, {request.get_host()}) else "account")
+    # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
+    ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
+    return HttpResponseRedirect(back if ours else reverse("account"))
 
 
 def _theirs(request: HttpRequest) -> dict[str, Any]:

@@ -84,7 +84,8 @@ def fields(form: Element) -> dict[str, str]:
         chosen = [option for option in select.all("option") if "selected" in option.attributes]
         if "multiple" in select.attributes and not chosen:
             continue
-        sent[select["name"]] = (chosen or select.all("option"))[0]["value"]
+        if options := chosen or select.all("option"):
+            sent[select["name"]] = options[0]["value"]
     return {name: value for name, value in sent.items() if name != "csrfmiddlewaretoken"}
 
 

@@ -25,9 +25,21 @@ TEXTS = [
     "\\N\\G\\L\" HREF=\"javascript:window.zq=6\" URL=\"//zq",
     "]]><zq-cdata/><!--", "&lt;zq-i&gt;&#60;zq-b&#62;",
     "<zq-" + "x" * 80, "'; DROP TABLE auth_user; --", "-->", "\U0001f600",
+    "1' OR '1'='1' UNION SELECT password FROM auth_user --", "%' ESCAPE '\\", "1); DELETE FROM machines_machine;--",
+    "]]..redis.call('FLUSHALL')..[[", "'..redis.call('KEYS','*')..'", "door:0}:i:*",
+    "zq\"} 1 # {zq=\"1", "a\"];zq[label=\"b\"];\"c", "a\\\" -> zq; \"", "<<TABLE><TR><TD>zq</TD></TR></TABLE>>",
+    "</script><!--<script>window.zq=7</script>", "\u2028window.zq=8\u2029", "data:text/html,<zq-d>",
+    "{{constructor.constructor('window.zq=9')()}}", "${jndi:ldap://zq/a}", "%s%n{0.__class__.__mro__}",
+    "$(touch zq)`touch zq`|touch zq", "*)(uid=*))(|(uid=*", "<?xml version=\"1.0\"?><!DOCTYPE zq SYSTEM \"http://zq\">",
+    '{"$ref": "#/zq", "__proto__": {"zq": 1}}', "http://127.0.0.1:6379/", "\u212a\u017f\ufb01\u0130i\u0307",
+    "<zq\u00adx>",
 ]  # fmt: skip
 # What many places refuse, and none may choke on.
-CRUDE = ["a\r\nSet-Cookie: zq=1", "nul\0", "half \ud800", "long " + "<zq>" * 2_000, "", " ", "\t=1+1", "\x1b[31mzq"]
+CRUDE = [
+    "a\r\nSet-Cookie: zq=1", "nul\0", "half \ud800", "long " + "<zq>" * 2_000, "", " ", "\t=1+1", "\x1b[31mzq",
+    "a\r\n\r\n<zq-h>", "\r\n*1\r\n$8\r\nFLUSHALL\r\n", "a\n2026-01-01 00:00:00 ERROR zq: forged", "a\x85zq\x9b31m",
+    "a\"} 1\nzq_total{a=\"b", "\x0b\x0c\x1c\x1d", "9" * 400, "-1", "1e999", "NaN",
+]  # fmt: skip
 MACHINE, QUEUE = "hostile", "todo"
 INDEXED = "note"
 

@@ -31,7 +31,7 @@ OF_ONE_ANSWER = {"Content-Length", "Expires", "Last-Modified", "X-Request-Id", "
 OWN = re.compile(
     r"nonce[-=]\"?[\w+/=-]+|csrfmiddlewaretoken\" value=\"\w+|[0-9a-z]{13}(?=[\"<\\ ])|\d{4}-\d\d-\d\dT[\d:.+Z]+|\d{13}"
 )
-KINDS = [BY_NAME[name] for name in ("everything elsewhere", "nobody", "fires without view")]
+KINDS = [BY_NAME[name] for name in ("everything elsewhere", "fires without view")]
 
 
 def bare(answer: Answer, *asked: str) -> tuple[int, dict[str, str], str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dashboard.api import v1
 from dashboard.api.door import OPERATIONS
 from tests.api.table import TABLE, Case
 
@@ -15,6 +16,7 @@ from .world import Answer, World
 
 OF_A_TOKEN = {"makeSession"}  # of a token itself, not of a session, and of nobody who is logged in
 DOOR = ("door",)
+assert v1.api  # with it come the operations
 
 
 def send(world: World, client: Any, name: str, filled: dict[str, Any], *, path: str = "") -> Answer:

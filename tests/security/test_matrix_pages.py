@@ -11,7 +11,7 @@ from django.urls import get_resolver
 from dashboard.live.routing import websocket_urlpatterns
 from tests.pages.table import ALL, EVERYONE, MACHINE, NOT_FOR_BROWSERS, TABLE, Entry
 
-from .people import KINDS, Kind
+from .people import BY_NAME, KINDS, PEOPLE, Kind
 from .world import World
 
 #: straight on to the start page
@@ -40,7 +40,11 @@ def _stranger(name: str, entry: Entry, method: str) -> int:
     return 405 if only_forms and method == "get" else 302
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+#: programs show nothing that a page looks at: three of them stand for all
+VISITORS = [*PEOPLE, *(BY_NAME[name] for name in ("token with everything", "session of a token", "expired token"))]
+
+
+@pytest.mark.parametrize("kind", VISITORS, ids=str)
 def test_each_address_gives_each_kind_what_the_table_says(world: World, visitors: dict[Kind, Any], kind: Kind):
     client, wrong = visitors[kind], {}
     for name, entry in TABLE.items():
