@@ -10,7 +10,7 @@ SUITE :=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-queues bench-room conformance screenshots audit lock format lint types engine-on-redis
+.PHONY: help demo test check bench bench-queues bench-room bench-starvation conformance screenshots audit lock format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,9 @@ lock: ## write the lock files anew, after a change of requirements*.txt: ARGS=--
 
 audit: ## has an installed package a known hole? Fails as well where nobody could be asked
 	@.ci/venv requirements-dev.txt && exec .ci/audit $(PY)
+
+bench-starvation: ## what others notice while one person attacks the web process
+	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.starvation $(ARGS)
 
 conformance: ## play a folder of SCXML cases, SUITE=path, and write docs/conformance.md
 	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.conformance "$(SUITE)" $(ARGS)

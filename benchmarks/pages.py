@@ -37,7 +37,11 @@ class Pages:
         self._costs: dict[str, list[float]] = {"none": [], "open": []}  # µs of the server's CPU for a step
 
     def section(self, rounds: int) -> Section:
-        with contextlib.nullcontext(self._site) if self._site else Site(self._stage.url) as site:
+        with (
+            contextlib.nullcontext(self._site)
+            if self._site
+            else Site(self._stage.url, SIGNALBOX_SOCKETS=str(PAGES)) as site
+        ):
             pipe = _start(site)
             found = interleave(rounds, {"none": lambda: self._fire("none"), "open": self._with_pages(pipe)})
             pipe.send(None)

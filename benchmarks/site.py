@@ -19,9 +19,10 @@ START = 30.0  # seconds the site gets to start
 
 
 class Site:
-    """``address`` is where it answers; ``cookie`` is the session of a user who may see everything."""
+    """``address`` is where it answers; ``cookie`` is the session of a user who may see everything. ``environment``:
+    further settings."""
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(self, redis_url: str, **environment: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="signalbox-bench-site-")
         self._environment = {
             "DJANGO_SETTINGS_MODULE": "dashboard.settings",
@@ -30,6 +31,7 @@ class Site:
             "SIGNALBOX_HOME": self._folder.name,
             "DATABASE_URL": "",
             "CACHE_URL": "",
+            **environment,
         }
         self._log = Path(self._folder.name) / "site.log"
         self.address = ""

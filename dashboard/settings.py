@@ -27,6 +27,12 @@ ALLOWED_HOSTS = _env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = _env.words("CSRF_TRUSTED_ORIGINS")
 BEHIND_TLS = _env.flag("BEHIND_TLS")
 
+# Requests that one web process works on at a time; one address gets half of that, one caller a quarter.
+SIGNALBOX_THREADS = _env.integer("SIGNALBOX_THREADS", 16, low=4, high=256)
+
+# Open pages of one person that one web process keeps up to date by a socket; of one address ten times as many.
+SIGNALBOX_SOCKETS = _env.integer("SIGNALBOX_SOCKETS", 40, low=1, high=100_000)
+
 # Attempts to log in: so many for one name in so many seconds, and five times as many from one address.
 SIGNALBOX_LOGIN_ATTEMPTS = _env.integer("SIGNALBOX_LOGIN_ATTEMPTS", 10, low=1, high=10_000)
 SIGNALBOX_LOGIN_WINDOW = _env.integer("SIGNALBOX_LOGIN_WINDOW", 300, low=1, high=86_400)
@@ -134,6 +140,13 @@ AUTHENTICATION_BACKENDS = [
 ]
 ANONYMOUS_USER_NAME = None
 
+PASSWORD_HASHERS = [
+    "dashboard.hashing.BoundedPBKDF2",
+    *(
+        f"django.contrib.auth.hashers.{name}PasswordHasher"
+        for name in ("PBKDF2SHA1", "Argon2", "BCryptSHA256", "Scrypt")
+    ),
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

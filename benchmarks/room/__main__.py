@@ -64,7 +64,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measured(given: argparse.Namespace, url: str, stage: Stage, seeded: Seeded) -> Iterator[tuple[Section, list[Aim]]]:
-    with Site(url) as site:
+    with Site(url, SIGNALBOX_SOCKETS=str(given.clients)) as site:
         if "answers" in given.parts:
             seeding.fill_audit(seeded.instances)
             yield _loaded(*answers.section(site, stage, seeded.members))

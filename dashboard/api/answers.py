@@ -16,6 +16,7 @@ WORDS = {
     403: "The right is missing, or the CSRF token of a session.",
     404: "It is not there.",
     409: "It is not as the caller saw it, or cannot be done now.",
+    413: "The body is larger than these rights may send.",
     412: "If-Match names another version than there is.",
     422: "The request does not fit, or the machine refused.",
     429: "Too many requests: Retry-After says when to come back.",
@@ -53,6 +54,7 @@ def described(
     statuses = {400, 401, 403, 422, 429, 503, *refusals} | ({404} if "{" in operation.path else set())
     statuses |= {409} if operation.changes else set()
     statuses |= {412} if matches else set()
+    statuses |= {413} if operation.most else set()
     extra: dict[str, Any] = {
         "x-right": operation.right,
         "responses": {status: {"description": WORDS[status], "content": PROBLEM} for status in sorted(statuses)},

@@ -2,6 +2,8 @@
 
 The engine's come from its classes, so that none is forgotten; those of the API itself stand here:
 
+    SB712 too many of one's own at a time      SB713 the request is too large
+    SB714 the site has too much to do
     SB708 a session sent no CSRF token         SB720 nobody is known by these credentials
     SB721 the request does not fit             SB722 a method that is not there
     SB723 the same Idempotency-Key, another request     SB724 the first request of that key is still under way
@@ -15,11 +17,14 @@ from dataclasses import dataclass
 
 from dashboard.pages.verdicts import (
     BAD_REQUEST,
+    BUSY,
     COOKIES_TOO_LARGE,
+    CROWDED,
     FAULT,
     FORBIDDEN,
     NO_PAGE,
     STALE_FORM,
+    TOO_LARGE,
     status_of,
     title_of,
 )
@@ -45,6 +50,11 @@ OWN = (
     ),
     Code(FAULT, 500, "The site failed", "It is logged; nobody knows whether anything was changed."),
     Code(COOKIES_TOO_LARGE, 431, "The cookies are too large", "The Cookie header is longer than this site reads."),
+    Code(CROWDED, 429, "Too many at a time", "More of the caller's requests are under way than may at a time."),
+    Code(TOO_LARGE, 413, "Too large", "The body is larger than may be sent; `limit` says how many bytes may be."),
+    Code(
+        BUSY, 503, "The site is busy", "It has more to do than it can at the moment; `Retry-After` says when to come."
+    ),
     Code(NOBODY, 401, "Who is asking?", "No credentials, or none that hold: a token that is wrong, ended or revoked."),
     Code(UNFIT, 422, "The request does not fit", "`errors` lists each field, with a pointer to it."),
     Code(NO_METHOD, 405, "No such method here", "`Allow` lists those there are."),

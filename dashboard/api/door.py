@@ -40,7 +40,8 @@ class Operation:
     """``right``: asked of the machine in the path; without one, of any machine, or ``everywhere`` of all of them.
 
     ``changes``: whether it does something; ``once``: whether an Idempotency-Key tells a repeat from a second wish;
-    ``recorded``: whether its service refuses it by itself, and says so in the audit.
+    ``recorded``: whether its service refuses it by itself, and says so in the audit; ``costly``: whether its body is
+    read at length, so that its size counts in the budget; ``most``: bytes of the body for who may not publish.
     """
 
     id: str
@@ -51,6 +52,8 @@ class Operation:
     changes: bool = False
     once: bool = False
     recorded: bool = False
+    costly: bool = False
+    most: int | None = None
 
 
 OPERATIONS: dict[str, Operation] = {}
@@ -95,11 +98,15 @@ class Group:
         matches: bool = False,
         example: Any = None,
         media_type: str = "",
+        costly: bool = False,
+        most: int | None = None,
     ) -> Callable[[View], View]:
         """``refusals``: statuses of errors beside those of every operation; ``matches``: whether it takes If-Match;
         ``once`` is False where the answer holds a secret, which is not kept for a repeat, or is one session's alone;
         ``example``: of a body; ``media_type``: of an answer that is no JSON."""
-        made = Operation(id, method, path, right, everywhere, changes, changes and once, changes and self.recorded)
+        made = Operation(
+            id, method, path, right, everywhere, changes, changes and once, changes and self.recorded, costly, most
+        )  # fmt: skip
         if id in OPERATIONS:
             raise ValueError(f"two operations are called {id}")
         OPERATIONS[id] = made
@@ -119,6 +126,14 @@ class Group:
             return decorate_view(_entrance(made))(registered)
 
         return decorate
+
+
+class TooLarge(Exception):
+    """``limit``: the bytes that this caller may send to the operation."""
+
+    def __init__(self, limit: int, of: str) -> None:
+        super().__init__(f"with these rights the body of {of} has at most {limit:,} bytes")
+        self.limit = limit
 
 
 class UnknownTerms(Exception):
@@ -156,7 +171,8 @@ def _entrance(operation: Operation) -> Callable[[View], View]:
         def entered(request: HttpRequest, **kw: Any) -> HttpResponse:
             limit, response = None, None
             try:
-                limit = _admitted(request)
+                limit = _admitted(request, operation)
+                _check_size(request, operation)
                 _check_terms(request, operation)
                 response = _repeat(request, operation, kw) or run(request, **kw)
             except (limiting.TooMany, Unauthorized) as error:
@@ -166,7 +182,7 @@ def _entrance(operation: Operation) -> Callable[[View], View]:
             finally:
                 _settle(request, response)
             if limit is not None:
-                limit.mark(response)
+                getattr(request, "charged", limit).mark(response)
             return response
 
         return entered
@@ -174,14 +190,35 @@ def _entrance(operation: Operation) -> Callable[[View], View]:
     return around
 
 
-def _admitted(request: HttpRequest) -> limiting.Limit | None:
+def _admitted(request: HttpRequest, operation: Operation) -> limiting.Limit | None:
     try:
         caller = authenticate(request)
     except Unauthorized as error:
         error.limit = limiting.spend_stranger(request)
         raise
     request.caller, request.acting = caller, caller.actor  # type: ignore[attr-defined]
-    return limiting.spend(caller.key, request.META.get("REMOTE_ADDR") or "")
+    cost = limiting.cost_of(_size(request)) if operation.costly else 1
+    return limiting.spend(caller.key, request.META.get("REMOTE_ADDR") or "", cost)
+
+
+def charge(request: HttpRequest, cpu: float) -> None:
+    """What an operation took beyond its request counts in the caller's budget: ``cpu`` seconds of processor time."""
+    if (limit := limiting.charge(caller_of(request).key, cpu)) is not None:
+        request.charged = limit  # type: ignore[attr-defined]
+
+
+def _size(request: HttpRequest) -> int:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return int(length) if length.isdigit() else 0
+
+
+def _check_size(request: HttpRequest, operation: Operation) -> None:
+    """Before the body is read as JSON. Raises TooLarge."""
+    most = operation.most
+    if most is None or max(_size(request), len(request.body)) <= most:
+        return
+    if not caller_of(request).actor.anywhere("publish"):
+        raise TooLarge(most, operation.id)
 
 
 def _check_terms(request: HttpRequest, operation: Operation) -> None:

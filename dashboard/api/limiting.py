@@ -1,9 +1,12 @@
-"""How many requests a caller may make: a budget for each token and user, for each address, and for strangers."""
+"""How many requests a caller may make: a budget for each token and user, for each address, and for strangers.
+
+What takes long counts as several: a body that is read at length by its size, before; and what it took, after.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +19,8 @@ from machines.patterns.throttle import MAX_LIMIT
 
 PER_ADDRESS = 10  # times as many as for one caller: services behind one address have a token each
 AHEAD = 20  # requests of an address that are taken at once, where that is next to nothing of its budget
+PER_BYTES = 10_000  # of a body that is read at length count as one more request
+PER_CPU = 0.01  # seconds of processor time, as one more
 STRANGERS = (60, 60)  # failed requests of one address, and the seconds they are counted in
 
 
@@ -45,15 +50,34 @@ class Limit:
             response["Retry-After"] = str(max(1, math.ceil(self.verdict.retry_after)))
 
 
-def spend(key: str, address: str) -> Limit | None:
-    """One request of a known caller; what their own budget is then, None where there is no limit. Raises TooMany."""
+def cost_of(size: int) -> int:
+    """In requests: of one whose body of so many bytes is read at length."""
+    return 1 + size // PER_BYTES
+
+
+def spend(key: str, address: str, cost: int = 1) -> Limit | None:
+    """A request of a known caller that counts as ``cost``; what their own budget is then, None where there is no limit.
+    Raises TooMany."""
     parsed = rates.parse(settings.SIGNALBOX_API_RATE)
     if parsed is None:
         return None
     quota, window = parsed[0], parsed[1] / 1000
-    own = _taken(Limit("caller", quota, math.ceil(window), get_throttle().take("api", key, limit=quota, per=window)))
+    verdict = get_throttle().take("api", key, limit=quota, per=window, cost=min(cost, quota))
+    own = _taken(Limit("caller", quota, math.ceil(window), verdict))
     _spend_address(address, min(quota * PER_ADDRESS, MAX_LIMIT), window)
     return own
+
+
+def charge(key: str, cpu: float) -> Limit | None:
+    """So many seconds of processor time, counted once they are known; with less left than that, all that is left."""
+    parsed, cost = rates.parse(settings.SIGNALBOX_API_RATE), int(cpu / PER_CPU)
+    if parsed is None or cost < 1:
+        return None
+    quota, window = parsed[0], parsed[1] / 1000
+    verdict = get_throttle().take("api", key, limit=quota, per=window, cost=min(cost, quota))
+    if not verdict.allowed and verdict.remaining:
+        verdict = get_throttle().take("api", key, limit=quota, per=window, cost=verdict.remaining)
+    return Limit("caller", quota, math.ceil(window), replace(verdict, allowed=True))
 
 
 def _spend_address(address: str, quota: int, window: float) -> None:

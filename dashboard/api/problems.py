@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -140,7 +141,9 @@ def _written(
     response = HttpResponse(json.dumps(body, default=str), status=status, content_type=MEDIA_TYPE)
     response["Cache-Control"] = "no-store"
     if status == 503:
-        response["Retry-After"] = str(RETRY_AFTER)
+        response["Retry-After"] = str(facts.get("retry_after", RETRY_AFTER))
+    if status == 429 and "retry_after" in facts:
+        response["Retry-After"] = str(math.ceil(facts["retry_after"]))
     if status == 401:
         response["WWW-Authenticate"] = 'Bearer realm="signalbox"'
     return response

@@ -16,12 +16,12 @@ from dashboard.api import codes, idempotency, limiting, problems
 from dashboard.api.approving import filed
 from dashboard.api.authentication import Bearer, InAddress, NoCsrf, Session, Unauthorized
 from dashboard.api.cursors import BadCursor
-from dashboard.api.door import UnknownTerms
+from dashboard.api.door import TooLarge, UnknownTerms
 from dashboard.api.operations import GROUPS
 from dashboard.api.parsing import Strict
 from dashboard.api.preconditions import BadTag
 from dashboard.api.shapes import Mistaken
-from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, title_of
+from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
 from machines import access
 from machines.bulk.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
@@ -112,6 +112,11 @@ def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
 @api.exception_handler(ValidationError)
 def _unfit(request: HttpRequest, error: ValidationError) -> HttpResponse:
     return problems.invalid(request, error.errors)
+
+
+@api.exception_handler(TooLarge)
+def _too_large(request: HttpRequest, error: TooLarge) -> HttpResponse:
+    return problems.problem(request, TOO_LARGE, str(error), limit=error.limit)
 
 
 @api.exception_handler(Mistaken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 from dashboard.live.feed import Feed
@@ -94,6 +95,18 @@ class Board:
     def unread(self) -> set[Source]:
         return {source for source in self.plan() if source not in self._world.readings}
 
+    def first(self, most: int) -> set[Source]:
+        """Of the unread ones so many as may be read in one go; those who watch them take turns."""
+        unread = self.unread()
+        if len(unread) <= most:
+            return unread
+        lines: dict[str, list[Source]] = defaultdict(list)
+        for source in unread:
+            owners = {outbox.owner for topic in self._needed[source] for outbox in self._feeds[topic].watchers}
+            lines[min(owners, default="")].append(source)
+        turns = chain.from_iterable(zip_longest(*lines.values()))
+        return set(islice((source for source in turns if source is not None), most))
+
     def unfed(self) -> bool:
         """Whether somebody still waits for a first value."""
         return any(feed.value is None for feed in self._feeds.values())
@@ -111,6 +124,11 @@ class Board:
 
     def take(self, seen: World) -> None:
         """Lays new readings over the old ones and tells the watchers of every topic whose value changed."""
+        for topic in self.lay(seen):
+            self.offer(topic)
+
+    def lay(self, seen: World) -> list[Topic]:
+        """The first half of it: the topics whose value may have changed, to be offered one by one."""
         if self._rewound(seen):
             self.turn()
         old = self._world
@@ -118,16 +136,15 @@ class Board:
         self._stale_plan = self._stale_plan or moved or any(_reshaped(s, old, seen) for s in seen.readings)
         self._world = World(seen.directory, old.readings | seen.readings, seen.at)
         self.plan()
-        for topic in self._feeds.keys() if moved else self._touched(seen):
-            self._offer(topic)
+        return list(self._feeds if moved else self._touched(seen))
 
     def _touched(self, seen: World) -> set[Topic]:
         touched = {topic for source in seen.readings for topic in self._needed.get(source, ())}
         return touched | {topic for topic, feed in self._feeds.items() if feed.value is None}
 
-    def _offer(self, topic: Topic) -> None:
-        """A topic of which a source is still unread waits for it."""
-        if all(source in self._world.readings for source in sources(topic, self._world)):
+    def offer(self, topic: Topic) -> None:
+        """The second half. A topic of which a source is still unread waits for it; one that nobody watches is past."""
+        if topic in self._feeds and all(source in self._world.readings for source in sources(topic, self._world)):
             found = value(topic, self._world)
             self._feeds[topic].offer(found, self._world.at, disclosed_in(topic, found, self._world))
 

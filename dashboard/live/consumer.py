@@ -20,7 +20,8 @@ from dashboard.live.limits import limits
 from dashboard.live.outbox import Outbox
 from dashboard.live.patrol import patrol
 from dashboard.live.protocol import CloseCode, ErrorCode
-from dashboard.live.rights import Rights, RightsUnknown, least, look
+from dashboard.live.quotas import Person, quotas
+from dashboard.live.rights import Rights, RightsUnknown, asking, least
 from dashboard.live.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.budget = Budget(self.limits.commands, self.limits.commands_per_second)
         self.topics: dict[Topic, Topic] = {}  # as it was asked for -> as this user may see it
         self.outbox: Outbox | None = None
+        self.person: Person | None = None
         self.sender: asyncio.Task[None] | None = None
         self.disclosures = SocketDisclosures(scope)
         try:
@@ -53,7 +55,12 @@ class LiveConsumer(AsyncWebsocketConsumer):
         await self.accept()
         if not self.session or not getattr(user, "is_authenticated", False):
             self._end(CloseCode.SIGNED_OUT)
-        elif (outbox := hub().enter()) is None:
+            return
+        who = str(user.pk)
+        self.person = quotas().greet(who)
+        if self.person is None:
+            self._end(CloseCode.TOO_MANY)
+        elif (outbox := hub().enter(who)) is None:
             self._end(CloseCode.TRY_LATER)
         else:
             self.outbox = outbox
@@ -65,11 +72,15 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if self.sender is not None:
             self.sender.cancel()
             await asyncio.gather(self.sender, return_exceptions=True)
-        if self.outbox is not None:
-            outbox, self.outbox = self.outbox, None
+        outbox, self.outbox = self.outbox, None
+        if outbox is not None:
             for sight in self.topics.values():
                 hub().unsubscribe(outbox, sight)
+            self.person.topics -= len(self.topics)
             self.topics.clear()
+        if self.person is not None:
+            quotas().part(self.person)
+        if outbox is not None:
             await hub().exit(outbox)
 
     # What the client says
@@ -83,7 +94,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         except BadFrame as error:
             command, cost = None, self.limits.bad_frame_cost
             self._refuse(error.code, error.message, error.topic)
-        if not self.budget.spend(cost) or self.outbox.overflowed:
+        if not (self.budget.spend(cost) and self.person.commands.spend(cost)) or self.outbox.overflowed:
             self._end(CloseCode.ABUSE)
         elif command is not None:
             await self._carry_out(command)
@@ -91,6 +102,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _carry_out(self, command: Command) -> None:
         if command.kind == "unsubscribe":
             self._drop(command.topic)
+        elif command.kind == "subscribe" and (why := self._full(command.topic)):
+            self._refuse(ErrorCode.TOO_MANY_TOPICS, why, str(command.topic))
         elif (sight := await self._sight(command.topic)) is not None and self.outbox is not None:
             if command.kind == "subscribe":
                 self._subscribe(command.topic, sight)
@@ -103,7 +116,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         When that cannot be told, the command is carried out and the socket muted until the patrol knows more.
         """
         try:
-            rights = (await look([self.session], deadline=self.limits.recheck_deadline))[self.session]
+            rights = await asking().ask(self.session, deadline=self.limits.recheck_deadline)
         except RightsUnknown:
             self._refuse(ErrorCode.UNAVAILABLE, "your rights cannot be looked up now; values follow later", str(topic))
             self.doubted()
@@ -116,18 +129,29 @@ class LiveConsumer(AsyncWebsocketConsumer):
         return sight
 
     def _subscribe(self, topic: Topic, sight: Topic) -> None:
-        most = self.limits.topics_per_socket
         if self.topics.get(topic, sight) != sight:
             self._drop(topic)
-        if topic not in self.topics and len(self.topics) >= most:
-            self._refuse(ErrorCode.TOO_MANY_TOPICS, f"a socket watches at most {most} topics", str(topic))
+        if why := self._full(topic):  # others of this person have come meanwhile
+            self._refuse(ErrorCode.TOO_MANY_TOPICS, why, str(topic))
             return
         try:
             hub().subscribe(self.outbox, sight)
         except Full:
             self._refuse(ErrorCode.TOO_MANY_TOPICS, "too many topics are watched in all", str(topic))
         else:
+            self.person.topics += topic not in self.topics
             self.topics[topic] = sight
+
+    def _full(self, topic: Topic) -> str:
+        """Why no further topic may be watched; "" where it may. Asked before anything is looked up."""
+        limits = self.limits
+        if topic in self.topics:
+            return ""
+        if len(self.topics) >= limits.topics_per_socket:
+            return f"a socket watches at most {limits.topics_per_socket} topics"
+        if self.person.topics >= limits.topics_per_person:
+            return f"a person watches at most {limits.topics_per_person} topics in all windows together"
+        return ""
 
     def _resync(self, topic: Topic) -> None:
         if topic in self.topics:
@@ -138,6 +162,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def _drop(self, topic: Topic) -> None:
         if topic in self.topics:
             hub().unsubscribe(self.outbox, self.topics.pop(topic))
+            self.person.topics -= 1
 
     def _refuse(self, code: ErrorCode, message: str, topic: str | None = None) -> None:
         self.outbox.notice(frames.encode(frames.error(code, message, topic)))
@@ -179,6 +204,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 log.debug("a socket is gone: %r", error)
                 return self._end(None)
             self.disclosures.look(self.topics.values(), hub().disclosed)
+            if len(outbox):  # sending may wait for nothing: others come in between
+                await asyncio.sleep(0)
 
     def _end(self, code: CloseCode | None) -> None:
         """Asks for the end of this socket; safe to call from anywhere, more than once."""

@@ -113,7 +113,10 @@ class Ears:
         pong = self._pongs[token] = asyncio.get_running_loop().create_future()
         try:
             await self._pubsub.ping(token)
-            await asyncio.wait_for(pong, self._limits.deadline)
+            async with asyncio.timeout(
+                self._limits.deadline
+            ):  # not wait_for, which loses a cancellation in Python 3.11
+                await pong
         finally:
             del self._pongs[token]
 

@@ -24,6 +24,7 @@ from dashboard.live.limits import Limits, limits
 from dashboard.live.link import Link
 from dashboard.live.outbox import Outbox
 from dashboard.live.protocol import ErrorCode
+from dashboard.live.sources import Source, World
 from dashboard.live.topics import Topic
 from dashboard.live.waiting import Waiting
 from machines.engine.keys import Keys
@@ -62,11 +63,11 @@ class Hub:
 
     # What sockets ask for
 
-    def enter(self) -> Outbox | None:
-        """An outbox for a new socket; None when the process holds as many as it may."""
+    def enter(self, owner: str = "") -> Outbox | None:
+        """An outbox for a new socket of somebody; None when the process holds as many as it may."""
         if len(self._outboxes) >= self._limits.sockets:
             return None
-        outbox = Outbox(self._board.snapshot, notices=self._limits.notices)
+        outbox = Outbox(self._board.snapshot, notices=self._limits.notices, owner=owner)
         self._outboxes.add(outbox)
         if self._state is not None:
             outbox.status(self._status(), good=self._state == LIVE)
@@ -115,6 +116,7 @@ class Hub:
             finally:
                 await _close(link)
             self._lose()
+            _heed()
             await asyncio.sleep(random.uniform(0, min(self._limits.backoff, 0.1 * 2**attempt)))  # noqa: S311
             attempt = min(attempt + 1, 16)
 
@@ -132,19 +134,32 @@ class Hub:
         if now < self._rest_until:
             return
         reconcile = now >= self._reconcile_at or self._has_news
-        wanted = self._board.unread() | self._board.of(self._agenda.take(now))
+        wanted = self._first() | self._board.of(self._agenda.take(now))
         if reconcile:
             self._has_news = False
             await self._probe(link)
-            wanted |= {source for source in self._board.plan() if not source.constant} | self._board.unread()
+            wanted |= {source for source in self._board.plan() if not source.constant}
+            wanted = wanted - self._board.unread() | self._first()
         if not (wanted or reconcile or self._board.unfed()):
             return
         waiting = Waiting(self._clock)
-        self._board.take(await link.read(list(wanted)))
+        await self._take(await link.read(list(wanted)))
         self._rest_until = now + self._rest_after(len(wanted), waiting.seconds(spare=self._sending()))
         if reconcile:
             self._reconcile_at = now + self._every(link)
             self._confirm()
+
+    def _first(self) -> set[Source]:
+        return self._board.first(self._limits.first_reads)
+
+    async def _take(self, seen: World) -> None:
+        """Hands out what was read; whatever else waits for the loop comes in between."""
+        began = self._clock()
+        for topic in self._board.lay(seen):
+            self._board.offer(topic)
+            if self._clock() - began > self._limits.slice:
+                await asyncio.sleep(0)
+                began = self._clock()
 
     def _rest_after(self, count: int, took: float) -> float:
         """Seconds from the start of a read to the earliest next one; ``took``: seconds, without the sending.
@@ -169,6 +184,7 @@ class Hub:
 
     async def _rest(self) -> None:
         """Until something is due or somebody calls."""
+        _heed()
         now = self._clock()
         due = [self._reconcile_at, self._agenda.next() or self._reconcile_at]
         if self._has_news or self._board.unfed() or self._board.unread():
@@ -211,6 +227,14 @@ class Hub:
         state = self._state or STALE
         every = self._limits.reconcile if state == LIVE else self._limits.backoff
         return frames.encode(frames.status(state, epoch=self._board.epoch, at=self._board.at, every=every))
+
+
+def _heed() -> None:
+    """Ends a task that was told to end and did not hear it: redis-py sends with ``wait_for``, which in Python 3.11
+    loses a cancellation when what it waits for is done at the same moment."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _close(link: Link) -> None:

@@ -34,14 +34,25 @@ class Limits:
     deadline: float = 3.0
     #: longest pause between two attempts to reach Redis again (full jitter below it)
     backoff: float = 5.0
-    #: commands in one pipeline; more are read in several, so that no single one holds the server long
-    pipeline: int = 200
+    #: commands in one pipeline; more are read in several, so that no single one holds the server or the loop long
+    pipeline: int = 100
+    #: sources that are read for the first time in one go; people take turns
+    first_reads: int = 200
+    #: how long the loop hands out what was read before it looks at anything else
+    slice: float = 0.01
     #: topics watched by all sockets of a process together
     topics: int = 5000
     #: sockets of a process
     sockets: int = 5000
-    #: topics of one socket
+    #: topics of one socket, and of one person in all of theirs
     topics_per_socket: int = 64
+    topics_per_person: int = 256
+    #: sockets of one person, and of one address, which people share
+    sockets_per_person: int = 40
+    sockets_per_address: int = 400
+    #: attempts to connect that an address may make at once, and how many come back each second
+    connects: int = 200
+    connects_per_second: float = 20.0
     #: a command frame: the longest sensible one is a topic of under 300 bytes
     frame: int = 4096
     #: error frames waiting for one socket before it is closed as abusive
@@ -49,6 +60,9 @@ class Limits:
     #: command frames a socket may send at once, and how many come back each second
     commands: int = 200
     commands_per_second: float = 20.0
+    #: the same for all sockets of a person together
+    commands_of_person: int = 600
+    commands_of_person_per_second: float = 60.0
     #: what a bad frame costs, in commands
     bad_frame_cost: int = 10
     #: one frame that takes longer than this to hand over: the client is too slow
@@ -70,4 +84,14 @@ def limits() -> Limits:
         raise ImproperlyConfigured(
             f"SIGNALBOX_LIVE: no limit named {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
-    return Limits(**given)
+    return Limits(**(_of_person(settings.SIGNALBOX_SOCKETS) | given))
+
+
+def _of_person(sockets: int) -> dict[str, int | float]:
+    """What follows from how many sockets one person may have; an address is shared by ten or more."""
+    return {
+        "sockets_per_person": sockets,
+        "sockets_per_address": 10 * sockets,
+        "connects": 5 * sockets,
+        "connects_per_second": sockets / 2,
+    }

@@ -15,9 +15,10 @@ from dashboard.live.topics import Topic
 
 
 class Outbox:
-    """``render`` gives a topic's snapshot as a frame, or None while there is none."""
+    """``render`` gives a topic's snapshot as a frame, or None while there is none. ``owner``: whose socket it is."""
 
-    def __init__(self, render: Callable[[Topic], str | None], *, notices: int) -> None:
+    def __init__(self, render: Callable[[Topic], str | None], *, notices: int, owner: str = "") -> None:
+        self.owner = owner
         self._render = render
         self._pending: dict[Topic, str | None] = {}
         self._notices: deque[str] = deque()

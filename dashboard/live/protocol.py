@@ -111,7 +111,7 @@ ERRORS = {
     ErrorCode.UNKNOWN_TYPE: "The frame is not an object with a known `type`.",
     ErrorCode.BAD_TOPIC: "The topic is missing, unknown or ill-formed, or (resync) not watched by this socket.",
     ErrorCode.FORBIDDEN: "The user has not, or no longer, the right to watch the topic; the subscription is over.",
-    ErrorCode.TOO_MANY_TOPICS: "This socket, or all sockets of the process together, watch as many topics as allowed.",
+    ErrorCode.TOO_MANY_TOPICS: "This socket, this person in all windows, or the process watches all that it may.",
     ErrorCode.FRAME_TOO_LARGE: "The frame is longer than a command may be.",
     ErrorCode.UNAVAILABLE: "Redis or the session store does not answer. A subscription stands, its snapshot follows.",
 }
@@ -130,6 +130,7 @@ class CloseCode(IntEnum):
     BAD_ORIGIN = 4403
     TOO_SLOW = 4408
     ABUSE = 4413
+    TOO_MANY = 4429
 
 
 CLOSES = {
@@ -137,5 +138,6 @@ CLOSES = {
     CloseCode.SIGNED_OUT: "Nobody is signed in, or no longer. Do not reconnect; sign in.",
     CloseCode.BAD_ORIGIN: "The page comes from another site. Do not reconnect.",
     CloseCode.TOO_SLOW: "The client did not take what was sent to it in time. Reconnect, with backoff.",
-    CloseCode.ABUSE: "Too many or too many bad frames. Do not reconnect at once.",
+    CloseCode.ABUSE: "Too many or too many bad frames, of this socket or this person. Do not reconnect at once.",
+    CloseCode.TOO_MANY: "This person, session or address has as many sockets open as it may. Do not reconnect at once.",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from django.utils.crypto import constant_time_compare
 
 from dashboard.live.topics import PLAIN, RIGHTS, VEILED, Topic
 from machines.access import EVERYTHING, NOTHING, Scope, scope_of
+from machines.requested import apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,57 @@ async def look(sessions: Sequence[str], *, deadline: float) -> Mapping[str, Righ
     """For each session key the rights behind it, None where nobody is signed in (any more). Raises RightsUnknown."""
     ask = database_sync_to_async(_look, thread_sensitive=False, executor=_threads)
     try:
-        return await asyncio.wait_for(ask(sessions), deadline)
+        async with asyncio.timeout(deadline):  # not wait_for, which loses a cancellation in Python 3.11
+            return await ask(sessions)
     except Exception as error:
         raise RightsUnknown(repr(error)) from error
+
+
+AT_ONCE, TOGETHER = 2, 50  # looks under way, and sessions in one
+
+
+class Asking:
+    """The rights of a session as they are after somebody asked: who asks before a look begins has a part in it, so
+    that many commands of a person cost one look after the other, and not one each."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[Rights | None]] = {}
+        self._looks: set[asyncio.Task[None]] = set()
+
+    async def ask(self, session: str, *, deadline: float) -> Rights | None:
+        """Raises RightsUnknown."""
+        found = self._waiting.get(session)
+        if found is None:
+            found = self._waiting[session] = asyncio.get_running_loop().create_future()
+            if len(self._looks) < AT_ONCE:
+                task = asyncio.create_task(self._run(deadline), name="live rights", context=apart())
+                self._looks.add(task)
+                task.add_done_callback(self._looks.discard)
+        return await asyncio.shield(found)
+
+    async def _run(self, deadline: float) -> None:
+        while self._waiting:
+            batch = {key: self._waiting.pop(key) for key in list(self._waiting)[:TOGETHER]}
+            try:
+                rights = await look(list(batch), deadline=deadline)
+            except RightsUnknown as error:
+                for future in batch.values():
+                    future.set_exception(error)
+                    future.exception()  # who asked may be gone
+            else:
+                for session, future in batch.items():
+                    future.set_result(rights[session])
+
+
+_asking: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Asking] = weakref.WeakKeyDictionary()
+
+
+def asking() -> Asking:
+    """That of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _asking:
+        _asking[loop] = Asking()
+    return _asking[loop]
 
 
 def _look(sessions: Sequence[str]) -> dict[str, Rights | None]:

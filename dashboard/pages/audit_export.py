@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
 from dashboard.pages.audit_terms import cursor_of, older_than
+from dashboard.serving.gate import another_turn
 from machines.models import AuditEntry
 
 CHUNK = 1000  # entries read at a time
@@ -87,6 +88,10 @@ def _on_behalf(context: Context, chunks: Iterator[str]) -> Iterator[str]:
 
 
 async def _apart(chunks: Iterator[str]) -> AsyncIterator[str]:
-    """The same, each chunk read in the thread that holds the request's database connection."""
-    while (chunk := await sync_to_async(next)(chunks, None)) is not None:
+    """The same, each chunk read in the thread that has the request's database connection, and in a turn of its own."""
+    while True:
+        async with another_turn():
+            chunk = await sync_to_async(next)(chunks, None)
+        if chunk is None:
+            return
         yield chunk

@@ -73,7 +73,10 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
         context["hint"] = f"You see these: {errors.shortened(seen)}."
     if isinstance(error, errors.EngineUnavailable):
         return _send_again(request, context)
-    return error_page(request, status, **context)
+    response = error_page(request, status, **context)
+    if seconds := getattr(error, "retry_after", 0):
+        response["Retry-After"] = str(math.ceil(seconds))
+    return response
 
 
 def _seen_by(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:

@@ -34,7 +34,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attem
     stay filled."""
     engine = sight(request, machine)
     instance = engine.get(machine, id)
-    plan = plans.plan(machine, instance.definition, fold=plans.asked(request.GET))
+    plan = plans.plan(machine, instance.definition, fold=plans.asked(request.GET), who=str(request.user.pk))
     before = _before(request)
     if before == -1:
         return bad_request(request)

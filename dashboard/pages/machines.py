@@ -41,7 +41,7 @@ def machine_page(
     """The page; ``creation`` is a filled form that was not accepted."""
     engine = sight(request, machine)
     live = engine.live(machine)
-    plan = plans.plan(machine, live.version, fold=plans.asked(request.GET))
+    plan = plans.plan(machine, live.version, fold=plans.asked(request.GET), who=str(request.user.pk))
     listing = Listing.asked(request, track_of(plan, live), strict=False)
     instances, tally, mistake = listings.found(listing, engine)
     shown, partial = narrowed(live, tally), tally is not None and not tally.complete
@@ -106,7 +106,7 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """The list alone: what the script puts in place of the old one when a reader asks for what is new."""
     engine = sight(request, machine)
     live = engine.live(machine)
-    plan = plans.plan(machine, live.version, fold=plans.asked(request.GET))
+    plan = plans.plan(machine, live.version, fold=plans.asked(request.GET), who=str(request.user.pk))
     listing = Listing.asked(request, track_of(plan, live))
     tally = listing.tally(engine) if listing.narrowed else None
     track = track_of(plan, narrowed(live, tally), partial=tally is not None and not tally.complete)
@@ -172,7 +172,7 @@ def _json(answer: dict[str, Any]) -> JsonResponse:
 def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     """The drawing of one version, to download or to embed. ``?version=N``, else the current one; ``&view=top`` or
     ``&fold=a,b``; ``&painted=age`` as the page paints it now in that mode."""
-    plan = plans.plan(machine, _version(request, machine), fold=plans.asked(request.GET))
+    plan = plans.plan(machine, _version(request, machine), fold=plans.asked(request.GET), who=str(request.user.pk))
     if "painted" in request.GET:
         engine = get_engine()
         mode, live = mode_of(request.GET["painted"]), engine.live(machine)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dashboard.pages.stamps import Stamps
-from machines import diagrams
+from machines import diagrams, offload
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.forms import TypedForm
 from machines.models import Machine, MachineVersion
@@ -21,6 +21,7 @@ from machines.outlines import outline_from, stored
 VAST = 1300  # pixels
 KEPT = 128  # machines whose index and folds are kept: a published version never changes
 DRAWN = 32  # folded drawings kept by a process, whatever is asked for
+DRAWING_CPU = 5.0  # seconds of processor time that one may take
 NO_VIEW = {"view": None, "fold": None}  # the terms of an address that say how a machine is drawn
 TOP = "*"  # every state of the top level is folded
 
@@ -179,10 +180,10 @@ def asked(query: Mapping[str, str]) -> str:
     return TOP if query.get("view") == "top" else query.get("fold", "")
 
 
-def plan(machine: str, version: int, *, fold: str = "") -> Plan:
-    """Raises UnknownMachine. A version that a script published straight into Redis is taken in first.
+def plan(machine: str, version: int, *, fold: str = "", who: str = "") -> Plan:
+    """Raises UnknownMachine, OffloadError. A version that a script published straight into Redis is taken in first.
 
-    ``fold`` names states as ``asked`` has them; what cannot be folded is passed over.
+    ``fold`` names states as ``asked`` has them, what cannot be folded is passed over; ``who`` asks for that.
     """
     found = stored(machine, version)
     text = json.dumps(found.definition)
@@ -191,7 +192,7 @@ def plan(machine: str, version: int, *, fold: str = "") -> Plan:
     folds = _named(whole, foldable, top, fold) if fold else frozenset()
     if not folds:
         return Plan(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
-    svg, index = _folded(text, diagrams.DRAWING, folds)
+    svg, index = _folded(text, folds, who)
     named = hashlib.sha256("\n".join(sorted(folds)).encode()).hexdigest()[:16]
     return Plan(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
 
@@ -241,8 +242,16 @@ def _word(state: StateOutline) -> str:
     return str(state.index) if "," in state.name else state.name
 
 
+def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Laid out once in each process, within a second at most, and beside it."""
+    kept = _place(text, diagrams.DRAWING, folds)
+    if not kept:
+        drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds)))
+        kept.append((drawn, diagrams.index(outline_from(text), folds=folds)))
+    return kept[0]
+
+
 @lru_cache(maxsize=DRAWN)
-def _folded(text: str, way: int, folds: frozenset[str]) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Laid out once in each process, within a second at most. ``way``: how diagrams are drawn."""
-    whole = outline_from(text)
-    return diagrams.draw(whole, folds=folds).svg, diagrams.index(whole, folds=folds)
+def _place(text: str, way: int, folds: frozenset[str]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+    """Where a folded drawing is kept, empty at first. ``way``: how diagrams are drawn."""
+    return []

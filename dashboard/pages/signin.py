@@ -3,7 +3,8 @@
 Two limits, both fixed windows (``SIGNALBOX_LOGIN_WINDOW``): so many attempts for one name from anywhere, and five times
 as many from one address, an IPv6 one by its /64. An attempt counts before the password is looked at, so guesses sent
 side by side are counted, too. What is refused prolongs nothing: when the window ends, all attempts are there again, and
-an account is never locked. Inside it the right password gets the same answer as a wrong one, and a name that nobody has
+an account is never locked. One address has two passwords looked at at a time; what is refused for that is not counted.
+Inside it the right password gets the same answer as a wrong one, and a name that nobody has
 the same as one that somebody has. Without Redis, where the sessions live, there is no login at all: 503.
 """
 
@@ -25,8 +26,9 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
 from dashboard import outage
+from dashboard.hashing import TooManyLogins, logins
 from dashboard.pages.errors import error_page
-from dashboard.pages.verdicts import LOGIN_THROTTLED
+from dashboard.pages.verdicts import CROWDED, LOGIN_THROTTLED
 from machines.auditing import DONE, REFUSED, record, source_of
 from machines.connections import get_throttle
 from machines.engine.errors import EngineUnavailable
@@ -81,18 +83,35 @@ def throttled(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             return view(request, *args, **kwargs)
         attempt = Attempt(request)
         try:
-            if wait := attempt.wait():
-                return too_many(request, wait)
-            response = view(request, *args, **kwargs)
-            if response.status_code == 302:
-                attempt.won()
-            else:
-                attempt.write("login.failed", REFUSED)
+            with logins.one(attempt.keys[BY_ADDRESS]):
+                return _tried(attempt, view, *args, **kwargs)
+        except TooManyLogins:
+            return at_once(request)
         except EngineUnavailable as error:
             return outage.answer(request, error)
-        return response
 
     return guarded
+
+
+def _tried(attempt: Attempt, view: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
+    if wait := attempt.wait():
+        return too_many(attempt.request, wait)
+    response = view(attempt.request, *args, **kwargs)
+    if response.status_code == 302:
+        attempt.won()
+    else:
+        attempt.write("login.failed", REFUSED)
+    return response
+
+
+def at_once(request: HttpRequest) -> HttpResponse:
+    response = error_page(
+        request, 429, title="Too many at a time", code=CROWDED,
+        message="Nobody was logged in: others at this address are logging in at this moment.",
+        hint="Try again in a few seconds.",
+    )  # fmt: skip
+    response["Retry-After"] = "2"
+    return response
 
 
 def too_many(request: HttpRequest, wait: float) -> HttpResponse:

@@ -4,7 +4,9 @@ SB700 the request does not make sense     SB701 a field of the form cannot be ta
 SB703 you may not do this                 SB704 nothing lives at this address
 SB705 a job is not where it was seen      SB708 the form is too old or not ours
 SB709 too many attempts to log in         SB710 the site failed
-SB711 too many of the same in a short time     SB715 the cookies are too large
+SB711 too many of the same in a short time  SB712 too many requests of one caller at a time
+SB713 a request that is too large         SB714 the site has too much to do
+SB715 the cookies are too large           SB716 work that takes too long
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from typing import Any
 
 from machines.bulk.errors import NotNow
 from machines.engine import errors
+from machines.offload import AtOnce, NoHelper, Overrun
 from machines.patterns.errors import PatternError
 from machines.publishing import Diverged
 from machines.services.errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest, TokenNeeded, TooFast
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
 NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"
+CROWDED, TOO_LARGE, BUSY, TOO_LONG = "SB712", "SB713", "SB714", "SB716"
 COOKIES_TOO_LARGE = "SB715"
 
 STATUS: dict[type[Exception], int] = {
@@ -32,6 +36,9 @@ STATUS: dict[type[Exception], int] = {
     OwnRequest: 403,
     TokenNeeded: 403,
     TooFast: 429,
+    AtOnce: 429,
+    Overrun: 422,
+    NoHelper: 503,
     ApprovalNeeded: 409,
     NotOpen: 409,
     NotMoved: 409,
@@ -64,6 +71,9 @@ TITLES: dict[type[Exception], str] = {
     OwnRequest: "Somebody else has to decide that",
     TokenNeeded: "Only a token makes sessions",
     TooFast: "Too fast",
+    AtOnce: "One at a time",
+    Overrun: "That takes too long",
+    NoHelper: "The site is busy",
     ApprovalNeeded: "That takes two",
     NotOpen: "It is decided already",
     NotMoved: "It is not where it was",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from types import FrameType
 
 import uvicorn
@@ -12,6 +13,7 @@ from dashboard.serving import leaving
 APPLICATION = "dashboard.asgi:application"
 CLOSING = 3  # seconds open requests and sockets get at the end; pages reconnect by themselves
 LARGEST_FRAME = 64 * 1024  # bytes of one websocket message; the live protocol itself refuses far smaller ones
+SWITCH = 0.001  # seconds a thread computes before another gets the interpreter: the event loop waits so long for each
 PING = 20.0  # seconds between two pings, and before an answer counts as missing
 
 
@@ -43,4 +45,5 @@ def server(*, log_level: str = "warning") -> Site:
 
 def run(listener: socket.socket) -> None:
     """Serves until SIGTERM or SIGINT."""
+    sys.setswitchinterval(SWITCH)
     server().run(sockets=[listener])

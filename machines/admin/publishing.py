@@ -11,18 +11,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from machines import diagrams
+from machines import offload
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.engine.definitions import embedded, outline
+from machines.engine.definitions import embedded
 from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
 from machines.services import Actor, Forbidden, definitions
-from machines.submission import GUESS, Submission, read
+from machines.submission import GUESS, Submission
 
 from . import journal
 from .screens import machine_url, screen
 
 LIMIT = 1 << 20  # bytes; the reader refuses more, and one more byte is enough for it to see that
+CPU = 20.0  # seconds of processor time that reading a definition, or drawing it, may take
 CODE = {"rows": 24, "cols": 100, "spellcheck": "false", "autocomplete": "off", "class": "vLargeTextField sb-code"}
 
 
@@ -45,12 +46,13 @@ class DefinitionForm(forms.Form):
             raise forms.ValidationError("Paste a definition, or choose a file.", code="required")
         return cleaned
 
-    def submission(self) -> Submission:
-        """What was handed in; a file goes before pasted text. Only after ``is_valid()``."""
+    def submission(self, who: str) -> Submission:
+        """What was handed in; a file goes before pasted text. Only after ``is_valid()``. Raises OffloadError."""
         uploaded = self.cleaned_data.get("file")
         handed = uploaded.read(LIMIT + 1) if uploaded else self.cleaned_data["text"]
         name = uploaded.name if uploaded else ""
-        return read(handed, format=self.cleaned_data["format"], name=name)
+        done = offload.run("read", handed, who=who, cpu=CPU, format=self.cleaned_data["format"], name=name)
+        return offload.submitted(done)
 
 
 def show(request: HttpRequest) -> HttpResponse:
@@ -67,7 +69,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     form = DefinitionForm(request.POST, request.FILES)
     if not form.is_valid():
         return _screen(request, form, status=400)
-    submission = form.submission()
+    submission = form.submission(Actor.of(request).id)
     if submission.errors:
         return _screen(request, _again(form, submission), submission, status=400)
     if "publish" not in request.POST:
@@ -118,16 +120,17 @@ def _screen(
         status=status,
         form=form,
         submission=submission,
-        drawing=_preview(submission),
+        drawing=_preview(request, submission),
         along=list(embedded(submission.definition)) if submission and not submission.errors else [],
         back=machine_url(machine) if machine else reverse("admin:machines_machine_changelist"),
     )
 
 
-def _preview(submission: Submission | None) -> SafeString | str:
+def _preview(request: HttpRequest, submission: Submission | None) -> SafeString | str:
     if submission is None or submission.errors:
         return ""
-    return mark_safe(diagrams.draw(outline(submission.definition)).svg)  # noqa: S308  our own drawing
+    done = offload.run("draw", json.dumps(submission.definition), who=Actor.of(request).id, cpu=CPU)
+    return mark_safe(offload.drawn(done))  # noqa: S308  our own drawing
 
 
 def _current(name: str) -> str:

@@ -25,6 +25,7 @@ MAX_REASON = 1000  # characters
 MAX_PAYLOAD = 64 * 1024  # bytes of JSON: one event's payload
 MAX_DATA = 64 * 1024  # bytes of JSON: all data of one instance
 MAX_DEFINITION = 1024 * 1024  # bytes of source
+VIEWERS_DEFINITION = 128 * 1024  # bytes that may be sent to be checked without the right to publish
 MAX_STATES = 500
 MAX_EMBEDDED = 100  # machines that a definition brings along, those inside them included
 MAX_STATE_PARTS = 20_000  # transitions, actions, parts of expressions: one step compiles a state as a whole

@@ -44,11 +44,13 @@ class Socket(ApplicationCommunicator):
     """Shows what it gets on a `Screen`; remembers the close code. Channels' own communicator comes with Daphne only.
 
     ``room``: frames it takes without anybody looking at them; 0 is any number. A real connection has buffers, too.
+    ``address``: where it comes from; ``denials``: whether the server can answer a handshake with a status.
     """
 
     def __init__(
-        self, cookie: str = "", *, origin: str = "http://testserver", room: int = 0, authorization: str = ""
-    ) -> None:
+        self, cookie: str = "", *, origin: str = "http://testserver", room: int = 0, address: str = "",
+        denials: bool = False, authorization: str = "",
+    ) -> None:  # fmt: skip
         from dashboard.asgi import application
 
         headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
@@ -57,6 +59,8 @@ class Socket(ApplicationCommunicator):
         if authorization:
             headers.append((b"authorization", authorization.encode()))
         scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
+        scope |= {"client": (address, 1)} if address else {}
+        scope |= {"extensions": {"websocket.http.response": {}}} if denials else {}
         super().__init__(application, scope)
         self._output_queue = asyncio.Queue(room)
         self.screen = Screen()

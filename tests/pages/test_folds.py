@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from dashboard.pages import plans
-from machines import diagrams
+from machines import offload
 
 from .reading import Element, read
 from .test_modes import badges, crowd, drawing, links, listed
@@ -73,16 +73,16 @@ def test_a_name_with_a_comma_is_called_by_its_number(engine, db):
 
 def test_whatever_is_asked_for_few_drawings_are_kept_and_few_words_are_read(as_, delivery, monkeypatch):
     drawn = []
-    real = diagrams.draw
-    monkeypatch.setattr(diagrams, "draw", lambda *words, **folds: drawn.extend(folds.values()) or real(*words, **folds))
-    plans._folded.cache_clear()
+    real = offload.run
+    monkeypatch.setattr(offload, "run", lambda *words, **named: drawn.append(named["folds"]) or real(*words, **named))
+    plans._place.cache_clear()
     client = as_("viewer")
     for junk in ("," * 5000, "Parcel," * 900, ",".join(f"s{n}" for n in range(900))):
         assert client.get(MACHINE, {"fold": junk}).status_code == 200
     for order in itertools.permutations(INNER):
         plans.plan("delivery", 1, fold=",".join(order))
     assert len(drawn) == 2, "Parcel alone, and all three, however they are called"
-    assert plans._folded.cache_info().maxsize == plans.DRAWN
+    assert plans._place.cache_info().maxsize == plans.DRAWN
 
 
 def test_what_is_late_in_a_folded_state_is_marked_on_it_and_leads_to_the_drawing_that_shows_it(as_, engine, db):

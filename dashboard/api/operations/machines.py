@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
+from dashboard.api.door import Group, actor_of, charge
 from dashboard.api.shapes import Body, Mistaken, Ms, Out, Why
 from dashboard.pages.times import in_ms
-from machines import diagrams, submission
+from machines import diagrams, offload, submission
 from machines.connections import get_engine
 from machines.engine import DefinitionError, Live, UnknownMachine
-from machines.engine.limits import MAX_DEFINITION
+from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Machine, MachineVersion
 from machines.publishing import adopt
 from machines.services import definitions
@@ -22,6 +23,7 @@ from machines.submission import FORMAT_NAMES
 
 group = Group("machines", "Published machines, their versions and definitions.")
 MACHINE = "/machines/{name:machine}"
+VIEWERS_CPU, PUBLISHERS_CPU = 3.0, 20.0  # seconds of processor time that reading one definition may take
 MONTH = 30 * 86400  # seconds: a published version never changes
 
 
@@ -216,12 +218,13 @@ def _row(machine: str, number: int) -> MachineVersion:
 
 @group.post(
     "/definitions/check", id="checkDefinition", right="view", answers=Checked, changes=False,
-    summary="Check a definition without publishing it",
+    summary="Check a definition without publishing it", costly=True, most=VIEWERS_DEFINITION,
     example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "opn"}}}}},
 )  # fmt: skip
 def check(request: HttpRequest, body: Submitted) -> dict[str, Any]:
-    """Every finding at once, each with a code, a path and a hint."""
-    found = _read(body)
+    """Every finding at once, each with a code, a path and a hint. One at a time for each person; its size, and what it
+    took to read it, count in the budget of requests. A body of more than 128 kB takes the right to publish."""
+    found = _read(request, body)
     return {
         "publishable": found.definition is not None and not found.errors,
         "format": found.format,
@@ -232,24 +235,29 @@ def check(request: HttpRequest, body: Submitted) -> dict[str, Any]:
 
 @group.post(
     "/machines", id="publishMachine", right="publish", everywhere=True, answers={201: Published},
-    summary="Publish a definition",
+    summary="Publish a definition", costly=True, most=VIEWERS_DEFINITION,
     example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {}}}, "reason": "first try"},
 )  # fmt: skip
 def publish(request: HttpRequest, body: Publishing) -> Status:
     """It becomes its machine's current version; the same document again is the same version. Findings that are errors
     answer 422 with all of them."""
-    found = _read(body)
+    found = _read(request, body)
     if (found.definition is None or found.errors) and actor_of(request).may("publish"):
         raise DefinitionError(found.findings)
     version = definitions.publish(actor_of(request), found.definition, reason=body.reason)
     return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})
 
 
-def _read(body: Submitted) -> submission.Submission:
+def _read(request: HttpRequest, body: Submitted) -> submission.Submission:
     if (body.definition is None) == (body.text is None):
         raise Mistaken("give either definition or text")
-    if body.text is not None:
-        if body.format not in FORMAT_NAMES:
-            raise Mistaken(f"format is one of {', '.join(FORMAT_NAMES)}", "format")
-        return submission.read(body.text, format=body.format)
-    return submission.Submission(body.definition, tuple(submission.findings_of(body.definition)))
+    actor = actor_of(request)
+    limits = {"who": actor.id, "cpu": PUBLISHERS_CPU if actor.anywhere("publish") else VIEWERS_CPU}
+    if body.text is None:
+        done = offload.run("check", json.dumps(body.definition), **limits)
+    elif body.format in FORMAT_NAMES:
+        done = offload.run("read", body.text, format=body.format, **limits)
+    else:
+        raise Mistaken(f"format is one of {', '.join(FORMAT_NAMES)}", "format")
+    charge(request, done.cpu)
+    return offload.submitted(done)

@@ -5,7 +5,7 @@ import { fullJitter } from "./backoff.js";
 const OPEN_WITHIN = 10000; // ms
 export const SIGNED_OUT = "signed out";
 const FINAL = { 4401: SIGNED_OUT, 4403: "another site" }; // closes that trying again cannot mend
-const ABUSE = 4413;
+const SLOWLY = new Set([4413, 4429]); // too many frames, too many sockets: trying again at once makes it worse
 
 export class Connection {
   #host;
@@ -72,7 +72,7 @@ export class Connection {
     clearTimeout(this.#watchdog);
     this.#socket = null;
     if (FINAL[code]) return this.#host.close(FINAL[code]);
-    this.#attempt += code === ABUSE ? 6 : 1;
+    this.#attempt += SLOWLY.has(code) ? 6 : 1;
     this.#host.lost();
     this.#timer = setTimeout(() => this.open(), fullJitter(this.#attempt));
   }

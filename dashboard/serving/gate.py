@@ -1,0 +1,179 @@
+"""How many requests are worked on at a time: in all, of one address, and of one caller.
+
+Each takes a thread, and all threads share one interpreter: past some number more of them only make each of them
+slower, those of other people too. So they wait here, on the event loop, where waiting costs next to nothing. Who comes
+next is decided by turns: of addresses first, then of the callers behind one. A caller with a hundred requests holds up
+their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+class Crowded(Exception):
+    """More wait already than may. ``own``: of that caller or address; else in all."""
+
+    def __init__(self, own: bool) -> None:
+        super().__init__("too many requests of yours wait" if own else "too many requests wait")
+        self.own = own
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many may be worked on, and how many may wait: in all, of an address, of a caller."""
+
+    running: int
+    running_address: int
+    running_caller: int
+    waiting: int
+    waiting_address: int
+    waiting_caller: int
+
+    @classmethod
+    def of(cls, threads: int) -> Room:
+        """One address gets half of the threads, one caller a quarter, and 16, 4 and 8 times as many may wait."""
+        address, caller = max(1, threads // 2), max(1, threads // 4)
+        return cls(threads, address, caller, 16 * threads, 4 * threads, 2 * threads)
+
+
+under: ContextVar[tuple[Gate, str, str] | None] = ContextVar("gate", default=None)
+"""The gate that this request came through, its address and its caller; None where it came through none."""
+AGAIN = 0.1  # seconds until a piece of an answer tries again for a turn
+
+
+@asynccontextmanager
+async def another_turn() -> AsyncIterator[None]:
+    """For a piece of an answer that is computed while the rest is sent: the turn of the request itself is over then."""
+    held = under.get()
+    if held is None:
+        yield
+        return
+    turn = await _waited_for(*held)
+    try:
+        await turn.granted
+        yield
+    finally:
+        turn.leave()
+
+
+async def _waited_for(gate: Gate, address: str, caller: str) -> Turn:
+    while True:
+        try:
+            return gate.enter(address, caller)
+        except Crowded:
+            await asyncio.sleep(AGAIN)
+
+
+class Turn:
+    """One request's: ``granted`` is done when it may be worked on; ``leave`` gives the place to the next."""
+
+    __slots__ = ("_gate", "_left", "address", "caller", "granted")
+
+    def __init__(self, gate: Gate, address: str, caller: str) -> None:
+        self._gate = gate
+        self._left = False
+        self.address, self.caller = address, caller
+        self.granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def leave(self) -> None:
+        """Whether it was granted or still waits; twice does no harm."""
+        if not self._left:
+            self._left = True
+            self._gate._leave(self)
+
+
+class Gate:
+    """Of one event loop. A caller is one of their address: the same cookie from two addresses is two callers."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._running: Counter[tuple[str, ...]] = Counter()  # of (), (address,), (address, caller)
+        self._waiting: OrderedDict[str, OrderedDict[str, deque[Turn]]] = OrderedDict()
+        self._waits: Counter[tuple[str, ...]] = Counter()
+
+    def enter(self, address: str, caller: str) -> Turn:
+        """Raises Crowded."""
+        turn = Turn(self, address, caller)
+        if self._has_room(turn):
+            self._grant(turn)
+            return turn
+        self._check_queue(turn)
+        line = self._waiting.setdefault(address, OrderedDict()).setdefault(caller, deque())
+        line.append(turn)
+        self._count(self._waits, turn, 1)
+        return turn
+
+    @property
+    def running(self) -> int:
+        return self._running[()]
+
+    @property
+    def waiting(self) -> int:
+        return self._waits[()]
+
+    def _has_room(self, turn: Turn) -> bool:
+        room, running = self._room, self._running
+        return (
+            running[()] < room.running
+            and running[(turn.address,)] < room.running_address
+            and running[(turn.address, turn.caller)] < room.running_caller
+        )
+
+    def _check_queue(self, turn: Turn) -> None:
+        room, waits = self._room, self._waits
+        if waits[(turn.address, turn.caller)] >= room.waiting_caller or waits[(turn.address,)] >= room.waiting_address:
+            raise Crowded(own=True)
+        if waits[()] >= room.waiting:
+            raise Crowded(own=False)
+
+    def _grant(self, turn: Turn) -> None:
+        self._count(self._running, turn, 1)
+        turn.granted.set_result(None)
+
+    def _leave(self, turn: Turn) -> None:
+        if turn.granted.done() and not turn.granted.cancelled():
+            self._count(self._running, turn, -1)
+            self._admit()
+        else:
+            turn.granted.cancel()
+            self._remove(turn)
+
+    def _admit(self) -> None:
+        while self._running[()] < self._room.running and (turn := self._next()) is not None:
+            self._remove(turn)
+            self._grant(turn)
+
+    def _next(self) -> Turn | None:
+        """Of the address that has waited longest for a turn, the caller that has; those at their limit are passed."""
+        for address, lines in self._waiting.items():
+            if self._running[(address,)] >= self._room.running_address:
+                continue
+            for caller, line in lines.items():
+                if self._running[(address, caller)] < self._room.running_caller:
+                    lines.move_to_end(caller)
+                    self._waiting.move_to_end(address)
+                    return line[0]
+        return None
+
+    def _remove(self, turn: Turn) -> None:
+        lines = self._waiting[turn.address]
+        line = lines[turn.caller]
+        line.remove(turn)
+        if not line:
+            del lines[turn.caller]
+        if not lines:
+            del self._waiting[turn.address]
+        self._count(self._waits, turn, -1)
+
+    @staticmethod
+    def _count(counter: Counter[tuple[str, ...]], turn: Turn, by: int) -> None:
+        for key in ((), (turn.address,), (turn.address, turn.caller)):
+            counter[key] += by
+            if not counter[key]:
+                del counter[key]

@@ -1,0 +1,138 @@
+"""Helpers do what would hold up a web process, and no longer, and with no more memory, than they may."""
+
+import json
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from machines import diagrams, offload, submission
+from machines.engine.definitions import outline
+from machines.offload import AtOnce, NoHelper, Overrun, Pool, helper, tasks
+from machines.offload.helper import Helper
+
+DOOR = {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "ajar"}}, "ajar": {"type": "final"}}}
+CPU = 10.0  # seconds: a hang guard
+
+
+def long(guards: int) -> str:
+    """A definition that takes about 3 ms for each guard."""
+    guard = " and ".join(f"a > {number}" for number in range(160))
+    chain = [{"target": "S1", "guard": guard} for _ in range(guards)]
+    states = {"S0": {"on": {"e": chain}}, "S1": {"type": "final"}}
+    return json.dumps({"id": "m", "initial": "S0", "context": {"a": 0}, "states": states})
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = Pool(1, waiting=1, patience=0.05)
+    yield made
+    made.end()
+
+
+@pytest.mark.parametrize("text", ["id: door\nstates: {}", "{", '{"a": "\ud800"}', "\0", b"\xff", json.dumps(DOOR)])
+def test_a_text_is_read_there_as_it_is_here(pool, text):
+    done = pool.run("read", text, who="7", cpu=CPU, format="guess")
+    assert offload.submitted(done) == submission.read(text)
+
+
+def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):
+    text = json.dumps(DOOR)
+    assert offload.submitted(pool.run("check", text, who="7", cpu=CPU)).errors == []
+    assert offload.drawn(pool.run("draw", text, who="7", cpu=CPU)) == diagrams.draw(outline(DOOR)).svg
+
+
+def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper(pool):
+    with pytest.raises(Overrun) as caught:
+        pool.run("check", long(400), who="7", cpu=0.1)
+    assert caught.value.facts()["seconds"] == 0.1
+    done = pool.run("check", json.dumps(DOOR), who="7", cpu=CPU)
+    assert done.answer["findings"] == []
+
+
+def test_what_takes_more_memory_than_it_may_is_ended(pool):
+    text = json.dumps({"id": "m", "initial": "S0", "states": {"S0": {}}, "meta": [[]] * 200_000})
+    with pool.helper() as held:
+        needed = int(re.search(r"VmData:\s+(\d+) kB", Path(f"/proc/{held.pid}/status").read_text())[1]) << 10
+    small = Pool(1, memory=needed + (8 << 20))
+    with pytest.raises(Overrun, match="memory"):
+        small.run("check", text, who="7", cpu=CPU)
+    assert small.run("check", json.dumps(DOOR), who="7", cpu=CPU).answer["findings"] == []
+    small.end()
+
+
+def test_one_person_has_one_thing_under_way(pool):
+    with pool.turn("7"):
+        with pytest.raises(AtOnce) as caught:
+            pool.run("check", "{}", who="7", cpu=CPU)
+        assert caught.value.facts()["retry_after"] == 1
+        assert pool.run("check", json.dumps(DOOR), who="8", cpu=CPU).answer["findings"] == []
+    pool.run("check", "{}", who="7", cpu=CPU)
+
+
+def test_when_all_helpers_are_busy_few_wait_and_not_for_long(pool):
+    started, over = threading.Event(), []
+
+    def occupy() -> None:
+        with pool.helper():
+            started.set()
+            release.wait(20)
+
+    release = threading.Event()
+    thread = threading.Thread(target=occupy)
+    thread.start()
+    started.wait(20)
+    for who in ("7", "8"):
+        with pytest.raises(NoHelper) as caught:
+            pool.run("check", "{}", who=who, cpu=CPU)
+        over.append(caught.value.facts()["retry_after"])
+    release.set()
+    thread.join()
+    assert over == [5, 5]
+    pool.run("check", "{}", who="7", cpu=CPU)
+
+
+def test_a_helper_that_somebody_ended_is_replaced(pool):
+    pool.run("check", "{}", who="7", cpu=CPU)
+    with pool.helper() as held:
+        os.kill(held.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, held.pid, os.WEXITED | os.WNOWAIT)
+    assert pool.run("check", json.dumps(DOOR), who="7", cpu=CPU).answer["findings"] == []
+
+
+def test_a_task_that_fails_says_so_and_the_helper_goes_on(pool):
+    with pytest.raises(RuntimeError, match="JSONDecodeError"):
+        pool.run("check", "{", who="7", cpu=CPU)
+    pool.run("check", "{}", who="7", cpu=CPU)
+
+
+def test_a_helper_knows_no_secret_of_the_site(pool, monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "not for helpers")
+    monkeypatch.setenv("DATABASE_URL", "postgres://user:secret@host/db")
+    with pool.helper() as held:
+        environment = Path(f"/proc/{held.pid}/environ").read_bytes()
+    assert b"SECRET_KEY" not in environment
+    assert b"secret" not in environment
+
+
+def test_a_helper_ends_with_whoever_started_it():
+    made = Helper()
+    made._link.close()
+    assert made._process.wait(20) == 0
+
+
+def test_none_can_be_started_is_an_error_in_words(pool, monkeypatch):
+    monkeypatch.setattr(helper.sys, "executable", "/nonexistent/python")
+    with pytest.raises(NoHelper, match="started"):
+        pool.run("check", "{}", who="7", cpu=CPU)
+
+
+def test_limits_of_a_helper_are_set(pool):
+    with pool.helper() as held:
+        limits = Path(f"/proc/{held.pid}/limits").read_text()
+    assert str(helper.MEMORY) in limits
+    assert set(tasks.TASKS) == {"check", "draw", "read"}
