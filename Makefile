@@ -10,7 +10,7 @@ SUITE :=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-queues bench-room bench-starvation conformance screenshots audit lock format lint types engine-on-redis
+.PHONY: help demo test fuzz check bench bench-queues bench-room bench-starvation conformance screenshots audit lock format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -20,6 +20,9 @@ demo: ## a live control room on this machine: server, sample machines, worker, t
 
 test: ## the test suite, on a real Valkey that it starts itself
 	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(ARGS)
+
+fuzz: ## random input of a seed, until something gives way: ARGS="--kind expressions --count 50000 --seed 7"
+	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.security.fuzz $(ARGS)
 
 check: lint types test engine-on-redis ## everything CI does: format, lint, types, Lua lint, tests
 

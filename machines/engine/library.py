@@ -4,7 +4,7 @@ Each file names what it stands on in lines ``-- needs: a, b``; modules come out 
 local of its own, so nothing is global. Each file under ``lua/functions/`` is registered under its own name, with
 the flags its header lists. A module that says ``-- before each call: name`` has that function of
 its own run first. While a library loads, a server hides ``string``, ``cjson`` and the like from it, so the modules
-are put together at the first call.
+are put together at the first call. How many keys a function takes its header says, and here it is asked.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ FOLDER = Path(__file__).parent / "lua"
 _NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags: *(.+)$", re.MULTILINE)
 _BEFORE = re.compile(r"^-- before each call: *(.+)$", re.MULTILINE)
+_KEYS = re.compile(r"^-- KEYS: *(none|1)\b(.*\bany further\b)?", re.MULTILINE)
+# A root that is missing has no keys below it; further ones would be left out in silence.
+_REFUSED = """local function refused(name, takes, given)
+return { 'BADARG', name .. ' takes ' .. takes .. ', not ' .. given }
+end
+"""
+OWN = "sb_"  # those of sm_ answer as the module does whose commands they are
 
 
 class LibraryError(Exception):
@@ -29,18 +36,28 @@ class LibraryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One Lua file: its name, text, the modules it needs and, for a function, its flags."""
+    """One Lua file: its name, text, the modules it needs and, for a function, its flags and how many keys it takes:
+    the least and the most of them."""
 
     name: str
     text: str
     needs: tuple[str, ...]
     flags: tuple[str, ...]
     before: tuple[str, ...]
+    keys: tuple[int, int | None]
 
     @classmethod
     def read(cls, path: Path) -> Source:
         text = path.read_text(encoding="utf-8")
-        return cls(path.stem, text, _names(_NEEDS, text), _names(_FLAGS, text), _names(_BEFORE, text))
+        return cls(path.stem, text, _names(_NEEDS, text), _names(_FLAGS, text), _names(_BEFORE, text), _keys(text))
+
+
+def _keys(text: str) -> tuple[int, int | None]:
+    found = _KEYS.search(text)
+    if found is None:
+        return 0, None
+    count = int(found.group(1) == "1")
+    return count, None if found.group(2) else count
 
 
 def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
@@ -74,10 +91,13 @@ def _built(function: Source) -> str:
 
 
 def _registered(function: Source) -> str:
-    flags = ", ".join(f"'{flag}'" for flag in function.flags)
+    name, flags = function.name, ", ".join(f"'{flag}'" for flag in function.flags)
+    least, most = function.keys
+    takes = f"{least} key{'s' * (least != 1)}{'' if most is not None else ' or more'}"
+    asked = f"if #keys {'<' if most is None else '~='} {least} then return refused('{name}', '{takes}', #keys) end\n"
     return (
-        f"redis.register_function{{ function_name = '{function.name}', flags = {{ {flags} }}, "
-        f"callback = function(keys, args) return prepare().{function.name}(keys, args) end }}\n"
+        f"redis.register_function{{ function_name = '{name}', flags = {{ {flags} }}, callback = function(keys, args)\n"
+        f"{asked if name.startswith(OWN) else ''}return prepare().{name}(keys, args) end }}\n"
     )
 
 
@@ -97,6 +117,7 @@ def compose(folder: Path = FOLDER) -> str:
     first = "".join(f"{m.name}.{name}()\n" for m in modules.values() for name in m.before)
     parts += [f"library.before = function()\n{first}end\nreturn library\nend\n"]
     parts += ["local function prepare()\nlocal built = library or build()\nbuilt.before()\nreturn built\nend\n"]
+    parts.append(_REFUSED)
     parts += [_registered(function) for function in functions]
     body = "".join(parts)
     return body + _version_function(hashlib.sha256(body.encode()).hexdigest()[:12])

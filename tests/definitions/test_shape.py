@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from machines.engine.definitions import compile
+from machines.engine.errors import DefinitionError
+
 from .builders import codes, found, machine, with_action, with_guard, with_transition
 
 
@@ -187,3 +190,22 @@ def test_too_many_states_are_refused():
 def test_more_findings_than_anyone_reads_are_counted():
     last = found({f"key{n}": 1 for n in range(1000)})[-1]
     assert "more findings are not shown" in last
+
+
+def crowded(**states):
+    """More warnings than are shown: states that nothing leads to."""
+    return machine({"A": {}} | {f"S{n}": {"on": {"go": [{}, {}, {}]}} for n in range(300)} | states)
+
+
+def test_warnings_that_are_not_shown_are_no_error():
+    assert found(crowded())[-1].startswith("SB217")
+    assert compile(crowded())
+
+
+def test_no_error_hides_behind_warnings():
+    definition = crowded(B={"always": "C"}, C={"always": "B"})
+    assert [line for line in found(definition) if line.startswith("SB1")] == [
+        'SB118 states.B.always: always goes round for ever: "B" → "C" → "B"'
+    ]
+    with pytest.raises(DefinitionError):
+        compile(definition)

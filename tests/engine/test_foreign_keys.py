@@ -147,6 +147,13 @@ def test_a_call_that_meets_a_foreign_key_succeeds_without_it_or_changes_nothing(
         assert box.client.type(key) in (kind, "none"), "nobody wrote over it"
 
 
+@pytest.mark.parametrize("content", [b"foreign", b"\x01", b"", b"\x94\xa2OK\xa0\x01\xc0"])
+def test_an_outcome_that_the_engine_did_not_keep_is_told_as_a_fault(box, content):
+    box.client.set(box.keys.prefix + KEYS["outcome"], content)
+    with unchanged(box), pytest.raises(EngineFault, match="was not written by the engine"):
+        box.fire("m", "a", "go", key="k", now=NOW)
+
+
 WAY = ["index left", "index entered", "history", "flow", "ready", "next job", "log"]
 STRANGERS = [(place, kind) for place in WAY for kind in FOREIGN if OWN[KEYS[place].split(":")[2]] != kind]
 

@@ -34,6 +34,16 @@ def test_too_few_arguments_never_break_a_function(call, name, word):
         assert call(name, *[word] * count)[0].isupper()
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_call_without_its_key_or_with_two_is_told_so(engine, call, name):
+    root = engine.keys.partition("errand").root
+    wrong = [[]] if name == "sb_tick" else [[], [root, root]]
+    for keys in wrong:
+        with unchanged(engine):
+            status, why = engine.client.fcall(name, len(keys), *keys, *TAKE)
+        assert (status, why.partition(",")[0].removesuffix(" or more")) == ("BADARG", f"{name} takes 1 key")
+
+
 @pytest.mark.parametrize(
     ("position", "word"),
     [(2, "1.5"), (2, "nan"), (2, "inf"), (2, "0"), (3, "nan"), (3, "inf"), (3, "0.5"), (3, "x"), (4, "nan"), (4, "inf"),

@@ -180,6 +180,7 @@ def script(body: str, *, before: str = "") -> str:
         ),
         ("a: { invoke: { src: fromPromise(() => 1) } }", "", {"invoke": {"src": "a"}}),
         ("a: { on: { GO: { guard: stateIn('#m.a') } } }", "", {"on": {"GO": {"guard": "In('a')"}}}),
+        ("a: { on: { GO: { guard: () => In('a') } } }", "", {"on": {"GO": {"guard": "In('a')"}}}),
         ("a: { meta: { text: 'a\\u0041\\n', n: 0x1F } }", "", {"meta": {"text": "aA\n", "n": 31}}),
     ],
     ids=lambda value: str(value)[:40],

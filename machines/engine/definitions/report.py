@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -9,7 +10,10 @@ from .findings import CODES, Finding
 from .path import Path, quote, render
 from .suggestions import Suggestions
 
-MAX_FINDINGS = 500  # more than anyone reads; keeps a hostile document from filling the memory
+# Of errors, and of warnings: more than anyone reads; keeps a hostile document from filling the memory.
+MAX_FINDINGS = 500
+# What tells of those that are not shown, and what it calls them.
+LEFT_OUT = {"error": ("SB111", "findings"), "warning": ("SB217", "warnings")}
 
 
 class Report:
@@ -20,25 +24,33 @@ class Report:
         self.suggestions = Suggestions()
         self._found: list[tuple[Path, Finding]] = []
         self._later: set[int] = set()  # ids of findings
-        self._left_out = 0
+        self._shown: Counter[tuple[str, bool]] = Counter()
+        self._left_out: Counter[str] = Counter()
+
+    def _is_full(self, code: str, later: bool = False) -> bool:
+        """Whether a finding is only counted. No error may hide behind warnings, nor behind those that come later: none
+        takes room from the others."""
+        severity = CODES[code].severity
+        if self._shown[severity, later] < MAX_FINDINGS:
+            return False
+        self._left_out[severity] += 1
+        return True
 
     def add(self, code: str, path: Path, message: str, hint: str = "", *, later: bool = False) -> None:
         """``later``: an earlier release let it pass. It keeps a definition from being published; one that was, still
         runs and is shown, since what it is about the engine refuses when it happens."""
-        if len(self._found) >= MAX_FINDINGS:
-            self._left_out += 1
+        if self._is_full(code, later):
             return
         found = Finding(code, render(path), message, hint, CODES[code].severity)
+        self._shown[found.severity, later] += 1
         self._found.append((path, found))
         if later:
             self._later.add(id(found))
 
     def unknown(self, code: str, path: Path, what: str, name: str, known: Collection[str], otherwise: str = "") -> None:
         """``no state "Actve"; did you mean "Active"?``"""
-        if len(self._found) >= MAX_FINDINGS:
-            self._left_out += 1
-            return
-        self.add(code, path, f"no {what} {quote(name)}", self.suggestions.hint(name, known) or otherwise)
+        if not self._is_full(code):  # a suggestion costs more than all the rest
+            self.add(code, path, f"no {what} {quote(name)}", self.suggestions.hint(name, known) or otherwise)
 
     def absorb(self, other: Report, path: Path) -> None:
         """Takes over what was found in a part of the document that was read on its own."""
@@ -63,9 +75,10 @@ class Report:
     def findings(self) -> list[Finding]:
         order = _Order(self.document)
         found = [finding for _, finding in sorted(self._found, key=lambda entry: order.of(entry[0]))]
-        if self._left_out:
-            more = f"{self._left_out} more findings are not shown"
-            found.append(Finding("SB111", "", more, "correct these first"))
+        for severity, count in sorted(self._left_out.items()):
+            code, them = LEFT_OUT[severity]
+            more = f"{count} more {them} are not shown"
+            found.append(Finding(code, "", more, "correct these first", CODES[code].severity))
         return found
 
 

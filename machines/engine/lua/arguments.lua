@@ -3,6 +3,7 @@ local arguments = {}
 
 local MAX_ACTOR, MAX_REASON, MAX_KEY = 150, 1000, 200
 local MAX_EVENT = 400 -- bytes: a hundred characters of any alphabet
+local MAX_TAG = 73 -- bytes of {<machine>:<number>}
 local MAX_EXACT = 2 ^ 53
 local MAX_NOW = 1e14 -- ms: the year 5138; below it every number prints digit for digit
 arguments.MAX_MS = 86400000 -- of a lease or a delay: a day
@@ -54,6 +55,18 @@ function arguments.misfit(expect, key, actor, reason, now)
     if #actor > MAX_ACTOR * 4 then return 'an actor has at most ' .. MAX_ACTOR .. ' characters' end
     if #reason > MAX_REASON * 4 then return 'a reason has at most ' .. MAX_REASON .. ' characters' end
     return nil
+end
+
+-- A sentence where the key is no root of a partition. Who makes a machine or a job asks: all else finds nothing below it.
+function arguments.bad_root(root)
+    if string.find(string.sub(root, -MAX_TAG), '{[%a_][%w_.-]*:%d%d?%d?%d?%d?}$') then return nil end
+    return 'the root of a partition ends in {<machine>:<number>}'
+end
+
+-- Whether a text is a score as the server reads them, or nothing at all.
+function arguments.is_score(text)
+    if text == '' or string.find(text, '^-?inf$') then return true end
+    return tonumber(text) and string.find(text, '^-?%d+%.?%d*e?%+?%d*$') and true or false
 end
 
 function arguments.bad_event(event)

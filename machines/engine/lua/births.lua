@@ -36,7 +36,7 @@ end
 function births.parse(text)
     if text == '' then return {} end
     if #text > MAX_DATA then return nil, 'the data has ' .. #text .. ' bytes; ' .. MAX_DATA .. ' are allowed' end
-    local ok, data = pcall(json.decode, text)
+    local ok, data = pcall(json.read, text)
     if not ok then return nil, values.message(data) end
     if values.kind(data) ~= 'object' then return nil, 'data is a JSON object, not ' .. values.kind(data) end
     return data

@@ -16,8 +16,19 @@ function filters.read(text)
     return filters.of(found.where, found.states)
 end
 
+-- Why these are no names of states; nil where they are.
+function filters.misnamed(states)
+    if type(states) ~= 'table' then return 'states are a JSON array' end
+    for _, state in ipairs(states) do
+        if type(state) ~= 'string' then return 'a state is a text' end
+    end
+    return nil
+end
+
 -- The same from tables, each of which may be nil.
 function filters.of(where, states)
+    local why = where ~= nil and lookups.misfit(where) or states ~= nil and filters.misnamed(states)
+    if why then return nil, why end
     local filter = { where = where or {}, columns = { '_def', '_state', '_entered' } }
     for i, condition in ipairs(filter.where) do
         local field = condition.field

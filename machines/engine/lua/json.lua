@@ -184,13 +184,19 @@ read_value = function(text, at, depth)
     return read_number(text, at)
 end
 
--- The value of a whole JSON text; throws {sb = message}.
-function json.decode(text)
+-- The value of a whole JSON text; throws {sb = message}. `depth`: the level it will stand on, 1 where it stands alone.
+function json.decode(text, depth)
     charge(6 + #text / 8)
-    local value, at = read_value(text, skip(text, 1), 1)
+    local value, at = read_value(text, skip(text, 1), depth or 1)
     at = skip(text, at)
     if at <= #text then fail(text, at, 'something follows the value') end
     return value
+end
+
+-- The same for a text from outside, which may be no UTF-8: whoever reads it later would see something else.
+function json.read(text, depth)
+    if not texts.valid(text) then error({ sb = 'not JSON: the text is not UTF-8' }) end
+    return json.decode(text, depth)
 end
 
 local function escape(letter)

@@ -9,6 +9,7 @@ local ACTOR = 'instance.actor'
 local MAX_MARK = 64 -- bytes of a text: whoever reads an index looks at the instance itself
 local call, pcall_redis, byte, find, sub = redis.call, redis.pcall, string.byte, string.find, string.sub
 local NONE = {}
+local BOUNDS = { 'ge', 'gt', 'le', 'lt' }
 
 -- How to take back what the latest step wrote: three items each, a command, its key and a member.
 local back = {}
@@ -253,15 +254,37 @@ function lookups.unhex(text)
     return (string.gsub(text, '..', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
+-- Why something is no condition; nil where it is one. Bounds are of one type, else nothing could be compared with them.
+local function unsound(condition)
+    if type(condition) ~= 'table' or type(condition.field) ~= 'string' then return 'a condition names its field' end
+    if condition.prefix ~= nil and type(condition.prefix) ~= 'string' then return 'a prefix is text' end
+    local kind
+    for _, word in ipairs(BOUNDS) do
+        local bound = condition[word]
+        if bound ~= nil then
+            local fits = (type(bound) == 'number' or type(bound) == 'string') and type(bound) == (kind or type(bound))
+            if not fits then return 'bounds are numbers, or texts' end
+            kind = type(bound)
+        end
+    end
+    return nil
+end
+
+-- Why these are no conditions; nil where each is one.
+function lookups.misfit(conditions)
+    if type(conditions) ~= 'table' then return 'conditions are a JSON array' end
+    for _, condition in ipairs(conditions) do
+        local why = unsound(condition)
+        if why then return why end
+    end
+    return nil
+end
+
 -- The conditions of a call, decoded; nil and why where they are none. A value that is null is json.null.
 function lookups.conditions(text)
     local ok, found = pcall(json.decode, text or '')
-    if not ok or type(found) ~= 'table' then return nil, 'conditions are a JSON array' end
-    for _, condition in ipairs(found) do
-        if type(condition) ~= 'table' or type(condition.field) ~= 'string' then
-            return nil, 'a condition names its field'
-        end
-    end
+    local why = lookups.misfit(ok and found or nil)
+    if why then return nil, why end
     return found
 end
 

@@ -1,14 +1,18 @@
--- needs: json, keys
+-- needs: json, keys, replies
 -- What a call with an idempotency key answered the first time, kept for a day under a key of its own.
 local outcomes = {}
 
 local KEEP_MS = 86400000
 
--- The first answer, marked as given again; nil where there is none.
+-- The first answer, marked as given again; nil where there is none. Whether what was asked for happened nobody can tell
+-- where somebody else wrote into its place.
 function outcomes.recall(key)
     local stored = redis.call('GET', key)
     if not stored then return nil end
-    local reply = cmsgpack.unpack(stored)
+    local ok, reply = pcall(cmsgpack.unpack, stored)
+    if not ok or type(reply) ~= 'table' or type(reply[4]) ~= 'string' then
+        return { replies.FAULT, 'what is kept under ' .. key .. ' was not written by the engine' }
+    end
     reply[3] = '1'
     return reply
 end
@@ -17,7 +21,7 @@ end
 -- the same id: that outcome was another instance's.
 function outcomes.replayed(root, id, key)
     local reply = outcomes.recall(keys.outcome(root, id, key))
-    if not reply then return nil end
+    if not reply or reply[1] ~= replies.OK then return reply end
     local created = redis.call('HGET', keys.instance(root, id), '_created')
     if created and created ~= json.number(tonumber(cjson.decode(reply[4])._created)) then return nil end
     return reply

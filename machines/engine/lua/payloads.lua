@@ -9,7 +9,7 @@ local NONE = {}
 local match = string.match
 
 local function decode(text)
-    local payload = json.decode(text)
+    local payload = json.read(text)
     if values.kind(payload) ~= 'object' then values.fail('a payload is a JSON object, not ' .. values.kind(payload)) end
     return payload
 end
@@ -17,8 +17,8 @@ end
 -- The payload of a text, and that text where it may stand in the history as it is; nil and a sentence where it is none.
 function payloads.parse(text)
     if text == '' or text == '{}' then return NONE, '0' end
-    -- The shape nearly every event has: one field with plain text. Anything else takes the strict road.
-    local name, value = match(text, '^{"([%w_]+)": ?"([^"\\%c]*)"}$')
+    -- The shape nearly every event has: one field with plain ASCII text. Anything else takes the strict road.
+    local name, value = match(text, '^{"([%w_]+)": ?"([^"\\%c\128-\255]*)"}$')
     if name and #text <= MAX_NOTED then return { [name] = value }, text end
     if #text > MAX_BYTES then return nil, 'the payload has ' .. #text .. ' bytes; ' .. MAX_BYTES .. ' are allowed' end
     local ok, payload = pcall(decode, text)
@@ -60,11 +60,12 @@ function payloads.note(payload)
     return #text <= MAX_NOTED and text or '0'
 end
 
--- What a job ended with: any JSON, nil for ''; nil and a sentence where it is none.
+-- What a job ended with: any JSON, nil for ''; nil and a sentence where it is none. It becomes a field of the payload that
+-- says so, one level further in.
 function payloads.result(text)
     if text == '' then return nil end
     if #text > MAX_BYTES then return nil, 'a result has at most ' .. MAX_BYTES .. ' bytes, not ' .. #text end
-    local ok, result = pcall(json.decode, text)
+    local ok, result = pcall(json.read, text, 2)
     if not ok then return nil, values.message(result) end
     return result
 end

@@ -38,7 +38,7 @@ end
 -- Changes data as an object of fields and values says, null unsetting; nil, or a sentence and the field.
 function repairs.patch(ctx, text)
     if text == '' then return nil end
-    local ok, data = pcall(json.decode, text)
+    local ok, data = pcall(json.read, text)
     if not ok then return values.message(data), '' end
     if values.kind(data) ~= 'object' then return 'data is a JSON object, not ' .. values.kind(data), '' end
     for name, value in pairs(data) do

@@ -10,9 +10,11 @@ function values.fail(message)
     error({ sb = message })
 end
 
--- The message of whatever pcall caught: ours carry {sb = ...}, anything else is a fault of the library itself.
+-- The message of whatever pcall caught: ours carry {sb = ...}; a command that the server refused is told in its own words;
+-- anything else is a fault of the library itself, and says where.
 function values.message(caught)
-    if type(caught) == 'table' and caught.sb then return caught.sb end
+    if type(caught) == 'table' and (caught.sb or caught.err) then return caught.sb or caught.err end
+    if type(caught) == 'string' and not string.find(caught, '^%S+:%d+: ') then return caught end
     return 'internal: ' .. tostring(caught)
 end
 

@@ -25,7 +25,7 @@ local function bad_words(spec)
         return 'a unique key has at most ' .. MAX_UNIQUE .. ' bytes of UTF-8'
     end
     if #spec.stop > MAX_STOP then return 'the kinds not to retry have at most ' .. MAX_STOP .. ' bytes' end
-    local ok, why = pcall(json.decode, spec.input == '' and 'null' or spec.input)
+    local ok, why = pcall(json.read, spec.input == '' and 'null' or spec.input)
     return not ok and 'the input: ' .. values.message(why) or nil
 end
 
@@ -71,7 +71,7 @@ end
 
 return function(KEYS, ARGV)
     local root, count = KEYS[1], (#ARGV - 1) / WORDS
-    local bad, specs = arguments.misfit('', '', '', '', ARGV[1] or ''), {}
+    local bad, specs = arguments.bad_root(root) or arguments.misfit('', '', '', '', ARGV[1] or ''), {}
     if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
         bad = 'each job comes in ' .. WORDS .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
     end

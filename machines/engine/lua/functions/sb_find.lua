@@ -13,14 +13,11 @@
 local MAX_LOOK = 2000
 local MAX_LIMIT = 1001 -- one more than a page may have: it tells whether there is another
 
-local function score(text)
-    return (text or '') == '' or tonumber(text) and tonumber(text) == tonumber(text)
-end
-
 return function(KEYS, ARGV)
     local root, state, limit = KEYS[1], ARGV[1], arguments.count(ARGV[2], 1, MAX_LIMIT)
     if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
-    if not score(ARGV[3]) or not score(ARGV[5]) then return { replies.BAD_ARGUMENT, 'a score is a number of ms' } end
+    local fits = arguments.is_score(ARGV[3] or '') and arguments.is_score(ARGV[5] or '')
+    if not fits then return { replies.BAD_ARGUMENT, 'a score is a number of ms' } end
     local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
     local last = ARGV[5] and ARGV[5] ~= '' and ARGV[5] or '+inf'
     local page = ARGV[6] == '1' and keyset.newer or keyset.older

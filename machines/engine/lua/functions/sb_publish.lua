@@ -10,7 +10,9 @@
 local MAX_VERSION, MAX_PARTITIONS = 1e9, 65536
 
 -- Each of these becomes part of a key or a field: asked before anything is written.
-local function misfit(row, version)
+local function misfit(row, version, root)
+    local bad = arguments.bad_root(root)
+    if bad then return bad end
     if not string.find(row.digest or '', '^%x+$') or #row.digest > 64 then return 'a digest is hex' end
     if not row.program or not row.source or not row.secret then return 'program, source and secret are needed' end
     if not arguments.count(row.partitions, 1, MAX_PARTITIONS) then return 'partitions are 1 to ' .. MAX_PARTITIONS end
@@ -22,8 +24,10 @@ end
 
 local function valid(source, root)
     local ok, caught = pcall(program.check, source, root)
-    if not ok then return values.message(caught) end
-    return nil
+    if ok then return nil end
+    -- What the check of definitions lets through always compiles: this was written by something else.
+    local why = type(caught) == 'table' and values.message(caught) or string.match(tostring(caught), 'definition: (.*)$')
+    return 'the program is none that a definition compiles to' .. (why and ': ' .. why or '')
 end
 
 local function store(root, def, version, row)
@@ -87,7 +91,7 @@ end
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local row = { digest = ARGV[1], program = ARGV[2], source = ARGV[3], secret = ARGV[4], partitions = ARGV[5] }
-    local bad = misfit(row, ARGV[6] or '')
+    local bad = misfit(row, ARGV[6] or '', root)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local wanted = tonumber(ARGV[6] or '')
     local meta = redis.call('HMGET', keys.meta(root), 'current', 'newest')

@@ -32,7 +32,8 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, key = arguments.now(ARGV[5]), keys.rules(root, queue)
     local waiting = redis.call('ZCARD', keys.ready(root, queue))
-    redis.call('HLEN', key) -- throws where it could not be written
+    redis.call('HLEN', key) -- these throw where they could not be written
+    redis.call('SCARD', keys.queues(root))
     journal.write(root, 'kind', 'queue', 'name', action, 'data',
         json.encode({ queue = queue, concurrency = concurrency, rate = rate }), 'actor', actor, 'reason', reason)
     if action == 'pause' then
@@ -44,6 +45,7 @@ return function(KEYS, ARGV)
         set(key, 'rate', rate)
         redis.call('HDEL', key, 'tat')
     end
+    if action ~= 'resume' then redis.call('SADD', keys.queues(root), queue) end -- one that has rules is known
     if action ~= 'pause' and waiting > 0 then jobs.ring(root, queue, waiting) end
     commit.pulse(root)
     return { replies.OK }

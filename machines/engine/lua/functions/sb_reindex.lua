@@ -5,11 +5,14 @@
 -- Returns: {OK, how many were looked at} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse when the fields are complete
 -- Cost:    O(indexed fields * log(instances)) for each id
-local MAX_IDS = 1000
+local MAX_IDS, MAX_FIELDS = 1000, 16384 -- of which so many bytes
 
 local function complete(root, done)
     local listed = lookups.listed(root)
-    for name in string.gmatch(done, '(%S+):0') do listed = lookups.completed(listed, name) end
+    for word in string.gmatch(done, '%S+') do
+        local name = string.match(word, '^(.+):0$')
+        if name then listed = lookups.completed(listed, name) end
+    end
     redis.call('HSET', keys.meta(root), 'by', listed)
     program.refresh(root)
     commit.pulse(root)
@@ -18,6 +21,7 @@ end
 return function(KEYS, ARGV)
     local root = KEYS[1]
     if not ARGV[1] then return { replies.BAD_ARGUMENT, 'the fields that are complete are missing' } end
+    if #ARGV[1] > MAX_FIELDS then return { replies.BAD_ARGUMENT, 'the fields have at most ' .. MAX_FIELDS .. ' bytes' } end
     if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     if (ARGV[1] or '') ~= '' then

@@ -5,7 +5,7 @@
 -- ARGV:    none
 -- Returns: {OK, JSON {now, queues: {queue: {ready, leased, delayed, dead, oldest, counters, rules}}}}: oldest is the ms since
 --          when a ready job has waited, as far as the first twenty of each priority tell; counters and rules are the
---          hashes as they are
+--          hashes as they are · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(queues), whatever the number of jobs
 

@@ -103,8 +103,13 @@ end
 
 local function read(text)
     local ok, search = pcall(json.decode, text or '')
-    if not ok or type(search) ~= 'table' or type(search.states) ~= 'table' then return nil, 'a search is a JSON object' end
-    search.filter, search.wanted = filters.of(search.where, search.lead and search.named and search.states or nil), {}
+    if not ok or type(search) ~= 'table' then return nil, 'a search is a JSON object' end
+    local why = filters.misnamed(search.states) or search.lead and lookups.misfit({ search.lead })
+    if search.before ~= nil and type(search.before) ~= 'number' then why = 'a moment is a number of ms' end
+    if why then return nil, why end
+    search.filter, why = filters.of(search.where, search.lead and search.named and search.states or nil)
+    if why then return nil, why end
+    search.wanted = {}
     for _, state in ipairs(search.states) do search.wanted[state] = true end
     return search
 end
@@ -112,7 +117,8 @@ end
 local function stopped_at(text)
     if text == '' then return { 1, '', '' } end
     local ok, found = pcall(json.decode, text)
-    return ok and type(found) == 'table' and type(found[1]) == 'number' and tonumber(found[2]) and found or nil
+    if not ok or type(found) ~= 'table' or type(found[1]) ~= 'number' or type(found[3]) ~= 'string' then return nil end
+    return arguments.is_score(tostring(found[2])) and found or nil
 end
 
 return function(KEYS, ARGV)

@@ -1,4 +1,4 @@
--- needs: json, keys, lookups, replies, troubles
+-- needs: arguments, json, keys, lookups, replies, troubles
 -- sb_weigh: how many instances each condition of a search leaves, as far as an index says; that which leaves fewest leads.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -18,7 +18,7 @@ end
 return function(KEYS, ARGV)
     local root, conditions, bad = KEYS[1], lookups.conditions(ARGV[1])
     local last = ARGV[2] and ARGV[2] ~= '' and ARGV[2] or '+inf'
-    if not tonumber(last) and last ~= '+inf' then bad = 'a score is a number of ms' end
+    if not arguments.is_score(ARGV[2] or '') then bad = 'a score is a number of ms' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local listed, standing = lookups.listed(root), 0

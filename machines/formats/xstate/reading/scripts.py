@@ -49,7 +49,8 @@ class _XState(Translator):
 
     def __init__(self, scope: Scope, script: Script, notes: _Notes, place: Place) -> None:
         reading = scope.reading
-        names = Names(notes, Fields(), {}, reading.states.names, reading.machine)  # type: ignore[arg-type]
+        states = {name: name for name in reading.states.names}
+        names = Names(notes, Fields(), {}, states, reading.machine)  # type: ignore[arg-type]
         super().__init__(names, script, {"context": CONTEXT, "event": EVENT, "params": PARAMS})
         self._place = place
         self._where = scope

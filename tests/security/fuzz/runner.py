@@ -1,0 +1,88 @@
+"""Plays inputs one after the other and keeps what has to be told of them."""
+
+from __future__ import annotations
+
+import heapq
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from .cases import Case, source
+from .kinds import Kind
+from .stage import Stage
+from .verdicts import Verdict
+
+AGAIN = 2  # times that an input is played again which held the server for too long: the shortest counts
+
+
+@dataclass(order=True)
+class Slow:
+    """A call that held the server for ``ms``."""
+
+    ms: float
+    index: int
+    function: str = field(compare=False)
+    case: Case = field(compare=False)
+
+
+@dataclass
+class Wrong:
+    """An input that broke promises, and which."""
+
+    index: int
+    why: list[str]
+    case: Case
+
+
+@dataclass
+class Report:
+    """What came of a run."""
+
+    inputs: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    wrong: list[Wrong] = field(default_factory=list)
+    slow: list[Slow] = field(default_factory=list)
+
+
+class Runner:
+    """``limit``: ms that no call may hold the server for; None asks for no time at all. ``slowest``: how many of the
+    slowest calls are kept."""
+
+    def __init__(self, stage: Stage, kind: Kind, *, limit: float | None = None, slowest: int = 10) -> None:
+        self.stage, self.kind, self.limit, self.slowest = stage, kind, limit, slowest
+        self.report = Report()
+
+    def run(self, seed: int, indexes: Iterable[int], told: Callable[[Report], None] = lambda report: None) -> Report:
+        for index in indexes:
+            self.one(index, self.kind.draw(source(self.kind.name, seed, index)))
+            told(self.report)
+        return self.report
+
+    def one(self, index: int, case: Case) -> Verdict:
+        verdict = self._played(case)
+        function, ms = verdict.slowest
+        if self.limit is not None and ms > self.limit and not verdict.wrong:
+            ms = min(ms, *(self._played(case).held.get(function, 0.0) for _ in range(AGAIN)))
+            if ms > self.limit:
+                verdict.refuse(f"{function} held the server for {ms:.0f} ms")
+        self.report.inputs += 1
+        self.report.answers += verdict.answers
+        if verdict.wrong:
+            self.report.wrong.append(Wrong(index, verdict.wrong, case))
+        if function:
+            heapq.heappush(self.report.slow, Slow(ms, index, function, case))
+            while len(self.report.slow) > self.slowest:
+                heapq.heappop(self.report.slow)
+        return verdict
+
+    def _played(self, case: Case) -> Verdict:
+        self.stage.forget()
+        try:
+            verdict = self.kind.play(self.stage, case)
+        except Exception:  # whatever it is, it is what we are looking for
+            verdict = Verdict(wrong=[f"nobody expects this: {traceback.format_exc(limit=-6)}"])
+        if not self.stage.settled():
+            verdict.refuse("the server does not come back")
+        verdict.held = self.stage.held()
+        return verdict
