@@ -215,7 +215,7 @@ async def test_first_snapshots_are_read_by_turns_of_people():
     wanted = board.first(10)
     assert len(wanted) == 10
     assert {source.name for source in wanted} >= {"ann-0", "ann-1", "ann-2"}
-    assert len(board.first(200)) == 103
+    assert len([source for source in board.first(200) if source.kind == "instance"]) == 103
 
 
 async def test_what_was_read_is_handed_out_with_the_loop_free_in_between():
