@@ -7,7 +7,7 @@ from typing import Any
 
 Case = dict[str, Any]
 
-TIMES, MANY, DEEP = "$times", "$many", "$deep"
+TIMES, MANY, DEEP, JOINED = "$times", "$many", "$deep", "$joined"
 
 
 def source(kind: str, seed: int, index: int) -> random.Random:
@@ -28,6 +28,11 @@ def many(prefix: str, count: int, value: Any) -> dict[str, Any]:
 def deep(count: int, value: Any) -> dict[str, Any]:
     """So many lists inside one another."""
     return {DEEP: [count, value]}
+
+
+def joined(*parts: Any) -> dict[str, Any]:
+    """A text of several parts."""
+    return {JOINED: list(parts)}
 
 
 def expand(value: Any) -> Any:
@@ -57,4 +62,8 @@ def _deep(count: int, value: Any) -> Any:
     return value
 
 
-MAKERS = {TIMES: _times, MANY: _many, DEEP: _deep}
+def _joined(*parts: Any) -> str:
+    return "".join(expand(part) for part in parts)
+
+
+MAKERS = {TIMES: _times, MANY: _many, DEEP: _deep, JOINED: _joined}

@@ -222,7 +222,9 @@ SEARCHES = [
     '{"event":?,"data":{}}', '{"event":"tell","data":?}', '{"n":?}', '{"t":?}', '{"l":?}', '{"x":?}', '[1,?,?]',
     '[?,"0","a"]', '{"machine":?,"id":?}', '{"format":1,"states":?,"machine":"box"}',
     '{"format":1,"machine":"box","states":[{"name":?}],"initial":1}', '{"map":?,"current":"a"}',
-    '{"map":{"a":?},"initial":"a"}', '{"from":?,"event":"tell","data":{}}',
+    '{"map":{"a":?},"initial":"a"}', '{"groups":?}', '{"groups":[?],"approved":?}',
+    '{"groups":[],"approved":{"action":?,"by":?}}', '{"from":?,"event":"tell","data":{}}',
+    '{"approved":{"action":"delete","by":"bob","definition":?,"transitions":[?]}}',
     '{"from":{"machine":"yard","id":?},"event":"tell"}', '{"data":?,"invoke":"kid"}',
 ]  # fmt: skip
 

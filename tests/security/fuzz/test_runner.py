@@ -11,7 +11,7 @@ import pytest
 from machines.engine.expressions.functions import FUNCTIONS
 
 from . import __main__, fcalls, finds, summary, trees, verdicts, world
-from .cases import Case, deep, expand, many, source, times
+from .cases import Case, deep, expand, joined, many, source, times
 from .kinds import NAMES, Kind, kind
 from .runner import Runner
 from .stage import Stage
@@ -58,8 +58,8 @@ def test_an_input_can_be_drawn_again_and_written_down(name):
 
 
 def test_what_is_large_is_written_as_how_it_is_made():
-    made = {"a": times("ab", 2), "b": [times([0], 3)], "c": many("k", 2, []), "d": deep(2, 1)}
-    assert expand(made) == {"a": "abab", "b": [[0, 0, 0]], "c": {"k0": [], "k1": []}, "d": [[1]]}
+    made = {"a": times("ab", 2), "b": [times([0], 3)], "c": many("k", 2, []), "d": deep(2, 1), "e": joined("x", "y")}
+    assert expand(made) == {"a": "abab", "b": [[0, 0, 0]], "c": {"k0": [], "k1": []}, "d": [[1]], "e": "xy"}
 
 
 def test_every_function_of_expressions_is_called():

@@ -16,6 +16,8 @@ from tests.engine.builders import NOW, fields
 
 AT = str(NOW)
 FLAT, CHART = "box", "yard"
+LETTER = '{"event":"tell","data":"{\\"t\\":\\"x\\"}","from":{"machine":"yard","id":"p"}}'
+PERMIT = '{"groups":["crew"]}'
 SECRET, HANDLE, LOCK = "ab" * 32, "0123456789abcdef", "12" * 16
 STATES = {
     "Idle": {
@@ -39,7 +41,7 @@ STATES = {
     "End": {"type": "final"},
 }  # fmt: skip
 BOX: dict[str, Any] = {
-    "id": FLAT, "initial": "Idle", "history": 20, "states": STATES,
+    "id": FLAT, "initial": "Idle", "history": 20, "states": STATES, "accepts": {"from": [CHART]},
     "index": ["t", "n", "instance.id", "instance.actor", "instance.version"],
     "queues": {"work": {"concurrency": 50, "rate": "1000/s"}},
     "context": fields(n={"type": "integer", "default": 0}, t={"type": "string", "default": "t0"},
@@ -101,19 +103,20 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_bus_read": ("stream:{p}", ["g", "r", "5", "1000", "", "3", ""]),
     "sb_complete": (B, [AT, "", "0-1", "1-n", '{"ok":1}']),
     "sb_create": (B, ["new", '{"t":"born"}', "", "key", "ann", "why", AT]),
-    "sb_delete": (B, ["a", "", "ann", "why", ""]),
-    "sb_deliver": (B, [Y, "1-1", AT, "", "1-1", "event", "a", '{"event":"tell","data":{"t":"x"}}']),
+    "sb_delete": (B, ["a", "", "ann", "why", "", PERMIT]),
+    "sb_deliver": (B, [Y, "1-1", AT, "", "1-1", "event", "a", LETTER]),
     "sb_distinct": ("distinct:{p}", ["part", "100", "30", AT, "ann", "bob"]),
     "sb_distinct_count": ("distinct:{p}", ["day", "3", AT, "part"]),
-    "sb_edit": (B, ["a", '{"n":5}', "", "ann", "why", AT, "key", ""]),
+    "sb_edit": (B, ["a", '{"n":5}', "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_enqueue": (B, [AT, "src", "work", '{"a":1}', "5", "0", "u", "3", "1000", "30000", "0", "1", ""]),
     "sb_explain": (B, ["a", "go", "{}", AT]),
     "sb_extend": (B, [AT, "5000", "0-1", "1-n"]),
     "sb_fail": (B, ["0-1", "1-n", "error", "Kind", "trace", "1", AT, "", "Other"]),
     "sb_find": (B, ["Idle", "10", "", "", "", "", '{"where":[{"field":"n","ge":0}]}', "20"]),
-    "sb_fire": (B, ["a", "go", '{"t":"x"}', "", "key", "ann", "why", AT]),
-    "sb_force": (B, ["a", "Busy", '{"n":5}', "", "ann", "why", AT, "key", ""]),
+    "sb_fire": (B, ["a", "go", '{"t":"x"}', "", "key", "ann", "why", AT, PERMIT]),
+    "sb_force": (B, ["a", "Busy", '{"n":5}', "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_get": (B, ["a"]),
+    "sb_grant": (B, ["yard lane", ""]),
     "sb_history": (B, ["a", "-5", "-1"]),
     "sb_ids": ("ids:{p}", ["claim", "token", "", "1000", AT]),
     "sb_ids_block": ("block:{p}", ["10", "1"]),
@@ -127,15 +130,16 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_mend": (B, [AT, "work", "ready", "0"]),
     "sb_moved": (B, ["100", "100", "30", AT]),
     "sb_outbox": (Y, ["10", ""]),
+    "sb_permitted": ("", ["f1:x"]),
     "sb_progress": (B, ["0-1", "1-n", "1", "2", "note", AT]),
     "sb_publish": (B, ["abc123", "", "", "00", "1", ""]),  # program and source are those of the world
-    "sb_purge": (B, ["work", "dead", "10", "ann", "why", AT, "5"]),
+    "sb_purge": (B, ["work", "dead", "10", "ann", "why", AT, "5", PERMIT]),
     "sb_queue": (B, ["work", "limit", "ann", "why", AT, "5", "10/1000"]),
     "sb_ranks": ("board:{p}", ["day", "0", "2", AT, "top", "10", "1"]),
-    "sb_redrive": (B, ["work", "dead", "10", "0", "ann", "why", AT, "5"]),
+    "sb_redrive": (B, ["work", "dead", "10", "0", "ann", "why", AT, "5", PERMIT]),
     "sb_reindex": (B, ["", "a", "b"]),
-    "sb_reset": (B, ["b", "", "", "ann", "why", AT, "key", ""]),
-    "sb_resume": (B, ["f", "", "ann", "why", AT, "fire", ""]),
+    "sb_reset": (B, ["b", "", "", "ann", "why", AT, "key", "", PERMIT]),
+    "sb_resume": (B, ["f", "", "ann", "why", AT, "fire", "", PERMIT]),
     "sb_session_create": ("session:{p:0}", [HANDLE[::-1], SECRET, "ann", "{}", "9000", "1", "0", "5", "1", AT]),
     "sb_session_get": ("session:{p:0}", [HANDLE, SECRET, AT]),
     "sb_session_list": ("session:{p:0}", ["ann", AT]),
@@ -144,7 +148,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_session_rotate": ("session:{p:0}", [HANDLE, SECRET, "", "cd" * 32, "1000", AT]),
     "sb_settle": (Y, [AT, "1-1", "done", ""]),
     "sb_stats": (B, []),
-    "sb_suspend": (B, ["a", "", "ann", "why", AT, ""]),
+    "sb_suspend": (B, ["a", "", "ann", "why", AT, "", PERMIT]),
     "sb_swap": ("other", ["string", "string", "1", "x", "y"]),
     "sb_swap_record": ("record:{p}", ["put", "k", "", '{"a":1}', "1000", AT]),
     "sb_sweep": (B, [AT, "100"]),
@@ -152,7 +156,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_tally": (B, ['{"states":["Idle","Busy"],"where":[{"field":"n","ge":0}]}', "", "100"]),
     "sb_throttle": ("pace:{p:k}", ["pace", "5", "1000", "1", AT]),
     "sb_tick": (B, [AT, "100", "look"]),
-    "sb_unblock": (B, ["b", "skip", "Busy", '{"a":1}', "", "ann", "why", AT, "key", ""]),
+    "sb_unblock": (B, ["b", "skip", "Busy", '{"a":1}', "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_waits": (B, ["b"]),
     "sb_weigh": (B, ['[{"field":"n","ge":0},{"field":"t","eq":"t0"}]', "", "Idle"]),
     "sm_create": ("sm", []),
