@@ -23,7 +23,7 @@ the questions that should have been asked meanwhile count with what was left of 
 
 Attack, site, server and whoever measures share the cores of one machine ({machine}), which attackers elsewhere
 would not; at the load average of the last column others worked on it, too. "Nobody attacks" is the same machine at the
-same time: compare with it.
+same time: compare with it. "Before" is the release of which each request had a thread and each socket was welcome.
 """
 ROW = "| {title} | {health50} | {health99} | {page50} | {page95} | {page99} | {bad} | {load} |"
 

@@ -1,6 +1,6 @@
 """Before a websocket is looked at: how often its address came, and how many it and its session have open.
 
-Nothing has been asked of Redis or the database by then. Who comes too often gets a 429 in place of the handshake, which
+Nothing has been asked of Redis or the database by then. Who comes too often gets a 403 in place of the handshake, which
 costs least; who has too many open is told so with a close code, which a page can read.
 """
 
@@ -14,9 +14,6 @@ from dashboard.live.quotas import quotas
 from dashboard.serving.callers import caller_of
 from machines.networks import network_of
 
-RETRY_AFTER = 5  # seconds
-DENIAL = "websocket.http.response"  # an answer in place of the handshake, where the server can give one
-
 
 class Entrance:
     def __init__(self, application: Callable[..., Awaitable[Any]]) -> None:
@@ -27,7 +24,7 @@ class Entrance:
         session = caller_of(scope.get("headers", ()))
         here = quotas()
         if not here.attempt(address):
-            return await _deny(scope, send)
+            return await send({"type": "websocket.close", "code": int(CloseCode.TOO_MANY)})  # before it is accepted
         if not here.enter(address, session):
             await send({"type": "websocket.accept"})
             return await send({"type": "websocket.close", "code": int(CloseCode.TOO_MANY)})
@@ -35,12 +32,3 @@ class Entrance:
             return await self.application(scope, receive, send)
         finally:
             here.exit(address, session)
-
-
-async def _deny(scope: dict[str, Any], send: Callable) -> None:
-    if DENIAL not in scope.get("extensions", {}):
-        await send({"type": "websocket.close", "code": int(CloseCode.TOO_MANY)})
-        return
-    headers = [(b"retry-after", str(RETRY_AFTER).encode()), (b"content-type", b"text/plain"), (b"content-length", b"0")]
-    await send({"type": f"{DENIAL}.start", "status": 429, "headers": headers})
-    await send({"type": f"{DENIAL}.body", "body": b""})

@@ -51,7 +51,7 @@ class Limits:
     sockets_per_person: int = 40
     sockets_per_address: int = 400
     #: attempts to connect that an address may make at once, and how many come back each second
-    connects: int = 200
+    connects: int = 120
     connects_per_second: float = 20.0
     #: a command frame: the longest sensible one is a topic of under 300 bytes
     frame: int = 4096
@@ -92,6 +92,6 @@ def _of_person(sockets: int) -> dict[str, int | float]:
     return {
         "sockets_per_person": sockets,
         "sockets_per_address": 10 * sockets,
-        "connects": 5 * sockets,
+        "connects": 3 * sockets,
         "connects_per_second": sockets / 2,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 from types import FrameType
@@ -9,6 +10,7 @@ from types import FrameType
 import uvicorn
 
 from dashboard.serving import leaving
+from dashboard.serving.arrivals import Protocol
 
 APPLICATION = "dashboard.asgi:application"
 CLOSING = 3  # seconds open requests and sockets get at the end; pages reconnect by themselves
@@ -20,6 +22,13 @@ PING = 20.0  # seconds between two pings, and before an answer counts as missing
 class Site(uvicorn.Server):
     """Says on ``/readyz`` that it is going as soon as it is told to, while open requests get their answers."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """What is there from the start stays: to look through it for garbage would hold the loop for 0.1 s, again and
+        again while connections come and go."""
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         leaving.set()
         super().handle_exit(sig, frame)
@@ -30,6 +39,7 @@ def server(*, log_level: str = "warning") -> Site:
     return Site(
         uvicorn.Config(
             APPLICATION,
+            http=Protocol,
             log_level=log_level,
             access_log=False,
             server_header=False,

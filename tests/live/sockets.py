@@ -44,12 +44,12 @@ class Socket(ApplicationCommunicator):
     """Shows what it gets on a `Screen`; remembers the close code. Channels' own communicator comes with Daphne only.
 
     ``room``: frames it takes without anybody looking at them; 0 is any number. A real connection has buffers, too.
-    ``address``: where it comes from; ``denials``: whether the server can answer a handshake with a status.
+    ``address``: where it comes from.
     """
 
     def __init__(
         self, cookie: str = "", *, origin: str = "http://testserver", room: int = 0, address: str = "",
-        denials: bool = False, authorization: str = "",
+        authorization: str = "",
     ) -> None:  # fmt: skip
         from dashboard.asgi import application
 
@@ -60,7 +60,6 @@ class Socket(ApplicationCommunicator):
             headers.append((b"authorization", authorization.encode()))
         scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
         scope |= {"client": (address, 1)} if address else {}
-        scope |= {"extensions": {"websocket.http.response": {}}} if denials else {}
         super().__init__(application, scope)
         self._output_queue = asyncio.Queue(room)
         self.screen = Screen()
