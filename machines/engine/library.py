@@ -22,9 +22,28 @@ _NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags: *(.+)$", re.MULTILINE)
 _BEFORE = re.compile(r"^-- before each call: *(.+)$", re.MULTILINE)
 _KEYS = re.compile(r"^-- KEYS: *(none|1)\b(.*\bany further\b)?", re.MULTILINE)
-# A root that is missing has no keys below it; further ones would be left out in silence.
-_REFUSED = """local function refused(name, takes, given)
+# A root that is missing has no keys below it; further ones would be left out in silence. Nothing that is thrown gets
+# out as it is: what the server refused is told in its words, under its code; what the engine threw, in its own; what
+# can only be damaged keys, or a fault of the library, stands with its place in the server's log. An error that is a
+# table without `err` would end a server of Redis 7.0.
+_ANSWERS = """local function refused(name, takes, given)
 return { 'BADARG', name .. ' takes ' .. takes .. ', not ' .. given }
+end
+local function failed(name, why)
+if type(why) == 'table' and why.err then return { err = why.err } end
+local told = type(why) == 'table' and why.sb
+if not told and type(why) == 'string' and not string.find(why, '^%S+:%d+: ') then return { err = why } end
+if not told then
+redis.log(redis.LOG_WARNING, name .. ' failed: ' .. tostring(why))
+told = 'it met what the engine does not write, or is at fault itself; the log of the server says where'
+end
+if string.sub(name, 1, 3) == 'sm_' then return { err = 'ERR ' .. name .. ': ' .. told } end
+return { 'FAULT', name .. ': ' .. told }
+end
+local function answer(name, keys, args)
+local ok, reply = pcall(prepare()[name], keys, args)
+if ok then return reply end
+return failed(name, reply)
 end
 """
 OWN = "sb_"  # those of sm_ answer as the module does whose commands they are
@@ -97,7 +116,7 @@ def _registered(function: Source) -> str:
     asked = f"if #keys {'<' if most is None else '~='} {least} then return refused('{name}', '{takes}', #keys) end\n"
     return (
         f"redis.register_function{{ function_name = '{name}', flags = {{ {flags} }}, callback = function(keys, args)\n"
-        f"{asked if name.startswith(OWN) else ''}return prepare().{name}(keys, args) end }}\n"
+        f"{asked if name.startswith(OWN) else ''}return answer('{name}', keys, args) end }}\n"
     )
 
 
@@ -117,7 +136,7 @@ def compose(folder: Path = FOLDER) -> str:
     first = "".join(f"{m.name}.{name}()\n" for m in modules.values() for name in m.before)
     parts += [f"library.before = function()\n{first}end\nreturn library\nend\n"]
     parts += ["local function prepare()\nlocal built = library or build()\nbuilt.before()\nreturn built\nend\n"]
-    parts.append(_REFUSED)
+    parts.append(_ANSWERS)
     parts += [_registered(function) for function in functions]
     body = "".join(parts)
     return body + _version_function(hashlib.sha256(body.encode()).hexdigest()[:12])

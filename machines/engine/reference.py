@@ -131,7 +131,9 @@ def render() -> str:
         "# Engine and key reference",
         "Made from the source by `python -m machines.engine.reference docs/engine-reference.md`; do not edit by hand.",
         "## Functions\n\nAny client that can say `FCALL` (or `FCALL_RO` for those flagged `no-writes`) drives the same "
-        "machines. An `sb_` function takes one key: the root of the partition, which routes the call on a cluster.\n\n"
+        "machines. An `sb_` function takes one key: the root of the partition, which routes the call on a cluster. "
+        "Each answers {BADARG, why} to another number of keys, and {FAULT, why} where it meets keys that the engine "
+        "did not write.\n\n"
         '    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle \'{"token":"MTOB1J"}\'\n\n'
         "The `sm_` functions do what the commands of the redis-state-machine module do, on keys of the caller's own "
         "([SM commands](sm-commands.md)).",

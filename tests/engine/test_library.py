@@ -4,6 +4,7 @@ import contextlib
 import threading
 
 import pytest
+import redis
 
 from machines.engine import Engine, errors, library
 from tests.engine.builders import door, machine, publish
@@ -110,6 +111,40 @@ def test_flushing_again_and_again_under_load_counts_no_call_twice_and_loses_none
         stop.set()
         thread.join()
     assert bare.get("clock", "x").data["n"] == done > 0
+
+
+THROWN = {
+    "throws_table": "return function() error({ sb = 'too much', hard = true }) end",
+    "throws_foreign": "return function() error(setmetatable({}, { __tostring = function() return 'x' end })) end",
+    "throws_fault": "return function(KEYS) local nothing; return nothing.there end",
+    "throws_denied": "return function(KEYS) return redis.call('LPUSH', 'throws:text', 'x') end",
+    "throws_coded": "return function() error({ err = 'MISCONF no' }) end",
+    "sm_fault": "return function(KEYS) local nothing; return nothing.there end",
+}
+
+
+@pytest.fixture(params=["redis_url", "other_redis_url"])
+def thrower(request, tmp_path):
+    """A client of a server whose functions throw each kind of thing. Redis 7.0 ends at a table that is let out."""
+    client = redis.Redis.from_url(request.getfixturevalue(request.param), decode_responses=True)
+    text = library.compose(write(tmp_path, **{f"functions__{name}": text for name, text in THROWN.items()}))
+    text = text.replace("name=signalbox", "name=throws").replace("sb_library", "throws_library")
+    client.function_load(text, replace=True)
+    client.set("throws:text", "x")
+    yield client
+    client.function_delete("throws")
+    client.delete("throws:text")
+    client.close()
+
+
+def test_what_is_thrown_gets_out_as_an_answer_and_never_as_it_is(thrower):
+    at_fault = "it met what the engine does not write, or is at fault itself; the log of the server says where"
+    assert thrower.fcall("throws_table", 0) == ["FAULT", "throws_table: too much"]
+    assert thrower.fcall("throws_foreign", 0) == ["FAULT", f"throws_foreign: {at_fault}"]
+    assert thrower.fcall("throws_fault", 0) == ["FAULT", f"throws_fault: {at_fault}"]
+    for name, why in [("throws_denied", "^WRONGTYPE"), ("throws_coded", "^MISCONF no"), ("sm_fault", at_fault)]:
+        with pytest.raises(redis.ResponseError, match=why):
+            thrower.fcall(name, 0)
 
 
 def test_another_content_on_the_server_is_replaced(bare):

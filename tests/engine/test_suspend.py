@@ -244,6 +244,18 @@ def test_a_message_that_fails_then_is_told_to_its_sender_once_and_holds_up_none(
     assert len(engine.get("teller", "t").data["lost"]) == 1
 
 
+@pytest.mark.parametrize(
+    "text", ["settle", "[]", "{}", '{"kind":"event","body":{"from":{"machine":"teller","id":{}},"event":"note"}}']
+)
+def test_what_is_no_message_keeps_no_other_from_its_instance(engine, text):
+    publish(engine, noter(), "x")
+    publish(engine, teller(), "t")
+    hold(engine, "noter")
+    engine.client.rpush(engine.keys.partition("noter").held("x"), text)
+    engine.fire("teller", "t", "tell", {"n": 7})
+    assert go_on(engine, "noter").data["got"] == [7]
+
+
 def test_more_than_a_thousand_are_too_many_and_their_senders_are_told(engine):
     many = {"foreach": {"in": "range(0, event.n)", "item": "n", "do": []}}
     send = {"event": "note", "to": {"machine": "noter", "id": "'x'"}, "data": {"n": "n"}}

@@ -177,3 +177,24 @@ def test_a_search_reads_no_list_to_compare_it_with_a_text(engine):
     engine.create("dear", "none", data={})
     found = engine.find("dear", state="A", where={"l": "x"})
     assert found.instances == []
+
+
+@pytest.mark.parametrize("count", range(8_000, 21_001, 1_000))
+def test_what_a_job_ended_with_is_taken_or_is_too_much_work_and_nothing_in_between(engine, count):
+    """Writing it down for the history takes work, too: a step that has none left for that is not noted, and goes on."""
+    kept = {"src": "w", "id": "w", "onDone": {"target": "Idle", "actions": {"set": {"x": "event.result"}}}}
+    states = {"Idle": {"on": {"start": "Busy"}}, "Busy": {"invoke": kept}}
+    publish(engine, machine("keeper", states, context=fields(x={})), "a", "b")
+    for id in "ab":
+        engine.fire("keeper", id, "start", now=NOW)
+    (job,) = engine.take("keeper", "w", "me", now=NOW)
+    result = {"x": [[]] * count}
+    ways = (
+        lambda: engine.complete(job, result, now=NOW),
+        lambda: engine.skip("keeper", "b", "w", result, actor="ann", reason="why", now=NOW),
+    )
+    for way in ways:
+        try:
+            assert way().data["x"] == result
+        except TooMuchWork:
+            assert count > 10_000

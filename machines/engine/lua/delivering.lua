@@ -8,6 +8,32 @@ local delivering = {}
 local MAX_HELD = 1000
 local MAX_DEPTH = 16 -- machines that invoke each other
 
+-- What a message says beside its sender, and what it may not lack.
+local TEXTS = { 'event', 'invoke', 'data', 'sendid', 'message' }
+local NEEDS = { event = 'event', start = 'depth', stop = 'from', done = 'invoke', lost = 'invoke', bounce = 'from' }
+
+local function names_instance(of)
+    return type(of) == 'table' and type(of.machine) == 'string' and type(of.id) == 'string'
+end
+
+-- The body of a message of that kind, which may be of a later release; nil where it is none that an engine wrote.
+function delivering.body(kind, body)
+    if type(kind) ~= 'string' or type(body) ~= 'table' or not names_instance(body.from) then return nil end
+    for _, name in ipairs(TEXTS) do
+        if body[name] ~= nil and type(body[name]) ~= 'string' then return nil end
+    end
+    if body.child ~= nil and not names_instance(body.child) then return nil end
+    if body.depth ~= nil and type(body.depth) ~= 'number' then return nil end
+    if NEEDS[kind] and body[NEEDS[kind]] == nil then return nil end
+    return body
+end
+
+-- The same of a text.
+function delivering.read(kind, text)
+    local ok, body = pcall(cjson.decode, text)
+    return ok and delivering.body(kind, body) or nil
+end
+
 local function sender(from)
     return from.machine .. '/' .. from.id
 end

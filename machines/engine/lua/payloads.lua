@@ -56,8 +56,9 @@ end
 -- For the history: compact JSON, or 0 where there is nothing or too much to keep.
 function payloads.note(payload)
     if next(payload) == nil then return '0' end
-    local text = json.encode(payload)
-    return #text <= MAX_NOTED and text or '0'
+    -- What takes more work to write than is left to the step is too much to keep, too.
+    local ok, text = pcall(json.encode, payload)
+    return ok and #text <= MAX_NOTED and text or '0'
 end
 
 -- What a job ended with: any JSON, nil for ''; nil and a sentence where it is none. It becomes a field of the payload that

@@ -342,7 +342,8 @@ function program.load(root, def)
     if not version then return nil, 'a definition is named <version>:<digest>, not ' .. def end
     local row = redis.call('HMGET', keys.definition(root, version), 'program', 'digest', 'secret')
     if not row[1] then return nil, 'version ' .. version .. ' is not published here' end
-    if row[2] ~= digest then return nil, 'version ' .. version .. ' has the digest ' .. row[2] .. ', not ' .. digest end
+    local held = row[2] or 'none'
+    if held ~= digest then return nil, 'version ' .. version .. ' has the digest ' .. held .. ', not ' .. digest end
     local fresh = program.compile(cjson.decode(row[1]), version, root, def, row[3])
     lookups.attach(fresh)
     return remember(root, def, fresh)

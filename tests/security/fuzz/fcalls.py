@@ -25,6 +25,8 @@ STATUSES = {name: set(re.findall(r"\{([A-Z]+)\b", found.fields["Returns"])) for 
 NOTHING = frozenset(
     ["BADARG", "BADPAYLOAD", "NOMACHINE", "NOINSTANCE", "CONFLICT", "REFUSED", "SUSPENDED", "EXISTS", "LOST"]
 )
+#: what any function answers where it met damaged keys, or is at fault itself
+UNEXPECTED = "it met what the engine does not write"
 LITERAL = "!"  # a key that begins so is sent without the prefix
 ASIDE = (b":refused", b":pulse")  # what a call leaves that was refused, or that goes by itself
 MOST_WORDS, MOST_LARGE = 6_000, 20  # words of a call, and how many of them are large
@@ -121,8 +123,9 @@ def _answer(client: Any, name: str, keys: list[bytes], args: list[bytes], verdic
         return "OK"
     status = reply[0].decode() if isinstance(reply, list) and reply and isinstance(reply[0], bytes) else repr(reply)
     verdict.said(name, status)
-    if status not in STATUSES[name]:
-        verdict.refuse(f"{name} answers {status[:80]}, which its header does not say")
+    told = STATUSES[name] | {"FAULT"} if damaged else STATUSES[name]
+    if status not in told or (UNEXPECTED in _text(reply) and not damaged):
+        verdict.refuse(f"{name} answers {_text(reply)[:200] or status}")
     return status
 
 

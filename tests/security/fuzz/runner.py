@@ -13,7 +13,7 @@ from .kinds import Kind
 from .stage import Stage
 from .verdicts import Verdict
 
-AGAIN = 2  # times that an input is played again which held the server for too long: the shortest counts
+AGAIN = 9  # times that an input is played again which held the server for too long: the shortest counts
 
 
 @dataclass(order=True)
@@ -63,7 +63,7 @@ class Runner:
         verdict = self._played(case)
         function, ms = verdict.slowest
         if self.limit is not None and ms > self.limit and not verdict.wrong:
-            ms = min(ms, *(self._played(case).held.get(function, 0.0) for _ in range(AGAIN)))
+            ms = self._shortest(case, function, ms)
             if ms > self.limit:
                 verdict.refuse(f"{function} held the server for {ms:.0f} ms")
         self.report.inputs += 1
@@ -75,6 +75,15 @@ class Runner:
             while len(self.report.slow) > self.slowest:
                 heapq.heappop(self.report.slow)
         return verdict
+
+    def _shortest(self, case: Case, function: str, ms: float) -> float:
+        """How long it takes on a machine that does nothing else, as far as this one ever does nothing else: a virtual
+        processor that is taken away meanwhile counts as one that works."""
+        for _ in range(AGAIN):
+            ms = min(ms, self._played(case).held.get(function, 0.0))
+            if self.limit is not None and ms <= self.limit:
+                break
+        return ms
 
     def _played(self, case: Case) -> Verdict:
         self.stage.forget()

@@ -16,11 +16,6 @@ local BUDGET_MS = 20
 local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
 local FIRST = 5
 
-local function body_of(text)
-    local ok, body = pcall(cjson.decode, text)
-    return ok and type(body) == 'table' and type(body.from) == 'table' and body or nil
-end
-
 local function misfit(ARGV)
     if not ARGV[1] or not inbox.parts(ARGV[2]) then return 'messages have a source and a floor' end
     if (ARGV[4] or '') ~= '' and not arguments.now(ARGV[4]) then return 'a time is in ms since the epoch' end
@@ -32,7 +27,7 @@ local function misfit(ARGV)
 end
 
 local function attempt(root, message, now)
-    local body = body_of(message.body)
+    local body = delivering.read(message.kind, message.body)
     if not body then return 'failed', 'the body is no message' end
     if not KINDS[message.kind] then return 'fault', 'messages of the kind ' .. message.kind .. ' are not known here' end
     return delivering.attempt(root, message.kind, message.instance, body, now)

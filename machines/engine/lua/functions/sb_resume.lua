@@ -13,19 +13,23 @@
 local BUDGET_MS = 20
 
 -- What waited, in order. What cannot be written now, or not in time, becomes a message of this partition, and so does what
--- follows it.
+-- follows it. What is no message was put there by somebody else, and must not keep the others from their instance.
 local function catch_up(ctx, waiting)
     local root, stuck, over = ctx.program.root, false, stopwatch.start(BUDGET_MS)
     for _, text in ipairs(waiting) do
-        local message, verdict, why = cjson.decode(text), 'fault', nil
-        message.machine, message.id, message.body.forwarded = ctx.program.machine, ctx.id, true
-        if over() then stuck = true end
-        if not stuck then verdict, why = delivering.attempt(root, message.kind, ctx.id, message.body, ctx.now) end
-        if verdict == 'fault' then
-            stuck = true
-            delivering.post(root, message.kind, message.machine, message.id, message.body)
-        elseif verdict == 'failed' then
-            delivering.refuse(root, message, why, ctx.now)
+        local ok, message = pcall(cjson.decode, text)
+        local body = ok and type(message) == 'table' and delivering.body(message.kind, message.body)
+        if body then
+            local verdict, why = 'fault', nil
+            message.machine, message.id, body.forwarded = ctx.program.machine, ctx.id, true
+            if over() then stuck = true end
+            if not stuck then verdict, why = delivering.attempt(root, message.kind, ctx.id, body, ctx.now) end
+            if verdict == 'fault' then
+                stuck = true
+                delivering.post(root, message.kind, message.machine, message.id, body)
+            elseif verdict == 'failed' then
+                delivering.refuse(root, message, why, ctx.now)
+            end
         end
     end
 end

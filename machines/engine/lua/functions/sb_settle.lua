@@ -8,10 +8,8 @@
 local function message_of(found)
     local row = {}
     for i = 1, #found[2], 2 do row[found[2][i]] = found[2][i + 1] end
-    local ok, body = pcall(cjson.decode, row.body or '')
-    if not ok or type(body) ~= 'table' or type(body.from) ~= 'table' then return nil end
-    row.body = body
-    return row
+    row.body = delivering.read(row.kind, row.body or '')
+    return row.body and row.machine and row.id and row
 end
 
 local function settle(root, id, verdict, why, now)
