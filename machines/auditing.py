@@ -179,7 +179,7 @@ def record(
 
 
 def source_of(request: HttpRequest) -> str:
-    """``page 10.0.0.7``: which door, and the client's address as the server was told it (see the operations page)."""
+    """``page 10.0.0.7``: which door, and the client's address as the server was told it (see ``docs/operate.md``)."""
     match = request.resolver_match
     if match is not None and ("admin" in match.namespaces or match.url_name == "admin-login"):
         door = "admin"

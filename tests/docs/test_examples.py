@@ -14,7 +14,6 @@ from machines.engine.definitions import check
 from machines.worker import Job
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
 
 
 def block(page: str, language: str, beginning: str) -> str:
@@ -97,10 +96,3 @@ def test_the_tutorial_view_sends_its_job_and_its_event_when_it_commits(engine, r
     (job,) = engine.jobs("booking", "send_note")
     assert (job.input, job.attempts, Group.objects.latest("pk").name) == ({"note": note}, 5, "half of it, then")
     assert engine.get("booking", "B-2").state == "Asking"
-
-
-@pytest.mark.pure
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_to_a_file_leads_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

@@ -1,4 +1,4 @@
-"""The codes of the pages stand in operations.md, all of them and no others."""
+"""The codes of the pages stand in troubleshoot.md, all of them and no others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dashboard.pages import verdicts
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "troubleshoot.md"
 
 
 def test_every_code_of_the_pages_is_documented_and_no_other():

@@ -431,7 +431,7 @@ def test_only_who_sees_every_machine_sees_entries_of_accounts(machine, mallory, 
 
 
 def test_every_action_has_its_place_in_the_docs():
-    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "operate.md").read_text(encoding="utf-8")
     section = text.partition("## The audit")[2].partition("\n## ")[0]
     for action in ACTIONS:
         noun, _, verb = action.partition(".")

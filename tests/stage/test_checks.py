@@ -118,8 +118,8 @@ def test_debug_is_a_warning_where_strangers_may_look(settings):
     assert [message.id for message in checks.debug(None)] == ["signalbox.W009"]
 
 
-def test_every_id_is_on_the_operations_page():
-    page = (ROOT / "docs" / "operations.md").read_text()
+def test_every_id_is_on_the_troubleshoot_page():
+    page = (ROOT / "docs" / "troubleshoot.md").read_text()
     source = (ROOT / "dashboard" / "checks.py").read_text()
     ids = set(re.findall(r'id="(signalbox\.[EW]\d+)"', source))
     assert ids
