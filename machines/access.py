@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 
-from machines.engine import Instance
+from machines.engine import Instance, SignalboxError
 
 RIGHTS = {
     "view": "machines.view_machine",
@@ -45,13 +45,20 @@ ROLES = {
 """role -> its rights; each role becomes a Django group of that name."""
 
 
-class Forbidden(PermissionDenied):
-    """``right``: the name of the right that is missing; ``machine``: on which, empty where it is missing globally."""
+class Forbidden(SignalboxError, PermissionDenied):
+    """``right``: the name of the one that is missing; ``machine``: on which, "" where it is missing everywhere;
+    ``within``: the definition that brings that machine along."""
 
-    def __init__(self, right: str, machine: str = "") -> None:
-        super().__init__(f"you may not {MEANINGS[right]}")
+    code = "SB434"
+
+    def __init__(self, right: str, machine: str = "", *, within: str = "") -> None:
         self.right = right
         self.machine = machine
+        of = f"machine {machine!r}" + (f", which the definition of {within!r} brings along" if within else "")
+        super().__init__(f"you may not {MEANINGS[right]}{f' ({of})' if machine else ''}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"right": self.right, "machine": self.machine}
 
 
 @dataclass(frozen=True, slots=True)

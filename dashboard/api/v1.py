@@ -22,11 +22,10 @@ from dashboard.api.parsing import Strict
 from dashboard.api.preconditions import BadTag
 from dashboard.api.shapes import Mistaken
 from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
-from machines import access
 from machines.bulk.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
 from machines.patterns import Changed
-from machines.services import ApprovalNeeded, Forbidden, keys
+from machines.services import ApprovalNeeded, keys
 
 VERSION = "1"
 ABOUT = (
@@ -93,14 +92,9 @@ def _moved(request: HttpRequest, error: keys.Moved) -> HttpResponse:
     )
 
 
-@api.exception_handler(keys.NotAllowed)
-def _no_way(request: HttpRequest, error: keys.NotAllowed) -> HttpResponse:
+@api.exception_handler(keys.MoveRefused)
+def _no_way(request: HttpRequest, error: keys.MoveRefused) -> HttpResponse:
     return problems.problem(request, Refused.code, str(error), status=422, title=title_of(Refused))
-
-
-@api.exception_handler(access.Forbidden)
-def _forbidden(request: HttpRequest, error: access.Forbidden) -> HttpResponse:
-    return problems.of_error(request, Forbidden(error.right, error.machine))
 
 
 @api.exception_handler(Http404)

@@ -48,8 +48,8 @@ class EngineErrors(MiddlewareMixin):
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, OrderLost) and not of_api(request):
             return not_found(request, Http404(f"{error}."))
-        if not isinstance(error, errors.SignalboxError):
-            return None
+        if not isinstance(error, errors.SignalboxError) or isinstance(error, Forbidden):
+            return None  # Django logs what is forbidden, and asks ``forbidden`` for the answer
         if isinstance(error, errors.EngineUnavailable) and request.method != "POST":
             return None
         if of_api(request):
@@ -57,8 +57,6 @@ class EngineErrors(MiddlewareMixin):
         status = status_of(type(error))
         if status >= 500:
             log.error("%s %s: %s %s", request.method, request.path, error.code, error)
-        if isinstance(error, services.Forbidden):
-            return forbidden(request, error)
         if isinstance(error, services.TooFast):
             return too_fast(request, error)
         return _engine_page(request, error, status)
@@ -130,14 +128,16 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     if of_api(request):
+        if isinstance(exception, Forbidden):
+            return problems.of_error(request, exception)
         return problems.problem(request, FORBIDDEN, str(exception or ""))
     message = "Your account does not have the right for this."
-    right = exception.right if isinstance(exception, Forbidden | services.Forbidden) else ""
-    if isinstance(exception, Forbidden | services.Forbidden):
-        said = str(exception)
-        message = f"{said[:1].upper()}{said[1:]}."
+    right, code = "", FORBIDDEN
+    if isinstance(exception, Forbidden):
+        right, code = exception.right, exception.code
+        message = f"{exception.message[:1].upper()}{exception.message[1:]}."
     return error_page(
-        request, 403, title="Not with this account", code=FORBIDDEN, message=message, right=right,
+        request, 403, title="Not with this account", code=code, message=message, right=right,
         hint="Whoever manages accounts here can grant it." if right else "",
     )  # fmt: skip
 

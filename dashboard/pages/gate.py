@@ -9,7 +9,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access import View, require
-from dashboard.pages.verdicts import FORBIDDEN
 from machines.access import Forbidden
 from machines.auditing import REFUSED, record, source_of
 
@@ -45,5 +44,5 @@ def refused(request: HttpRequest, action: str, error: Forbidden, **about: str) -
     """``about``: as ``machines.auditing.record`` takes it."""
     record(
         request.user, action, reason=request.POST.get("reason", ""), source=source_of(request), outcome=REFUSED,
-        detail={"error": str(error), "code": FORBIDDEN}, **about,
+        detail={"error": error.message, "code": error.code}, **about,
     )  # fmt: skip

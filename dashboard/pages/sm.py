@@ -18,7 +18,7 @@ from dashboard.pages.sm_forms import ForcedMoveForm, MoveForm
 from dashboard.pages.verdicts import MISTAKE
 from machines.engine import errors
 from machines.services import Actor, keys
-from machines.services.keys import Kept, Moved, NotAllowed
+from machines.services.keys import Kept, Moved, MoveRefused
 
 BUTTONS = 40  # ways on with a form each
 ROWS = 500  # states in the table and in the list to choose from
@@ -97,7 +97,7 @@ def _moved(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> Ht
     except Moved as error:
         told = f"It stood in {Name(given['seen'])} when you looked. Now it stands in {Name(error.now.current)}."
         return _page(request, error.now, Attempt("conflict", what, told, errors.Conflict.code, 409))
-    except NotAllowed as error:
+    except MoveRefused as error:
         return _page(request, keys.get(actor, key), Attempt("refused", what, str(error), errors.Refused.code, 422))
     messages.success(request, f"{'Forced: ' if force else ''}{Name(before.current)} → {state}")
     return redirect("sm-key", key)

@@ -1,7 +1,7 @@
 """What each kind of error is over HTTP: one table for pages and API alike. The site's own codes are
 
 SB700 the request does not make sense     SB701 a field of the form cannot be taken as it is
-SB703 you may not do this                 SB704 nothing lives at this address
+SB703 Django forbids this                 SB704 nothing lives at this address
 SB705 a job is not where it was seen      SB708 the form is too old or not ours
 SB709 too many attempts to log in         SB710 the site failed
 SB711 too many of the same in a short time  SB712 too many requests of one caller at a time

@@ -17,7 +17,7 @@ def may(request: HttpRequest, right: str, machine: str = "") -> bool:
 
 
 def demand(request: HttpRequest, right: str, machine: str = "") -> None:
-    """Raises machines.access.Forbidden, which Django answers with a 403."""
+    """Raises machines.access.Forbidden, which is answered with a 403."""
     access.demand(request.user, right, machine)
 
 

@@ -3,7 +3,7 @@
 ::
 
     SignalboxError
-    ├── Forbidden         the right is missing, or the token's scope does not hold it
+    ├── Forbidden         of ``machines.access``: the right is missing, or the token's scope does not hold it
     │   └── NotAccepted   a definition reaches a machine that does not accept it, without a right on that one
     ├── ApprovalNeeded    the engine's NeedsApproval, or of a bulk, with all that ``approvals.ask`` files
     ├── OwnRequest        whoever asked cannot be the second person
@@ -19,24 +19,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.access import MEANINGS
+from machines.access import Forbidden
 from machines.engine import NeedsApproval, SignalboxError
 
-
-class Forbidden(SignalboxError):
-    """``right``: the name of the one that is missing; ``machine``: on which, "" where it is missing everywhere;
-    ``within``: the definition that brings that machine along."""
-
-    code = "SB434"
-
-    def __init__(self, right: str, machine: str = "", *, within: str = "") -> None:
-        self.right = right
-        self.machine = machine
-        of = f"machine {machine!r}" + (f", which the definition of {within!r} brings along" if within else "")
-        super().__init__(f"you may not {MEANINGS[right]}{f' ({of})' if machine else ''}")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"right": self.right, "machine": self.machine}
+__all__ = [
+    "ApprovalNeeded",
+    "Forbidden",
+    "NotAccepted",
+    "NotMoved",
+    "NotOpen",
+    "OwnRequest",
+    "TokenNeeded",
+    "TooFast",
+]
 
 
 class NotAccepted(Forbidden):

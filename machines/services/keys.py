@@ -50,7 +50,7 @@ class Moved(Exception):
         self.now = now
 
 
-class NotAllowed(Exception):
+class MoveRefused(Exception):
     """The map does not lead there. The text is the library's."""
 
 
@@ -62,7 +62,7 @@ def get(actor: Actor, key: str) -> Kept:
 
 def mutate(actor: Actor, key: str, state: str, *, seen: str, reason: str = "") -> Kept:
     """Along its map, if it still stands in ``seen``; how it stood before. Raises Forbidden, Http404, Moved,
-    NotAllowed."""
+    MoveRefused."""
     return _act(actor, "fire", "fire", key, state, seen, reason)
 
 
@@ -75,7 +75,7 @@ def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> Kept
 
 def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str, reason: str) -> Kept:
     pacing.spend(actor, action, instance=key, target=state, reason=reason)
-    with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, NotAllowed)) as deed:
+    with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, MoveRefused)) as deed:
         actor.demand(right)
         before = _move(key, state, seen=seen, reason=reason, force=action == "force")
         deed.note(before=before.current, after=state)
@@ -111,7 +111,7 @@ def _move(key: str, state: str, *, seen: str, reason: str, force: bool) -> Kept:
     except FAILURES as error:
         calls.translate(error)
     if isinstance(reply, Exception):
-        raise NotAllowed(_why(reply)) from None
+        raise MoveRefused(_why(reply)) from None
     return before
 
 

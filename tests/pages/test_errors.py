@@ -127,7 +127,8 @@ def test_a_forbidden_page_names_the_right(as_, waiting):
     answer = as_("viewer").post("/machines/activation/instances/ATV-123:NBCSports/fire/")
     text = read(answer).text
     assert answer.status_code == 403
-    assert "You may not create instances and fire events." in text
+    assert "You may not create instances and fire events (machine 'activation')." in text
+    assert "SB434" in text
     assert "The missing right is called fire." in text
 
 

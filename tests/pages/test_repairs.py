@@ -231,7 +231,7 @@ def test_who_may_not_is_turned_away_and_that_is_recorded(as_, engine, waiting, r
     assert client.post(f"{INSTANCE}{repair}/", {"reason": "let me", "expect": "2"}).status_code == 403
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.action, entry.outcome, entry.reason) == ("oscar", repair, "refused", "let me")
-    assert entry.detail["code"] == "SB703"
+    assert entry.detail["code"] == "SB434"
     assert engine.get("activation", waiting.id).version == 2
 
 

@@ -60,7 +60,7 @@ def door(request: pytest.FixtureRequest, order: Engine) -> str:
 @pytest.mark.parametrize(
     ("rights", "event", "codes", "code"),
     [
-        (("view",), "ship", (403,), {"SB434", "SB703"}),
+        (("view",), "ship", (403,), {"SB434"}),
         (("view", "fire"), "close", (403, 422), {"SB433"}),
         (("view", "fire"), "back", (409, 422), {"SB430"}),
     ],
