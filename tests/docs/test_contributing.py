@@ -1,0 +1,35 @@
+"""The table "to change X, go to Y" has twenty rows, and every path on the page exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+TABLE = PAGE.partition("## To change X, go to Y")[2].partition("\n## ")[0]
+ROWS = re.findall(r"^\| (?!to change|---)(.+?) \| (.+) \|$", TABLE, re.MULTILINE)
+TOP = ("machines", "dashboard", "static", "templates", "tests", "benchmarks", "examples", "docs")
+PATHS = sorted(set(re.findall(rf"`((?:{'|'.join(TOP)})/[\w/.-]+)`", PAGE)))
+LARGEST = 2  # levels below the root at which a folder may stand for the files in it
+
+
+def test_the_table_has_twenty_rows_with_a_path_each():
+    assert len(ROWS) == 20
+    for duty, places in ROWS:
+        assert set(re.findall(r"`([\w/.-]+/[\w/.-]+)`", places)) & set(PATHS), duty
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_path_on_the_page_exists(path: str):
+    assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize(("duty", "places"), ROWS)
+def test_a_row_names_files_or_one_folder_that_is_a_noun(duty: str, places: str):
+    for path in re.findall(r"`([\w-]+/[\w/.-]+)`", places):
+        assert (ROOT / path).is_file() or path.count("/") >= LARGEST, f"{duty}: {path} is too large a place"
