@@ -17,7 +17,7 @@ WORDS = {
     404: "It is not there.",
     409: "It is not as the caller saw it, or cannot be done now.",
     413: "The body is larger than these rights may send.",
-    412: "If-Match names another version than there is.",
+    412: "If-Match names another revision or version than there is.",
     422: "The request does not fit, or the machine refused.",
     429: "Too many requests: Retry-After says when to come back.",
     503: "Redis does not answer.",
@@ -42,7 +42,7 @@ MATCH = {
     "name": "If-Match",
     "required": False,
     "schema": {"type": "string"},
-    "description": "The version the caller saw, as ETag had it: any other answers 412 and changes nothing.",
+    "description": "The revision or version the caller saw, as ETag had it: any other answers 412 and changes nothing.",
     "example": '"7"',
 }
 

@@ -25,7 +25,7 @@ class ApprovalOut(Out):
     asked: dict[str, Any] = Field(
         description="what the action takes, of an event also the transitions it selects; empty once it is decided"
     )
-    expect: int | None = Field(None, description="the version it was asked for")
+    expect: int | None = Field(None, description="the revision it was asked for")
     reason: str
     asker: str
     asked_at: Ms

@@ -1,4 +1,4 @@
-"""ETag and If-Match: the version of an instance, session or note, so that nobody changes what they never saw."""
+"""ETag and If-Match: the revision of an instance, or the version of a session or note, that the caller saw."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TAG = re.compile(r'"?([0-9]{1,15})"?', re.ASCII)
 
 
 class BadTag(Exception):
-    """If-Match names no version."""
+    """If-Match names no revision."""
 
     def __init__(self) -> None:
-        super().__init__('If-Match takes one version, as ETag gave it: "7"')
+        super().__init__('If-Match takes one number, as ETag gave it: "7"')
 
 
 def expected(request: HttpRequest) -> int | None:
-    """The version the caller saw; None where it does not matter. Raises BadTag."""
+    """The revision or version the caller saw; None where it does not matter. Raises BadTag."""
     header = request.headers.get("If-Match", "*").strip()
     if header == "*":
         return None

@@ -135,7 +135,7 @@ def _form(data: dict[str, str] | None) -> TypedForm:
 def _steps() -> list[Step]:
     def step(version: int, ago: int, event: str, source: str | None, state: str, **rest: Any) -> Step:
         given = {"actor": "", "reason": "", "payload": {}, "changes": {}} | rest
-        return Step(version, NOW - ago, event, [source] if source else None, [state], [], **given)
+        return Step(version, NOW - ago, event, [source] if source else None, [state], transitions=[], **given)
 
     lasting = {"expires": NOW // 1000 + 28 * 86400}
     return [
@@ -160,8 +160,9 @@ def _job(place: str, error: str, attempt: int) -> Job:
 def _worker(status: str, seen_ago: int) -> workers.Worker:
     holds = {"id": "0-17", "machine": "new_device", "queue": "todo", "src": "do_activate", "attempt": 1}
     row = WorkerRow(
-        f"box:17:{status or 'silent'}", "box", 17, ["new_device/todo", "new_device/provision"], 4,
-        NOW - 7_200_000, NOW - seen_ago, "0.1.0", "" if status == "working" else "no handler here for provision",
+        f"box:17:{status or 'silent'}", "box", 17, ["new_device/todo", "new_device/provision"],
+        in_hand=4, started=NOW - 7_200_000, seen=NOW - seen_ago, version="0.1.0",
+        note="" if status == "working" else "no handler here for provision",
         status=status or "working", memory=84_200_000, concurrency=8, done=12_404, failed=0 if status else 3,
         holding=[holds | {"instance": name, "since": NOW - 800} for name in ("ATV-123:NBCSports", HOSTILE)],
     )  # fmt: skip

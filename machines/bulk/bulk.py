@@ -79,7 +79,7 @@ class Bulk:
         return bool(self._store().approved(self.get().data["selection"]))
 
     def run(self, actor: str, *, expect: int | None = None) -> Instance:
-        """Let it go. Said twice, it runs once. ``expect``: the version that was looked at, any other raises Conflict;
+        """Let it go. Said twice, it runs once. ``expect``: the revision that was looked at, any other raises Conflict;
         so in ``resume`` and ``retry``."""
         self._release("previewed", actor, expect)
         return self._tell("run", actor, key="run", expect=expect)

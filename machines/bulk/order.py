@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any
 
 from machines.allowing import Groups
@@ -36,6 +36,7 @@ class Order:
     actor: str
     reason: str
     filter: dict[str, Any] = field(default_factory=dict)
+    _: KW_ONLY
     event: str = ""
     payload: dict[str, Any] = field(default_factory=dict)
     states: tuple[str, ...] = ()

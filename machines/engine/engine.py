@@ -189,11 +189,11 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
     ) -> Instance:
         """Send an event; the instance as it is afterwards.
 
-        ``expect`` is the version the caller saw: any other raises Conflict. The same ``key`` again, within a day,
+        ``expect`` is the revision the caller saw: any other raises Conflict. The same ``key`` again, within a day,
         gives the first outcome and changes nothing. ``permit``: what the person behind it may; None for a program.
         Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit NotAllowed and NeedsApproval, too.
         """
-        call = Fire(machine, id, event, payload, expect, key, actor, reason, now, permit)
+        call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
         return self._change("sb_fire", machine, id, firing.words(call), expect=expect, now=now)
 
     def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:

@@ -279,7 +279,7 @@ class NeedsApproval(SignalboxError):
 
 
 class Conflict(SignalboxError):
-    """``expected`` and ``actual`` are versions of the instance."""
+    """``expected`` and ``actual`` are revisions of the instance: numbers of ``Instance.revision``."""
 
     code = "SB440"
 
@@ -288,7 +288,7 @@ class Conflict(SignalboxError):
         self.id = id
         self.expected = expected
         self.actual = actual
-        super().__init__(f"{machine}/{id} is at version {actual}, not {expected}: someone else moved it first")
+        super().__init__(f"{machine}/{id} is at revision {actual}, not {expected}: someone else moved it first")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {

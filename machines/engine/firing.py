@@ -27,7 +27,7 @@ def words(call: Fire) -> tuple[Any, ...]:
 
 
 def call_of(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
-    """One item of ``Engine.fire_many``: a Fire, its fields by name, or in order."""
+    """Read one item of ``Engine.fire_many``: a Fire, its fields by name, or the first five in order."""
     try:
         call = item if isinstance(item, Fire) else Fire(**item) if isinstance(item, Mapping) else Fire(*item)
     except TypeError as error:

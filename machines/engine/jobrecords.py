@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
 from .late import Late
@@ -26,6 +26,7 @@ class Job(Late):
     root: str
     queue: str
     src: str
+    _: KW_ONLY
     instance: str
     invoke: str
     input: Any
@@ -82,6 +83,7 @@ class Enqueue:
     src: str
     input: Any = None
     queue: str | None = None
+    _: KW_ONLY
     priority: int = 5
     delay: int = 0
     unique: str | None = None
@@ -116,6 +118,7 @@ class QueueStats:
     """
 
     queue: str
+    _: KW_ONLY
     now: int
     depth: dict[str, int]
     oldest: int | None
@@ -151,6 +154,7 @@ class WorkerRow:
     host: str
     pid: int
     queues: list[str]
+    _: KW_ONLY
     in_hand: int
     started: int
     seen: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any
 
 
@@ -49,6 +49,7 @@ class Preview:
     machine: str
     id: str
     repair: str
+    _: KW_ONLY
     version: int
     before: list[str]
     configuration: list[str]
@@ -65,6 +66,11 @@ class Preview:
     held: int = 0
     renewed: str = ""
     done: bool = False
+
+    @property
+    def revision(self) -> int:
+        """The revision of the instance it was made of, the same number as ``version``."""
+        return self.version
 
     @property
     def state(self) -> str:

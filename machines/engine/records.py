@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
 from .permits import Permit
@@ -44,7 +44,8 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance at one moment. ``version`` is what ``expect`` takes; ``definition`` is a version of the machine.
+    """One instance at one moment. ``version`` is its revision, which ``expect`` takes; ``definition`` is the version of
+    the machine that it runs.
 
     ``configuration`` lists the active leaf states in document order. ``children``: what it invoked and is still
     running, ``{invoke: {"machine", "id"}}``; ``parent``: who invoked it, ``{"machine", "id", "invoke"}``;
@@ -56,6 +57,7 @@ class Instance:
     machine: str
     configuration: list[str]
     data: dict[str, Any]
+    _: KW_ONLY
     version: int
     definition: int
     entered: int
@@ -68,6 +70,11 @@ class Instance:
     parent: dict[str, str] | None = None
     suspended: int | None = None
     actor: str = ""
+
+    @property
+    def revision(self) -> int:
+        """The counter of its steps, the same number as ``version``: +1 for each step, and what ``expect`` compares."""
+        return self.version
 
     @property
     def state(self) -> str:
@@ -132,6 +139,7 @@ class Explanation:
     taken: bool
     version: int
     configuration: list[str]
+    _: KW_ONLY
     candidates: list[Candidate] = field(default_factory=list)
     why: str | None = None
     error: str | None = None
@@ -140,6 +148,11 @@ class Explanation:
     work: int = 0
     exhausted: bool = False
     omitted: int = 0
+
+    @property
+    def revision(self) -> int:
+        """The revision of the instance it was asked of, the same number as ``version``."""
+        return self.version
 
     @property
     def state(self) -> str:
@@ -191,11 +204,17 @@ class Step:
     event: str
     source: list[str] | None
     configuration: list[str]
+    _: KW_ONLY
     transitions: list[str]
     actor: str
     reason: str
     payload: dict[str, Any]
     changes: dict[str, Any]
+
+    @property
+    def revision(self) -> int:
+        """The revision of the instance after this step, the same number as ``version``."""
+        return self.version
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -212,6 +231,7 @@ class Live:
     machine: str
     version: int
     counts: dict[str, int]
+    _: KW_ONLY
     oldest: dict[str, int]
     flow: dict[str, int]
     queues: dict[str, dict[str, int]]
@@ -230,13 +250,14 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """One call for ``Engine.fire_many``; the fields are ``Engine.fire``'s arguments."""
+    """Holds one call for ``Engine.fire_many``; the fields are ``Engine.fire``'s arguments."""
 
     machine: str
     id: str
     event: str
     payload: Mapping[str, Any] | None = None
     expect: int | None = None
+    _: KW_ONLY
     key: str | None = None
     actor: str = ""
     reason: str = ""

@@ -26,7 +26,7 @@ DRY = "dry"
 class Repairing:
     """Repairs. Times given as ``now`` are ms since the epoch and stand in for the server's clock.
 
-    ``expect``: the version the caller saw; any other raises Conflict. The same ``key`` again, within a day, gives the
+    ``expect``: the revision the caller saw; any other raises Conflict. The same ``key`` again, within a day, gives the
     first outcome and changes nothing. ``permit``: what the person behind the call may, None for a program; with one,
     each raises NeedsApproval where the definition asks for a second person who has not approved it.
     """

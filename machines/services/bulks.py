@@ -119,13 +119,13 @@ def run(actor: Actor, id: str) -> Instance:
 def release(actor: Actor, id: str, *, second: str, expect: int | None = None) -> Instance:
     """``second``: who approved it; then no rule asks for one any more. It goes on from wherever it waits.
 
-    ``expect``: the version they looked at. Raises Conflict for any other: it may have found something else since."""
+    ``expect``: the revision they looked at. Raises Conflict for any other: it may have found something else since."""
     lever = WAITING.get(_known(actor, id)[0].get().state, "run")
     return _let(actor, id, lever, "bulk.run", second=second, expect=expect)
 
 
 def demand_unmoved(id: str, expect: int | None) -> Instance:
-    """The bulk as it is. Raises Conflict where that is not the version that was looked at, if one was;
+    """The bulk as it is. Raises Conflict where that is not the revision that was looked at, if one was;
     UnknownInstance."""
     now = Bulk(get_engine(), id).get()
     if expect is not None and now.version != expect:

@@ -54,7 +54,7 @@ class NotAccepted(Forbidden):
 
 class ApprovalNeeded(NeedsApproval):
     """The same with all that a request is filed from. ``name``: the lever, ``delete`` or ``fire``; ``asked``: what it
-    takes beside who and why; ``expect``: the version that was looked at.
+    takes beside who and why; ``expect``: the revision that was looked at.
 
     ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then.
     """

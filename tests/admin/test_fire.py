@@ -90,7 +90,7 @@ def test_the_second_of_two_operators_gets_a_conflict(operator, staff, machine, i
     page = response.content.decode()
     assert response.status_code == 409
     assert "Somebody else moved this instance first: nothing was fired." in page
-    assert "is at version 3, not 2" in page
+    assert "is at revision 3, not 2" in page
     assert 'value="T0KEN"' in page
     assert '<input type="hidden" name="expect" value="3">' in page
     assert engine.get("activation", ID).state == "Waiting"

@@ -170,7 +170,7 @@ def key(engine: Engine, *_: Any) -> None:
 
 def worker(engine: Engine, *_: Any) -> None:
     now = int(time.time() * 1000)
-    engine.beat(WorkerRow("box:1/2", "box", 1, ["door/oiling", "other/secret"], 0, now, now))
+    engine.beat(WorkerRow("box:1/2", "box", 1, ["door/oiling", "other/secret"], in_hand=0, started=now, seen=now))
 
 
 def _quietly(build: Callable[..., Any]) -> Callable[..., None]:

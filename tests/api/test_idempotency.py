@@ -155,12 +155,16 @@ def test_a_key_that_is_none_is_a_mistake(door, boss):
         assert (answer.status_code, answer.json()["code"]) == (400, "SB726")
 
 
-def test_a_version_that_is_over_moves_nothing(door, boss):
+def test_a_revision_that_is_over_moves_nothing(door, boss):
     tag = boss.get(HERE)["ETag"]
     assert tag == '"1"'
     assert boss.post(EVENTS, {"event": "open"}, If_Match=tag)["ETag"] == '"2"'
+    moved = boss.get(HERE)
+    assert (moved.json()["revision"], moved.json()["version"], moved["ETag"]) == (2, 2, '"2"')
+    assert [step["revision"] for step in boss.get(f"{HERE}/history").json()["items"]] == [2, 1]
     late = boss.post(EVENTS, {"event": "shut"}, If_Match=tag)
     told = late.json()
+    assert "is at revision 2, not 1" in told["detail"]
     assert (late.status_code, told["code"], told["expected"], told["actual"]) == (412, "SB440", 1, 2)
     assert boss.post(f"{HERE}/repairs/reset", {"reason": "a test"}, If_Match=tag).status_code == 412
     assert boss.post(EVENTS, {"event": "shut"}, If_Match="nonsense").status_code == 400

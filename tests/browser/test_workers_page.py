@@ -47,7 +47,9 @@ class Beating:
         now = int(time.time() * 1000)
         with self._changing:
             for id, given in self._rows.items():
-                order = self.engine.beat(WorkerRow(id, "box", 17, ["activation/q"], 0, now - 60_000, now, **given))
+                order = self.engine.beat(
+                    WorkerRow(id, "box", 17, ["activation/q"], in_hand=0, started=now - 60_000, seen=now, **given)
+                )
                 if order is not None:
                     self.orders.append(order["order"])
 

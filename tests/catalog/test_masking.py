@@ -32,11 +32,22 @@ def veil() -> Veil:
 
 
 def instance(**data: object) -> Instance:
-    return Instance("i", "m", ["S"], data, 1, 1, 0, 0)
+    return Instance("i", "m", ["S"], data, version=1, definition=1, entered=0, created=0)
 
 
 def step(event: str, payload: dict, **changes: object) -> Step:
-    return Step(1, 0, event, None, ["S"], [], "ann", f"because of {SECRET}", payload, changes)
+    return Step(
+        1,
+        0,
+        event,
+        None,
+        ["S"],
+        transitions=[],
+        actor="ann",
+        reason=f"because of {SECRET}",
+        payload=payload,
+        changes=changes,
+    )
 
 
 def test_without_anything_sensitive_everything_comes_back_as_it_is() -> None:
@@ -94,7 +105,14 @@ def refused() -> Explanation:
         Because("n > 1", "error", {"n": None}, "cannot order null and number"),
     ]
     return Explanation(
-        "m", "i", "open", False, 1, ["S"], [Candidate("t1", "open", "T", "g", "guard", because)], "guards"
+        "m",
+        "i",
+        "open",
+        False,
+        1,
+        ["S"],
+        candidates=[Candidate("t1", "open", "T", "g", "guard", because)],
+        why="guards",
     )
 
 
@@ -111,7 +129,9 @@ def test_a_refusal_says_why_without_the_values(veil) -> None:
 
 
 def judged(*because: Because) -> Explanation:
-    return Explanation("m", "i", "open", False, 1, ["S"], [Candidate("t1", "open", "T", "g", "error", list(because))])
+    return Explanation(
+        "m", "i", "open", False, 1, ["S"], candidates=[Candidate("t1", "open", "T", "g", "error", list(because))]
+    )
 
 
 def test_a_guard_that_read_a_copy_tells_it_neither_as_a_value_nor_in_its_message(veil) -> None:
@@ -164,7 +184,7 @@ def test_what_a_bulk_keeps_for_all_holds_no_value_whatever_may_be_marked_later()
     assert without_values(BadPayload(f"card is {SECRET}", field="card")) == (
         "it does not fit, or cannot be done (SB410, field 'card')"
     )
-    assert "at version 3, not 2" in without_values(Conflict("m", "i", expected=2, actual=3))
+    assert "at revision 3, not 2" in without_values(Conflict("m", "i", expected=2, actual=3))
 
 
 def test_errors_leave_a_block_without_what_they_would_repeat(veil) -> None:
@@ -182,9 +202,27 @@ def test_errors_leave_a_block_without_what_they_would_repeat(veil) -> None:
 
 def test_a_preview_hides_changes_and_what_jobs_would_get(veil) -> None:
     preview = Preview(
-        "m", "i", "edit", 1, ["S"], ["S"], False, {"card": SECRET, "n": 1}, added=[{"input": {"a": SECRET}}]
+        "m",
+        "i",
+        "edit",
+        version=1,
+        before=["S"],
+        configuration=["S"],
+        moved=False,
+        changes={"card": SECRET, "n": 1},
+        added=[{"input": {"a": SECRET}}],
     )
     seen = veil.preview(preview)
     assert (seen.changes, seen.added) == ({"card": MASK, "n": 1}, [{"input": {"a": MASK}}])
-    armed = Preview("m", "i", "reset", 1, ["S"], ["S"], False, {}, armed=[{"event": "e", "due": 1, "target": SECRET}])
+    armed = Preview(
+        "m",
+        "i",
+        "reset",
+        version=1,
+        before=["S"],
+        configuration=["S"],
+        moved=False,
+        changes={},
+        armed=[{"event": "e", "due": 1, "target": SECRET}],
+    )
     assert veil.preview(armed).armed == [{"event": "e", "due": 1, "target": MASK}]

@@ -37,7 +37,7 @@ def site(gate: Engine) -> Engine:
     held = {"id": job.id, "src": "crew", "instance": "north", "attempt": 1, "since": now, "queue": "crew"}
     gate.beat(
         WorkerRow(
-            "w1", "host", 7, ["gate/post", "shift/crew"], 2, now, now,
+            "w1", "host", 7, ["gate/post", "shift/crew"], in_hand=2, started=now, seen=now,
             holding=[held | {"machine": "shift"}, held | {"machine": "gate"}],
             lacking={"shift/crew": ["x"], "gate/post": ["y"]},
         )

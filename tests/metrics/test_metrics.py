@@ -185,7 +185,7 @@ def test_workers_are_counted_by_what_they_do(engine, scraped):
     now = int(time.time() * 1000)
     engine.publish(ERRAND)
     for id, status, hand in (("a", "working", 3), ("b", "quiet", 1), ("c", "working", 0)):
-        engine.beat(WorkerRow(id, "box", 1, [], hand, now, now, status=status))
+        engine.beat(WorkerRow(id, "box", 1, [], in_hand=hand, started=now, seen=now, status=status))
     engine.client.hset(engine.keys.worker("c"), "seen", now - 20_000)
     read = scraped()
     assert read["signalbox_workers"] == {("working",): 1, ("quiet",): 1, ("stopping",): 0, ("silent",): 1}

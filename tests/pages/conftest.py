@@ -119,7 +119,7 @@ def furnish(engine: Engine) -> None:
         asker_id="0",
     )  # fmt: skip
     now = int(time.time() * 1000)
-    engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], 0, now, now))
+    engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], in_hand=0, started=now, seen=now))
     hook = Webhook.objects.create(
         pk=7, name="listener", url="https://hooks.example/", types=["*"], secret="whsec_" + "a" * 44
     )

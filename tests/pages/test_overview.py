@@ -27,7 +27,7 @@ from .reading import read
 def worker(*queues: str, ago: float = -3600) -> WorkerRow:
     """A worker that was seen so many seconds ago; the cases below are made long before they run."""
     now = int(time.time() * 1000)
-    return WorkerRow("w1", "box", 1, list(queues), 0, now, now - int(ago * 1000), "0.1.0")
+    return WorkerRow("w1", "box", 1, list(queues), in_hand=0, started=now, seen=now - int(ago * 1000), version="0.1.0")
 
 
 def quiet(*queues: str) -> WorkerRow:

@@ -109,7 +109,9 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
 )
 def test_a_handler_that_nobody_has_raises_an_alarm(lacking, depth, said):
     now = int(time.time() * 1000)
-    workers = [WorkerRow("w", "box", 1, ["m/q"], 0, now, now, lacking={"m/q": names}) for names in lacking]
+    workers = [
+        WorkerRow("w", "box", 1, ["m/q"], in_hand=0, started=now, seen=now, lacking={"m/q": names}) for names in lacking
+    ]
     assert [alarm.text for alarm in alarms.raised([depth], workers)] == said
 
 

@@ -18,7 +18,11 @@ from .reading import fields, read
 
 def beat(engine, id: str = "box:17:aa", **given) -> None:
     now = int(time.time() * 1000)
-    engine.beat(WorkerRow(id, "box", 17, ["new_device/todo"], 4, now - 7_200_000, now, "0.1.0", **given))
+    engine.beat(
+        WorkerRow(
+            id, "box", 17, ["new_device/todo"], in_hand=4, started=now - 7_200_000, seen=now, version="0.1.0", **given
+        )
+    )
 
 
 def card(client, id: str = "box:17:aa"):

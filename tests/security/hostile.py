@@ -121,7 +121,17 @@ def _work(engine: Engine, id: str) -> None:
 def _people(engine: Engine, ids: list[str]) -> None:
     now = int(time.time() * 1000)
     for number, text in enumerate(TEXTS[:5]):
-        worker = WorkerRow(f"{number}{text}"[:90], text[:60], 1, [f"{MACHINE}/{QUEUE}"], 0, now, now, text[:20], text)
+        worker = WorkerRow(
+            f"{number}{text}"[:90],
+            text[:60],
+            1,
+            [f"{MACHINE}/{QUEUE}"],
+            in_hand=0,
+            started=now,
+            seen=now,
+            version=text[:20],
+            note=text,
+        )
         _quietly(engine.beat, worker)
     for text in [*TEXTS, *CRUDE[:4]]:
         record(

@@ -275,7 +275,7 @@ def at_engine(engine: Engine) -> None:
     engine.purge("errand", "spare", place="ready", actor="ann", reason="a test")
     engine.mend("errand")
     engine.sweep("errand")
-    engine.beat(WorkerRow("w", "host", 1, [], 0, now, now))
+    engine.beat(WorkerRow("w", "host", 1, [], in_hand=0, started=now, seen=now))
     engine.direct("w", "quiet", actor="ann", reason="a test")
     engine.workers()
     engine.leave("w")

@@ -94,7 +94,7 @@ def test_what_moved_meanwhile_fails_and_says_so(order, actor):
     order.fire("order", "o-1", "back")
     after = approvals.approve(actor("bob"), request.pk)
     assert (after.state, after.code, after.asked) == ("failed", Conflict.code, {})
-    assert "is at version 3, not 1" in after.outcome
+    assert "is at revision 3, not 1" in after.outcome
     assert ("fire", "ann", "refused") in entries()
 
 

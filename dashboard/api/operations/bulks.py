@@ -33,6 +33,7 @@ class RowOut(Out):
     id: str
     state: str = Field(description="when it was found")
     version: int
+    revision: int = Field(description="of the instance when it was found; the same number as `version`")
     verdict: NoteOut | None = Field(None, description="of the dry run")
     outcome: NoteOut | None = None
 
@@ -55,6 +56,7 @@ class BulkOut(Out):
     state: str
     suspended: int | None = None
     version: int
+    revision: int = Field(description="of the bulk's own instance; the same number as `version`")
     created: Ms
     found: int
     checked: int = Field(description="instances the dry run has looked at")
@@ -89,6 +91,7 @@ def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
         "state": now.state,
         "suspended": now.suspended,
         "version": now.version,
+        "revision": now.revision,
         "created": now.created,
         **{name: data.get(name) or 0 for name in ("found", "checked", "tried")},
         **{name: data.get(name) or {} for name in ("verdicts", "outcomes")},
@@ -142,7 +145,12 @@ def results(
 def _row(row: Row) -> dict[str, Any]:
     notes = {"verdict": row.verdict, "outcome": row.outcome}
     told = {name: note and {"word": note.word, "why": note.why} for name, note in notes.items()}
-    return told | {"id": row.item.id, "state": row.item.state, "version": row.item.version}
+    return told | {
+        "id": row.item.id,
+        "state": row.item.state,
+        "version": row.item.version,
+        "revision": row.item.version,
+    }
 
 
 LEVERS = {

@@ -39,7 +39,7 @@ class OutcomeOut(Out):
 
 
 class InstanceOut(Out):
-    """One instance at one moment. `version` is what If-Match takes; `definition` is the version of its machine."""
+    """One instance at one moment. `revision` is what If-Match takes; `definition` is the version of its machine."""
 
     id: str
     machine: str
@@ -47,6 +47,7 @@ class InstanceOut(Out):
     state: str = Field(description="the same as one line of text")
     data: Data
     version: int
+    revision: int = Field(description="the counter of its steps, the same number as `version`: what If-Match takes")
     definition: int
     entered: Ms
     created: Ms
@@ -81,6 +82,7 @@ class Troubles(Out):
 
 class StepOut(Out):
     version: int
+    revision: int = Field(description="of the instance after this step; the same number as `version`")
     at: Ms
     event: str
     source: list[str] | None = Field(None, description="null where the step before is not kept any more")
@@ -119,6 +121,7 @@ class ExplanationOut(Out):
     event: str
     taken: bool
     version: int
+    revision: int = Field(description="of the instance; the same number as `version`")
     configuration: list[str]
     candidates: list[CandidateOut]
     why: str | None = None
@@ -147,7 +150,7 @@ class Firing(Asking):
 
 class Call(Firing):
     id: str
-    expect: int | None = Field(None, ge=0, description="the version the caller saw")
+    expect: int | None = Field(None, ge=0, description="the revision the caller saw")
 
 
 class Firings(Body):
@@ -218,7 +221,7 @@ def create(request: HttpRequest, response: HttpResponse, machine: str, body: Cre
 
 @group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="One instance")
 def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> InstanceOut:
-    """Its version is also the ETag: give it back as If-Match with what changes it."""
+    """Its revision is also the ETag: give it back as If-Match with what changes it."""
     found = instances.get(actor_of(request), machine, id)
     tagged(response, found)
     return shown(found)

@@ -49,12 +49,13 @@ class Resume(Body):
 
 
 class PreviewOut(Out):
-    """What it would do to the instance at `version`; nothing was done."""
+    """What it would do to the instance at `revision`; nothing was done."""
 
     machine: str
     id: str
     repair: str
     version: int
+    revision: int = Field(description="of the instance; the same number as `version`")
     before: list[str]
     configuration: list[str]
     moved: bool

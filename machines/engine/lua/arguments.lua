@@ -49,7 +49,7 @@ function arguments.misfit(expect, key, actor, reason, now)
     end
     if expect == '' and key == '' and actor == '' and reason == '' then return nil end
     if expect ~= '' and not arguments.whole(expect) then
-        return 'expect is a version, a whole number, not ' .. string.sub(expect, 1, 40)
+        return 'expect is a revision, a whole number, not ' .. string.sub(expect, 1, 40)
     end
     if #key > MAX_KEY * 4 then return 'an idempotency key has at most ' .. MAX_KEY .. ' characters' end
     if #actor > MAX_ACTOR * 4 then return 'an actor has at most ' .. MAX_ACTOR .. ' characters' end

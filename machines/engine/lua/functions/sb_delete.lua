@@ -1,8 +1,8 @@
 -- needs: arguments, chart, instances, previews, removal, repairs, replies, timers
 -- sb_delete: removes an instance, its history, places, timers and jobs; what it invoked ends with it.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason · 5 'dry' for a preview, or '' · 6 permit (as sb_fire)
--- Returns: {OK, '', '0', instance JSON} the instance as it was, or {OK, preview JSON} · {CONFLICT, version}
+-- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason · 5 'dry' for a preview, or '' · 6 permit (as sb_fire)
+-- Returns: {OK, '', '0', instance JSON} the instance as it was, or {OK, preview JSON} · {CONFLICT, revision}
 --          · {APPROVAL, ...} as sb_fire · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(its history + log(instances in the state))

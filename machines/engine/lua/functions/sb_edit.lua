@@ -1,10 +1,10 @@
 -- needs: arguments, repairs, replies
 -- sb_edit: a repair: changes data, each field by its declared type. A step of its own; no transition is asked.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 data to change (JSON object, null unsets) · 3 expect (version or '') · 4 actor · 5 reason (required)
+-- ARGV:    1 id · 2 data to change (JSON object, null unsets) · 3 expect (revision or '') · 4 actor · 5 reason (required)
 --          · 6 now (ms since the epoch, or '') · 7 idempotency key or '' · 8 'dry' for a preview, or ''
 --          · 9 permit (as sb_fire)
--- Returns: {OK, '', replayed 0|1, instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
+-- Returns: {OK, '', replayed 0|1, instance JSON}, or {OK, preview JSON} · {CONFLICT, revision} · {NOINSTANCE} · {NOMACHINE}
 --          · {APPROVAL, ...} as sb_fire
 --          · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms

@@ -1,11 +1,11 @@
 -- needs: arguments, instances, keys, outcomes, payloads, permits, replies, reserved, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
--- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (version or '') · 5 idempotency key or ''
+-- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or ''
 --          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock) · 9 permit: what the person behind
 --          the call may, {"groups": [names] or null for any, "approved": {"action", "by", and perhaps "definition", a version,
 --          and "transitions", ids}}; '' or left out for a program, for which no rule for people holds
--- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, version}
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, revision}
 --          · {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, groups it is for (JSON)}
 --          · {APPROVAL, action, id, version, definition version, transition ids, those approved or ''}: it takes a second person
 --          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}

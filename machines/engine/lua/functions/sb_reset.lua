@@ -3,10 +3,10 @@
 -- Runs no action, neither of the states left nor of those entered. Jobs, timers and children of the states left go, events
 -- it sent itself with a delay and what its history states remember, too; what the states entered ask for comes.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 'keep' to keep its data, or '' · 3 expect (version or '') · 4 actor · 5 reason (required)
+-- ARGV:    1 id · 2 'keep' to keep its data, or '' · 3 expect (revision or '') · 4 actor · 5 reason (required)
 --          · 6 now (ms since the epoch, or '') · 7 idempotency key or '' · 8 'dry' for a preview, or ''
 --          · 9 permit (as sb_fire)
--- Returns: {OK, '', replayed 0|1, instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
+-- Returns: {OK, '', replayed 0|1, instance JSON}, or {OK, preview JSON} · {CONFLICT, revision} · {NOINSTANCE} · {NOMACHINE}
 --          · {APPROVAL, ...} as sb_fire
 --          · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms

@@ -1,11 +1,11 @@
 -- needs: agenda, arguments, commit, delivering, instances, keys, previews, repairs, replies, stopwatch, timers
 -- sb_resume: lets a suspended instance go on: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
+-- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
 --          · 6 what becomes of timers: 'fire' (they keep their time, overdue ones fire at once) or 'shift' (each is moved
 --          by as long as the instance was suspended) · 7 'dry' for a preview, which needs no reason, or ''
 --          · 8 permit (as sb_fire)
--- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE}
+-- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, revision} · {NOINSTANCE}
 --          · {APPROVAL, ...} as sb_fire · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance), and as sb_fire for each message that waited

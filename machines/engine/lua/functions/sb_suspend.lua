@@ -1,9 +1,9 @@
 -- needs: arguments, commit, instances, keys, previews, repairs, replies, timers
 -- sb_suspend: holds an instance: no event reaches it and no timer fires until it is resumed. Messages wait in order.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 expect (version or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
+-- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
 --          · 6 'dry' for a preview, which needs no reason, or '' · 7 permit (as sb_fire)
--- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, version} · {NOINSTANCE}
+-- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, revision} · {NOINSTANCE}
 --          · {APPROVAL, ...} as sb_fire · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance)

@@ -4,12 +4,12 @@
 -- job goes, and the instance moves by error.invoke.<id>, kind Withdrawn, if it listens for it. A worker that runs the job
 -- learns so. Each is a step in the history with actor and reason.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 retry | skip | cancel · 3 invoke · 4 result (JSON, or ''; for skip) · 5 expect (version or '') · 6 actor
+-- ARGV:    1 id · 2 retry | skip | cancel · 3 invoke · 4 result (JSON, or ''; for skip) · 5 expect (revision or '') · 6 actor
 --          · 7 reason (required) · 8 now (ms since the epoch, or '') · 9 idempotency key or '' · 10 'dry' for a preview, or ''
 --          · 11 permit (as sb_fire)
 -- Returns: {OK, transition ids, replayed 0|1, instance JSON} (and '1' when it sent messages), or {OK, preview JSON}
 --          · {APPROVAL, ...} as sb_fire
---          · {REFUSED, explanation JSON} · {SUSPENDED, since ms} · {CONFLICT, version} · {NOINSTANCE} · {NOMACHINE}
+--          · {REFUSED, explanation JSON} · {SUSPENDED, since ms} · {CONFLICT, revision} · {NOINSTANCE} · {NOMACHINE}
 --          · {BADPAYLOAD, why, ''} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    as sb_fire, and O(dead jobs of the queue) where the job is no longer open
