@@ -88,7 +88,8 @@ def busy(engine) -> None:
     job = {"id": "0-1", "machine": "activation", "queue": "q", "src": "s" * 64, "instance": "x" * 200, "attempt": 1}
     engine.beat(WorkerRow(
         "w" * 100, "h" * 63, 17, [f"{'m' * 64}/{'q' * 64}"] * 3, in_hand=7, started=now, seen=now,
-        version="0.1.0", note=f"no handler: {'s' * 64}", memory=84_200_000, concurrency=8, holding=[job | {"since": now}], done=12_404, failed=3,
+        version="0.1.0", note=f"no handler: {'s' * 64}", memory=84_200_000, concurrency=8,
+        holding=[job | {"since": now}], done=12_404, failed=3,
     ))  # fmt: skip
 
 
