@@ -7,10 +7,12 @@ VENV := .venv
 PY := $(VENV)/bin/python
 ARGS :=
 SUITE :=
+# As many processes as cores, each with servers of its own; four need some 3 GB. ARGS="-n 0" is one process.
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz check bench bench-queues bench-room bench-starvation conformance screenshots audit lock format lint types engine-on-redis
+.PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-starvation conformance screenshots audit lock format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -18,16 +20,19 @@ help: ## this list
 demo: ## a live control room on this machine: server, sample machines, worker, traffic, site
 	@.ci/venv requirements.txt && exec $(PY) manage.py demo --with-parent $(ARGS)
 
-test: ## the test suite, on a real Valkey that it starts itself
-	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(ARGS)
+test: ## the tests in a few minutes, on a real Valkey that they start; says at its end what it leaves out
+	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(PARALLEL) --quick $(ARGS)
+
+test-all: ## all tests, with faults, browser, PostgreSQL, cluster and a second Redis: ARGS="-m browser" for one kind
+	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(PARALLEL) $(ARGS)
 
 fuzz: ## random input of a seed, until something gives way: ARGS="--kind expressions --count 50000 --seed 7"
 	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.security.fuzz $(ARGS)
 
-check: lint types test engine-on-redis ## everything CI does: format, lint, types, Lua lint, tests
+check: lint types test-all engine-on-redis ## everything CI does: format, lint, types, Lua lint, tests
 
 engine-on-redis: ## the engine's tests on the installed redis-server (Redis 7.0 on Debian) instead of Valkey
-	@.ci/on-redis $(PY)
+	@.ci/on-redis $(PY) $(PARALLEL)
 
 bench: ## how fast the engine is, as ratios to hand-written Redis code in the same run
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks $(ARGS)

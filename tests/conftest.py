@@ -7,7 +7,7 @@
 ``prefix``      keys of this test only; Django's settings point at them, they are removed afterwards
 ``engine``      an Engine on that prefix; ``machines.connections.get_engine()`` gives one on the same keys
 
-A test that uses a fixture of Redis, the browser or PostgreSQL gets that marker; all others are ``pure``.
+``tests/selection.py`` gives each test its markers by these fixtures.
 """
 
 from __future__ import annotations
@@ -47,11 +47,7 @@ IN_CI = bool(os.environ.get("CI"))
 PROGRAMS = {"": None, "valkey": None, "redis": "redis-server"}
 # Django's own fixtures log in, and sessions live in Redis.
 NEED_PREFIX = {"client", "admin_client", "async_client", "engine"}
-MARKERS = {
-    "browser": {"browser", "page"},
-    "postgres": {"postgres_url"},
-    "redis": {"redis_url", "other_redis_url", "own_server", "prefix", "site"} | NEED_PREFIX,
-}
+pytest_plugins = ["tests.selection"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -79,15 +75,6 @@ def _use_database(config: pytest.Config, url: str) -> None:
     django_settings.DATABASES["default"].update(database)
     connections.configure_settings(django_settings.DATABASES)
     del connections["default"]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        wanted = set(getattr(item, "fixturenames", ()))
-        found = [marker for marker, names in MARKERS.items() if wanted & names]
-        written = [marker for marker in ("pure", *MARKERS) if item.get_closest_marker(marker)]
-        for marker in found or ([] if written else ["pure"]):
-            item.add_marker(marker)
 
 
 def missing(what: str, hint: str) -> None:
@@ -214,5 +201,5 @@ def postgres_url() -> str:
     """A PostgreSQL in which databases may be made and dropped."""
     url = os.environ.get("POSTGRES_URL_TEST", "")
     if not url:
-        missing("POSTGRES_URL_TEST", "set it to postgres://user:password@host/postgres")
+        missing("POSTGRES_URL_TEST", "set it to postgres://user:password@host/postgres, or run it by .ci/postgres")
     return url

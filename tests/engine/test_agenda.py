@@ -354,6 +354,7 @@ def test_an_account_that_may_not_use_all_machines_does_what_is_due_in_the_others
     driven = guest._delivery.drive(roots, str(NOW + 1000))
     assert owner.get("kick", "a").state == "B"
     assert owner.get("secret", "a").state == "W1000"
-    assert driven.faults and all(isinstance(fault, NotPermitted) for fault in driven.faults)
+    assert driven.faults
+    assert all(isinstance(fault, NotPermitted) for fault in driven.faults)
     guest.client.close()
     owner.client.close()

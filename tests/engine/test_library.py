@@ -123,7 +123,7 @@ THROWN = {
 }
 
 
-@pytest.fixture(params=["redis_url", "other_redis_url"])
+@pytest.fixture(params=["redis_url", pytest.param("other_redis_url", marks=pytest.mark.second_redis)])
 def thrower(request, tmp_path):
     """A client of a server whose functions throw each kind of thing. Redis 7.0 ends at a table that is let out."""
     client = redis.Redis.from_url(request.getfixturevalue(request.param), decode_responses=True)

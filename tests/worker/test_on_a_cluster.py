@@ -13,6 +13,8 @@ from tests.stage.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, registry_of
 
+pytestmark = pytest.mark.cluster
+
 
 @pytest.fixture
 def engine(tmp_path, redis_url):

@@ -1,0 +1,114 @@
+"""Markers of tests: which ones a test gets by its fixtures and its folder, and which are left out of a quick run.
+
+``pytest --quick`` (``make test``) leaves the slow kinds out, and says at its end how many of each and how to run them;
+``make test-all`` runs everything. A run in which every selected test is slow leaves nothing out:
+``make test ARGS=tests/browser`` runs the tests of the browser.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+SLOW = {
+    "faults": "real processes that are started, killed or cut off",
+    "browser": "the real Chromium",
+    "postgres": "a PostgreSQL server",
+    "cluster": "a cluster of real servers",
+    "second_redis": "Debian's Redis 7.0 beside the server of the run",
+}
+FIXTURES = {
+    "browser": {"browser", "page", "chromium"},
+    "postgres": {"postgres_url"},
+    "cluster": {"nodes", "cluster"},
+    "second_redis": {"other_redis_url"},
+    "redis": {
+        "redis_url", "other_redis_url", "own_server", "prefix", "site",
+        "client", "admin_client", "async_client", "engine",
+    },
+}  # fmt: skip
+"""Marker -> fixtures. A test that uses one of them gets the marker; one that gets none and states none is ``pure``."""
+FOLDERS = {"faults": ("tests/faults/",)}
+"""Marker -> folders whose tests all get it."""
+OUTPUT = "left_out"  # under which a worker process of pytest-xdist sends its counts
+LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("signalbox")
+    group.addoption("--quick", action="store_true", help=f"leave the slow tests out: {', '.join(SLOW)}")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Mark all tests first, since ``-m`` selects by markers; leave the slow ones of the selected out."""
+    for item in items:
+        mark(item)
+    result = yield
+    if config.getoption("quick"):
+        leave_out(config, items)
+    return result
+
+
+def mark(item: pytest.Item) -> None:
+    """Add the markers that fixtures and folder call for; ``pure`` where no marker of a kind is there."""
+    used = set(getattr(item, "fixturenames", ()))
+    found = [marker for marker, fixtures in FIXTURES.items() if used & fixtures]
+    found += [marker for marker, folders in FOLDERS.items() if item.nodeid.startswith(folders)]
+    for marker in found:
+        item.add_marker(marker)
+    if not any(item.get_closest_marker(kind) for kind in (*SLOW, *FIXTURES)):
+        item.add_marker("pure")
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the slow tests, unless all tests are."""
+    slow = [item for item in items if slow_kind(item)]
+    if len(slow) == len(items):
+        return
+    config.stash[LEFT_OUT] = dict(Counter(slow_kind(item) for item in slow))
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not slow_kind(item)]
+
+
+def slow_kind(item: pytest.Item) -> str:
+    """The first kind that makes the test slow, or nothing."""
+    return next((kind for kind in SLOW if item.get_closest_marker(kind)), "")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the counts to the process that reports. Every worker process collects the same tests."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[OUTPUT] = session.config.stash.get(LEFT_OUT, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    found = getattr(node, "workeroutput", None) or {}
+    if found.get(OUTPUT):
+        node.config.stash[LEFT_OUT] = found[OUTPUT]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what did not run: by the reason that a test gave, and by the kind that a quick run leaves out."""
+    reasons = Counter(reason(report) for report in terminalreporter.stats.get("skipped", ()))
+    left_out = config.stash.get(LEFT_OUT, {})
+    if not reasons and not left_out:
+        return
+    terminalreporter.section("not run")
+    for words, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:6} skipped: {words}")
+    for kind, count in left_out.items():
+        terminalreporter.write_line(f"{count:6} {kind}: {SLOW[kind]}")
+    if left_out:
+        terminalreporter.write_line('`make test-all` runs everything; ARGS="-m browser" one kind of it.')
+
+
+def reason(report: pytest.TestReport) -> str:
+    """What a skipped test said, without its place."""
+    words = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return words.removeprefix("Skipped: ")
