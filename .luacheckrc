@@ -1,11 +1,19 @@
--- The files under lua/ are wrapped as locals of one library; each names what it uses in its `-- needs:` line.
+-- Each file under lua/ becomes a local of one library, under its file name; `-- needs:` lists the modules that it uses.
 std = 'lua51'
 max_line_length = 130
 read_globals = { 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
-    read_globals = { 'acceptance', 'agenda', 'budget', 'reserved', 'json', 'texts', 'values', 'arithmetic', 'builtins', 'fields', 'expressions', 'explain', 'actions', 'filters',
-        'program', 'keys', 'patternkeys', 'core', 'payloads', 'jobs', 'commit', 'arguments', 'replies', 'instances', 'journal', 'steps',
-        'finishing', 'growing', 'keyset', 'outcomes', 'random', 'batches', 'births', 'chart', 'configurations', 'delivering', 'durations',
-        'ecmascript', 'inbox', 'ledger', 'limits', 'lists', 'locking', 'lookups', 'mending', 'permits', 'previews', 'removal', 'repairs', 'sends',
-        'sequences', 'sessions', 'statemachine', 'stats', 'stopwatch', 'streams', 'sweeping', 'timers', 'troubles', 'waiting', 'work', 'calendar', 'distinct', 'boards' },
+    read_globals = {
+        'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
+        'durations', 'fields', 'programs', 'reserved_events', -- definitions
+        'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
+        'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'instances', 'payloads', 'previews', 'repairs', 'steps', -- instances
+        'actions', 'chart', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter
+        'awaited_jobs', 'completion', 'due_jobs', 'job_repair', 'jobs', 'queue_counters', 'queue_limits', -- jobs
+        'accepted_senders', 'delivery', 'inbox', -- messages
+        'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
+        'data_indexes', 'failures', 'filters', 'keyset_pages', -- search
+        'state_machine', -- sm
+        'due_times', 'timers', -- timers
+    },
 }

@@ -1,16 +1,18 @@
 """Composes the Redis Functions library ``signalbox`` from the files under ``lua/``.
 
-Each file names what it stands on in lines ``-- needs: a, b``; modules come out in that order, each wrapped as a
-local of its own, so nothing is global. Each file under ``lua/functions/`` is registered under its own name, with
-the flags its header lists. A module that says ``-- before each call: name`` has that function of
-its own run first. While a library loads, a server hides ``string``, ``cjson`` and the like from it, so the modules
-are put together at the first call. How many keys a function takes its header says, and here it is asked.
+The folders are for readers: a module is known by its file name alone, which is unique in the whole tree. Each file
+lists the modules it uses in lines ``-- needs: a, b``; the composer writes the modules in that order, each as a local,
+so nothing is global. Each file below ``lua/functions/`` is one registered function of the same name, with the flags
+and the number of keys of its header. A module that says ``-- before each call: name`` has its function of that name
+run before each call. A server hides ``string``, ``cjson`` and the like while it loads a library, so the modules are
+built at the first call.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,10 +24,10 @@ _NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags: *(.+)$", re.MULTILINE)
 _BEFORE = re.compile(r"^-- before each call: *(.+)$", re.MULTILINE)
 _KEYS = re.compile(r"^-- KEYS: *(none|1)\b(.*\bany further\b)?", re.MULTILINE)
-# A root that is missing has no keys below it; further ones would be left out in silence. Nothing that is thrown gets
-# out as it is: what the server refused is told in its words, under its code; what the engine threw, in its own; what
-# can only be damaged keys, or a fault of the library, stands with its place in the server's log. An error that is a
-# table without `err` would end a server of Redis 7.0.
+# A call without a root would write keys without one, and a second key would be ignored in silence: `refused` answers
+# both. `failed` turns each kind of error into a reply: the server's own errors keep their text and code, the engine's
+# keep their text, and all others (damaged keys, a fault of the library) are logged by the server with file and line.
+# No error leaves as a table without `err`: that would end a server of Redis 7.0.
 _ANSWERS = """local function refused(name, takes, given)
 return { 'BADARG', name .. ' takes ' .. takes .. ', not ' .. given }
 end
@@ -46,19 +48,20 @@ if ok then return reply end
 return failed(name, reply)
 end
 """
-OWN = "sb_"  # those of sm_ answer as the module does whose commands they are
+OWN = "sb_"  # functions named sm_ answer in the style of the module whose commands they replace
 
 
 class LibraryError(Exception):
-    """The Lua files do not compose: a missing file, a cycle, or a name used twice."""
+    """The Lua files do not compose: a missing file, a cycle, or two files with one name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One Lua file: its name, text, the modules it needs and, for a function, its flags and how many keys it takes:
-    the least and the most of them."""
+    """Holds one Lua file: its name, path, text, the modules it needs and, for a function, its flags and the least and
+    the most keys it takes."""
 
     name: str
+    path: Path
     text: str
     needs: tuple[str, ...]
     flags: tuple[str, ...]
@@ -68,10 +71,18 @@ class Source:
     @classmethod
     def read(cls, path: Path) -> Source:
         text = path.read_text(encoding="utf-8")
-        return cls(path.stem, text, _names(_NEEDS, text), _names(_FLAGS, text), _names(_BEFORE, text), _keys(text))
+        return cls(
+            path.stem,
+            path,
+            text,
+            _names(_NEEDS, text),
+            _names(_FLAGS, text),
+            _names(_BEFORE, text),
+            _number_of_keys(text),
+        )
 
 
-def _keys(text: str) -> tuple[int, int | None]:
+def _number_of_keys(text: str) -> tuple[int, int | None]:
     found = _KEYS.search(text)
     if found is None:
         return 0, None
@@ -83,33 +94,70 @@ def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
     return tuple(name.strip() for line in pattern.findall(text) for name in line.split(","))
 
 
-def _ordered(modules: dict[str, Source]) -> list[Source]:
-    """The modules, each after all it needs."""
+def module_paths(folder: Path = FOLDER) -> dict[str, Path]:
+    """List the modules, name -> path: every file that is not below ``functions/``."""
+    functions = folder / "functions"
+    return _by_name(folder, (path for path in folder.rglob("*.lua") if functions not in path.parents))
+
+
+def function_paths(folder: Path = FOLDER) -> dict[str, Path]:
+    """List the registered functions, name -> path."""
+    return _by_name(folder, (folder / "functions").rglob("*.lua"))
+
+
+def _by_name(folder: Path, paths: Iterable[Path]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in sorted(paths):
+        other = found.setdefault(path.stem, path)
+        if other != path:
+            first, second = other.relative_to(folder).as_posix(), path.relative_to(folder).as_posix()
+            raise LibraryError(f"two Lua files have the name {path.stem}: {first} and {second}")
+    return dict(sorted(found.items()))
+
+
+def _read(folder: Path) -> tuple[dict[str, Source], list[Source]]:
+    """Read modules and functions; refuse a name that both use, and a function that needs a missing module."""
+    modules = {name: Source.read(path) for name, path in module_paths(folder).items()}
+    functions = [Source.read(path) for path in function_paths(folder).values()]
+    _by_name(folder, (source.path for source in (*modules.values(), *functions)))
+    for function in functions:
+        for needed in function.needs:
+            if needed not in modules:
+                raise _missing(function, needed)
+    return modules, functions
+
+
+def _missing(source: Source, needed: str) -> LibraryError:
+    return LibraryError(f"{source.path.name} needs a module {needed}, and no folder has a file {needed}.lua")
+
+
+def _sort(modules: dict[str, Source]) -> list[Source]:
+    """Sort the modules so that each comes after all it needs."""
     placed: list[Source] = []
     done: set[str] = set()
 
-    def place(name: str, path: tuple[str, ...]) -> None:
-        if name in done:
+    def place(module: Source, path: tuple[str, ...]) -> None:
+        if module.name in done:
             return
-        if name in path:
-            raise LibraryError(f"the Lua modules need each other in a circle: {' -> '.join((*path, name))}")
-        if name not in modules:
-            raise LibraryError(f"{path[-1]}.lua needs {name}.lua, which is not there")
-        for needed in modules[name].needs:
-            place(needed, (*path, name))
-        done.add(name)
-        placed.append(modules[name])
+        if module.name in path:
+            raise LibraryError(f"the Lua modules need each other in a circle: {' -> '.join((*path, module.name))}")
+        for needed in module.needs:
+            if needed not in modules:
+                raise _missing(module, needed)
+            place(modules[needed], (*path, module.name))
+        done.add(module.name)
+        placed.append(module)
 
     for name in sorted(modules):
-        place(name, ())
+        place(modules[name], ())
     return placed
 
 
-def _built(function: Source) -> str:
+def _build(function: Source) -> str:
     return f"library.{function.name} = (function()\n{function.text}\nend)()\n"
 
 
-def _registered(function: Source) -> str:
+def _register(function: Source) -> str:
     name, flags = function.name, ", ".join(f"'{flag}'" for flag in function.flags)
     least, most = function.keys
     takes = f"{least} key{'s' * (least != 1)}{'' if most is not None else ' or more'}"
@@ -121,29 +169,22 @@ def _registered(function: Source) -> str:
 
 
 def compose(folder: Path = FOLDER) -> str:
-    """The whole library as one Lua text, ready for FUNCTION LOAD."""
-    modules = {path.stem: Source.read(path) for path in sorted(folder.glob("*.lua"))}
-    functions = [Source.read(path) for path in sorted((folder / "functions").glob("*.lua"))]
-    for function in functions:
-        if function.name in modules:
-            raise LibraryError(f"{function.name} is the name of a module and of a function")
-        for needed in function.needs:
-            if needed not in modules:
-                raise LibraryError(f"functions/{function.name}.lua needs {needed}.lua, which is not there")
+    """Compose the whole library as one Lua text, ready for FUNCTION LOAD."""
+    modules, functions = _read(folder)
     parts = [f"#!lua name={NAME}\n", "local library\n", "local function build()\nlibrary = {}\n"]
-    parts += [f"local {m.name} = (function()\n{m.text}\nend)()\n" for m in _ordered(modules)]
-    parts += [_built(function) for function in functions]
+    parts += [f"local {m.name} = (function()\n{m.text}\nend)()\n" for m in _sort(modules)]
+    parts += [_build(function) for function in functions]
     first = "".join(f"{m.name}.{name}()\n" for m in modules.values() for name in m.before)
     parts += [f"library.before = function()\n{first}end\nreturn library\nend\n"]
     parts += ["local function prepare()\nlocal built = library or build()\nbuilt.before()\nreturn built\nend\n"]
     parts.append(_ANSWERS)
-    parts += [_registered(function) for function in functions]
+    parts += [_register(function) for function in functions]
     body = "".join(parts)
     return body + _version_function(hashlib.sha256(body.encode()).hexdigest()[:12])
 
 
 def _version_function(fingerprint: str) -> str:
-    """A function that answers which library the server holds; the only Lua not read from a file."""
+    """Write the function that answers which library the server holds; the only Lua not read from a file."""
     return (
         "redis.register_function{ function_name = 'sb_library', flags = { 'no-writes' }, "
         f"callback = function() return '{fingerprint}' end }}\n"
@@ -157,7 +198,7 @@ def text() -> str:
 
 @cache
 def fingerprint() -> str:
-    """12 hex of SHA-256 over the library: what the server's ``sb_library`` must answer."""
+    """Return 12 hex digits of SHA-256 over the library: what the server's ``sb_library`` must answer."""
     match = re.search(r"callback = function\(\) return '(\w{12})' end \}\n\Z", text())
     assert match is not None
     return match.group(1)
@@ -165,6 +206,5 @@ def fingerprint() -> str:
 
 @cache
 def read_only() -> frozenset[str]:
-    """Names of the functions that write nothing (flag no-writes)."""
-    paths = (FOLDER / "functions").glob("*.lua")
-    return frozenset(source.name for source in map(Source.read, paths) if "no-writes" in source.flags)
+    """Return the names of the functions that write nothing (flag no-writes)."""
+    return frozenset(name for name, path in function_paths().items() if "no-writes" in Source.read(path).flags)

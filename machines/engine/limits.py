@@ -120,7 +120,7 @@ def check_event_name(name: object) -> str | None:
 
 
 def is_reserved_event(name: str) -> bool:
-    """Whether only the engine makes such events; ``reserved.lua`` is the same rule inside Redis."""
+    """Tell whether only the engine makes such events, as ``lua/definitions/reserved_events.lua`` does in Redis."""
     return name.startswith(RESERVED_EVENTS)
 
 

@@ -2,7 +2,7 @@
 
 A pattern's own beginning, its *root*, ends in a hash tag that holds the name: all that one call touches lies in one
 slot of a cluster. What callers choose freely (a member, a subject, an entity) stands behind the tag. One class for each
-pattern; its Lua half is in ``lua/patternkeys.lua``, and ``tests/engine/test_pattern_keys.py`` pins every literal.
+pattern; its Lua half is in ``lua/patterns/pattern_keys.lua``. ``tests/engine/test_pattern_keys.py`` pins every literal.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Preview:
 
 
 def preview(machine: str, id: str, repair: str, text: str) -> Preview:
-    """Reads what ``lua/previews.lua`` answers."""
+    """Reads what ``lua/instances/previews.lua`` answers."""
     seen: dict[str, Any] = json.loads(text)
     seen |= {name: sorted(seen[name], key=lambda timer: float(timer["due"])) for name in ("disarmed", "armed")}
     seen |= {name: sorted(seen[name], key=lambda child: str(child["invoke"])) for name in ("ended", "started")}

@@ -49,7 +49,7 @@ def header(path: Path) -> Header:
 
 
 def headers(folder: Path = library.FOLDER) -> list[Header]:
-    return [header(path) for path in sorted((folder / "functions").glob("*.lua"))]
+    return [header(path) for path in library.function_paths(folder).values()]
 
 
 def of_pattern(found: Header) -> bool:

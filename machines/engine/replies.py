@@ -1,4 +1,4 @@
-"""Reading what the functions library answers; ``lua/replies.lua`` is the other half."""
+"""Reading what the functions library answers; ``lua/base/replies.lua`` is the other half."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ import pytest
 from machines.engine import library, reference
 from machines.engine.replies import Status
 
-FOLDER = library.FOLDER / "functions"
-FILES = sorted(FOLDER.glob("*.lua"))
+FILES = list(library.function_paths().values())
 REQUIRED = ("KEYS", "ARGV", "Returns", "Notifies", "Cost")
 ENGINE = library.FOLDER.parent
 PYTHON = sorted([*ENGINE.glob("*.py"), *(ENGINE.parent / "patterns").glob("*.py")])
@@ -52,7 +51,7 @@ def test_every_word_the_body_names_stands_in_its_header(path):
 
 
 def _replies() -> str:
-    return (library.FOLDER / "replies.lua").read_text(encoding="utf-8")
+    return library.module_paths()["replies"].read_text(encoding="utf-8")
 
 
 def test_lua_and_python_know_the_same_words():

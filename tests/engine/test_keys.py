@@ -80,7 +80,7 @@ def test_every_key_that_python_builds_is_pinned_here():
 
 
 def test_python_and_lua_know_the_same_keys():
-    text = (library.FOLDER / "keys.lua").read_text(encoding="utf-8")
+    text = library.module_paths()["keys"].read_text(encoding="utf-8")
     in_lua = set(re.findall(r"^function keys\.(\w+)", text, re.MULTILINE))
     assert in_lua == {call[0] for call in LITERALS}
 
@@ -97,7 +97,7 @@ end }}
 
 def test_lua_builds_each_key_letter_for_letter_as_python_does(engine, prefix):
     name = f"probe_{prefix.strip(':')}"
-    module = (library.FOLDER / "keys.lua").read_text(encoding="utf-8")
+    module = library.module_paths()["keys"].read_text(encoding="utf-8")
     engine.client.function_load(LUA.format(name=name, module=module))
     try:
         for call, suffix in LITERALS.items():
@@ -108,9 +108,9 @@ def test_lua_builds_each_key_letter_for_letter_as_python_does(engine, prefix):
 
 def test_no_lua_file_but_keys_puts_a_key_together():
     for path in library.FOLDER.rglob("*.lua"):
-        if path.name not in ("keys.lua", "patternkeys.lua"):
+        if path.name not in ("keys.lua", "pattern_keys.lua"):
             found = re.findall(r"root \.\. '", path.read_text(encoding="utf-8"))
-            assert found == [] or path.name == "program.lua", path  # the cache slot there is no key
+            assert found == [] or path.name == "programs.lua", path  # the cache slot there is no key
 
 
 def test_a_run_leaves_only_keys_that_are_listed_here(engine):

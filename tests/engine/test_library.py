@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections import Counter
 
 import pytest
 import redis
@@ -13,10 +14,11 @@ HELD = ("FCALL_RO", "sb_library", 0)
 
 
 def write(folder, **files):
-    """Lua files: ``functions__name`` stands for functions/name.lua."""
-    (folder / "functions").mkdir(exist_ok=True)
+    """Write Lua files: ``functions__jobs__name`` stands for functions/jobs/name.lua."""
     for name, text in files.items():
-        (folder / f"{name.replace('__', '/')}.lua").write_text(text, encoding="utf-8")
+        path = folder / f"{name.replace('__', '/')}.lua"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     return folder
 
 
@@ -26,12 +28,14 @@ def test_modules_come_after_all_they_need(tmp_path):
 
 
 def test_a_file_that_is_needed_and_missing_is_named_with_the_one_that_needs_it(tmp_path):
-    with pytest.raises(library.LibraryError, match=r"a\.lua needs nowhere\.lua, which is not there"):
+    with pytest.raises(
+        library.LibraryError, match=r"a\.lua needs a module nowhere, and no folder has a file nowhere\.lua"
+    ):
         library.compose(write(tmp_path, a="-- needs: nowhere\n"))
 
 
 def test_a_function_that_needs_a_missing_module_is_named_too(tmp_path):
-    with pytest.raises(library.LibraryError, match=r"functions/sb_x\.lua needs nowhere\.lua"):
+    with pytest.raises(library.LibraryError, match=r"sb_x\.lua needs a module nowhere"):
         library.compose(write(tmp_path, functions__sb_x="-- needs: nowhere\n"))
 
 
@@ -41,8 +45,30 @@ def test_a_circle_is_shown_as_it_runs(tmp_path):
 
 
 def test_one_name_for_a_module_and_a_function_is_refused(tmp_path):
-    with pytest.raises(library.LibraryError, match="sb_x is the name of a module and of a function"):
-        library.compose(write(tmp_path, sb_x="", functions__sb_x=""))
+    with pytest.raises(library.LibraryError, match=r"the name sb_x: base/sb_x\.lua and functions/jobs/sb_x\.lua"):
+        library.compose(write(tmp_path, base__sb_x="", functions__jobs__sb_x=""))
+
+
+def test_two_modules_of_one_name_in_two_folders_are_refused_with_both_paths(tmp_path):
+    with pytest.raises(library.LibraryError, match=r"two Lua files have the name a: base/a\.lua and jobs/a\.lua"):
+        library.compose(write(tmp_path, base__a="", jobs__a=""))
+
+
+def test_two_functions_of_one_name_in_two_folders_are_refused_with_both_paths(tmp_path):
+    with pytest.raises(library.LibraryError, match=r"sb_x: functions/base/sb_x\.lua and functions/jobs/sb_x\.lua"):
+        library.compose(write(tmp_path, functions__base__sb_x="", functions__jobs__sb_x=""))
+
+
+def test_a_module_is_found_in_whatever_folder_it_is(tmp_path):
+    files = {"jobs__a": "-- needs: b\n", "base__deep__b": "", "functions__jobs__sb_x": "-- needs: a\n"}
+    text = library.compose(write(tmp_path, **files))
+    assert text.index("local b =") < text.index("local a =") < text.index("library.sb_x =")
+
+
+def test_no_folder_of_the_library_has_more_than_fifteen_files():
+    folders = Counter(path.parent for path in library.FOLDER.rglob("*.lua"))
+    assert {folder.name: count for folder, count in folders.items() if count > 15} == {}
+    assert library.FOLDER not in folders
 
 
 def test_the_text_and_its_fingerprint_depend_on_the_files_alone():

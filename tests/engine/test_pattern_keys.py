@@ -89,8 +89,8 @@ def test_every_root_and_key_that_python_builds_is_pinned_here():
 
 
 def test_lua_builds_each_key_letter_for_letter_as_python_does(engine, prefix):
-    module = (library.FOLDER / "patternkeys.lua").read_text(encoding="utf-8")
-    in_lua = set(re.findall(r"^function patternkeys\.(\w+)", module, re.MULTILINE))
+    module = library.module_paths()["pattern_keys"].read_text(encoding="utf-8")
+    in_lua = set(re.findall(r"^function pattern_keys\.(\w+)", module, re.MULTILINE))
     assert in_lua <= {f"{call[0]}_{call[1]}" for call in LITERALS}
     name = f"probe_{prefix.strip(':')}"
     engine.client.function_load(LUA.format(name=name, module=module))

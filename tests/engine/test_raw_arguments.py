@@ -7,7 +7,7 @@ from tests.engine.builders import NOW, errand, publish
 from tests.engine.dumps import unchanged
 
 # The sm_ functions answer like the module whose commands they are: with errors, and to keys of the caller's own.
-FUNCTIONS = sorted(path.stem for path in (library.FOLDER / "functions").glob("sb_*.lua"))
+FUNCTIONS = [name for name in library.function_paths() if name.startswith("sb_")]
 TAKE = ["work", "w", "1", "", str(NOW), "nonce"]
 
 

@@ -148,7 +148,7 @@ def test_what_a_step_needs_is_what_the_library_runs_and_the_engine_sends() -> No
 
 
 def test_the_library_asks_for_the_same_commands() -> None:
-    text = (library.FOLDER / "functions" / "sb_permitted.lua").read_text(encoding="utf-8")
+    text = library.function_paths()["sb_permitted"].read_text(encoding="utf-8")
     table = text[text.index("COMMANDS = {") : text.index("CONTAINERS =")]
     asked = set()
     for example in re.findall(r"'([^']+)'", table):

@@ -18,7 +18,7 @@ from .kinds import Kind
 from .stage import Stage
 from .verdicts import Verdict
 
-FUNCTIONS = {path.stem: header(path) for path in sorted((library.FOLDER / "functions").glob("*.lua"))}
+FUNCTIONS = {name: header(path) for name, path in library.function_paths().items()}
 #: what a function may answer, as its header says
 STATUSES = {name: set(re.findall(r"\{([A-Z]+)\b", found.fields["Returns"])) for name, found in FUNCTIONS.items()}
 #: after these everything is as it was

@@ -1,0 +1,253 @@
+-- needs: arithmetic, builtins, fields, json, values, work_budget
+-- Expression trees become closures once per definition version. A closure takes the step's context and answers
+-- a value, or throws {sb = message}. Total by construction: no loops, no recursion, no names but these.
+local expressions = {}
+
+local NODE = 1 -- units of work to evaluate one part
+local CALL = 4 -- parts that a call counts for besides its own
+local COMPILED = 6 -- and to make its closure
+local SMALL = 20 -- parts: what has no more is paid for by the loop that asks for it
+
+local type = type
+local compile
+local counted = 0 -- parts compiled since the root of the expression
+
+local function constant(value)
+    return function() return value end
+end
+
+local function compile_each(node, from, program)
+    local parts = {}
+    for i = from, #node do parts[#parts + 1] = compile(node[i], program) end
+    return parts
+end
+
+local forms = {}
+local NO_FACTS = {}
+
+forms['null'] = function() return constant(nil) end
+forms['true'] = function() return constant(true) end
+forms['false'] = function() return constant(false) end
+forms.num = function(node) return constant(node[2]) end
+forms.str = function(node) return constant(node[2]) end
+-- Where errors are events, as in SCXML, an event without data has none; elsewhere its data is an empty object.
+forms.event = function(_, program)
+    if not program.raises then return function(ctx) return ctx.payload end end
+    return function(ctx)
+        local payload = ctx.payload
+        if type(payload) == 'table' and next(payload) == nil and not json.is_array(payload) then return nil end
+        return payload
+    end
+end
+forms.because = function(node, program) return compile(node[3], program) end
+
+-- Whole seconds, as the definitions of the field count them.
+forms.now = function() return function(ctx) return (ctx.now - ctx.now % 1000) / 1000 end end
+
+-- The active leaves as one text; empty before the first is entered.
+local function state_of(ctx)
+    if not ctx.chart then return ctx.program.states[ctx.state].name end
+    return ctx.config and table.concat(ctx.config.names, ', ') or ''
+end
+
+forms.instance = function()
+    return function(ctx)
+        return {
+            id = ctx.id,
+            machine = ctx.program.machine,
+            version = ctx.version,
+            state = state_of(ctx),
+            given = json.list(ctx.given or {}),
+            parent = ctx.raw._parent and json.decode(ctx.raw._parent) or json.null,
+        }
+    end
+end
+
+-- Facts of the event being handled; null before the first.
+forms.trigger = function(_, program)
+    program.flat = false
+    return function(ctx)
+        local event = ctx.event
+        if not event then return nil end
+        local facts = event[3] or NO_FACTS
+        return {
+            name = event[1],
+            type = facts.type or 'internal',
+            sendid = facts.sendid,
+            origin = facts.origin,
+            origintype = facts.origintype,
+            invokeid = facts.invokeid,
+        }
+    end
+end
+
+forms.data = function(node, program)
+    local field, name = program.fields[node[2]], node[2]
+    if not field then error('definition: no data field ' .. tostring(name)) end
+    local decode = field.decode
+    return function(ctx)
+        local raw = ctx.raw[name]
+        if raw == nil then return nil end
+        return decode(raw)
+    end
+end
+
+forms.get = function(node, program)
+    local container, key = compile(node[2], program), compile(node[3], program)
+    if node[2][1] == 'event' and node[3][1] == 'str' then
+        local name = node[3][2]
+        return function(ctx)
+            local payload = ctx.payload
+            if type(payload) ~= 'table' or json.is_array(payload) then
+                if name == 'result' then return payload end -- done data that is no object
+                return values.get(payload, name)
+            end
+            local value = payload[name]
+            if value == json.null then return nil end
+            return value
+        end
+    end
+    return function(ctx) return values.get(container(ctx), key(ctx)) end
+end
+
+forms.list = function(node, program)
+    local parts = compile_each(node, 2, program)
+    return function(ctx)
+        local items = json.list()
+        for i, part in ipairs(parts) do items[i] = values.stored(part(ctx)) end
+        return items
+    end
+end
+
+forms.obj = function(node, program)
+    local parts = {}
+    for i = 2, #node do parts[i - 1] = { node[i][1], compile(node[i][2], program) } end
+    return function(ctx)
+        local object = {}
+        for _, part in ipairs(parts) do object[part[1]] = values.stored(part[2](ctx)) end
+        return object
+    end
+end
+
+forms['and'] = function(node, program)
+    local parts = compile_each(node, 2, program)
+    return function(ctx)
+        local value
+        for i = 1, #parts do
+            value = parts[i](ctx)
+            if not values.truth(value) then return value end
+        end
+        return value
+    end
+end
+
+forms['or'] = function(node, program)
+    local parts = compile_each(node, 2, program)
+    return function(ctx)
+        local value
+        for i = 1, #parts do
+            value = parts[i](ctx)
+            if values.truth(value) then return value end
+        end
+        return value
+    end
+end
+
+forms['not'] = function(node, program)
+    local part = compile(node[2], program)
+    return function(ctx) return not values.truth(part(ctx)) end
+end
+
+forms.neg = function(node, program)
+    local part = compile(node[2], program)
+    return function(ctx) return -values.number(part(ctx)) end
+end
+
+local comparisons = {
+    ['=='] = values.equal,
+    ['!='] = function(a, b) return not values.equal(a, b) end,
+    ['<'] = values.less,
+    ['<='] = function(a, b) return not values.less(b, a) end,
+    ['>'] = function(a, b) return values.less(b, a) end,
+    ['>='] = function(a, b) return not values.less(a, b) end,
+    ['in'] = function(a, b) return values.contains(b, a) end,
+    ['not in'] = function(a, b) return not values.contains(b, a) end,
+}
+
+forms.cmp = function(node, program)
+    local first, links = compile(node[2], program), {}
+    for i = 3, #node do links[i - 2] = { comparisons[node[i][1]], compile(node[i][2], program) } end
+    if #links == 1 then
+        local compare, second = links[1][1], links[1][2]
+        return function(ctx) return compare(first(ctx), second(ctx)) end
+    end
+    return function(ctx)
+        local left = first(ctx)
+        for _, link in ipairs(links) do
+            local right = link[2](ctx)
+            if not link[1](left, right) then return false end
+            left = right
+        end
+        return true
+    end
+end
+
+forms.bin = function(node, program)
+    local operate, left, right = arithmetic[node[2]], compile(node[3], program), compile(node[4], program)
+    return function(ctx) return operate(left(ctx), right(ctx)) end
+end
+
+forms['if'] = function(node, program)
+    local test, yes, no = compile(node[2], program), compile(node[3], program), compile(node[4], program)
+    return function(ctx)
+        if values.truth(test(ctx)) then return yes(ctx) end
+        return no(ctx)
+    end
+end
+
+forms['in'] = function(node, program)
+    local index = program.index[node[2]]
+    if not index then error('definition: no state ' .. tostring(node[2])) end
+    if program.acting then program.precise, program.flat = true, false end -- it changes while a step is under way
+    return function(ctx)
+        if ctx.chart then return ctx.active[index] == true end
+        return ctx.state == index
+    end
+end
+
+forms.call = function(node, program)
+    local fn, given = builtins[node[2]], compile_each(node, 3, program)
+    counted = counted + CALL
+    if not fn then error('definition: no function ' .. tostring(node[2])) end
+    local one, two = given[1], given[2]
+    if #given == 0 then return function(ctx) return fn(ctx) end end
+    if #given == 1 then return function(ctx) return fn(ctx, one(ctx)) end end
+    if #given == 2 then return function(ctx) return fn(ctx, one(ctx), two(ctx)) end end
+    return function(ctx)
+        local arguments = {}
+        for i, part in ipairs(given) do arguments[i] = part(ctx) end
+        return fn(ctx, unpack(arguments, 1, #given))
+    end
+end
+
+compile = function(node, program)
+    local form = forms[node[1]]
+    if not form then error('definition: unknown expression ' .. tostring(node[1])) end
+    counted = counted + 1
+    return form(node, program)
+end
+
+-- The closure of a whole expression. No part of it is evaluated more than once, so that a large one is charged as a whole.
+function expressions.compile(node, program)
+    counted = 0
+    local evaluate = compile(node, program)
+    work_budget.charge(counted * COMPILED)
+    if counted <= SMALL then return evaluate end
+    local work = counted * NODE
+    return function(ctx)
+        work_budget.charge(work)
+        return evaluate(ctx)
+    end
+end
+
+return expressions

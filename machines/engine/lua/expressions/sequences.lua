@@ -1,0 +1,273 @@
+-- needs: ecmascript, json, strings, values, work_budget
+-- Parts of texts, lists and objects, and copies of them with something changed. Positions count from 0, as in ECMAScript;
+-- nothing is ever changed in place.
+local sequences = {}
+
+local MAX_ITEMS = 10000
+local COPY, CHARACTER = 0.5, 2 -- units of work for each
+
+local to_text, charge = ecmascript.to_text, work_budget.charge
+
+local function position(key)
+    if type(key) == 'string' and string.match(key, '^%d+$') and #key < 16 then key = tonumber(key) end
+    if type(key) == 'number' and key >= 0 and key % 1 == 0 then return key end
+end
+
+local function length(x)
+    return type(x) == 'string' and strings.length(x) or #x
+end
+
+-- What x[key] is: nothing where there is no such item.
+function sequences.item(_, x, key)
+    local kind = values.kind(x)
+    if kind == 'null' then values.fail('nothing there to look into (null)') end
+    if kind == 'object' then return values.plain(x[to_text(nil, key)]) end
+    if kind ~= 'array' and kind ~= 'string' then return nil end
+    if key == 'length' then return length(x) end
+    local at = position(key)
+    if not at then return nil end
+    if kind == 'string' then return strings.at(x, at + 1) end
+    return values.plain(x[at + 1])
+end
+
+function sequences.length(_, x) return sequences.item(nil, x, 'length') end
+
+function sequences.has(_, x, key)
+    local kind = values.kind(x)
+    if kind == 'object' then return x[to_text(nil, key)] ~= nil end
+    if kind ~= 'array' then return false end
+    local at = position(key)
+    return key == 'length' or at ~= nil and at < #x
+end
+
+function sequences.filled(_, x)
+    if values.kind(x) == 'object' and next(x) == nil then return nil end
+    return x
+end
+
+function sequences.is_list(_, x) return values.kind(x) == 'array' end
+
+local function copy(x)
+    if json.is_array(x) then
+        charge(#x * COPY)
+        local items = json.list()
+        for i = 1, #x do items[i] = x[i] end
+        return items
+    end
+    local fields = {}
+    for key, value in pairs(x) do
+        charge(1)
+        fields[key] = value
+    end
+    return fields
+end
+
+-- A copy of x in which x[key] is the value; a list grows as far as that takes.
+function sequences.put(_, x, key, value)
+    local kind = values.kind(x)
+    if kind == 'object' then
+        local fields = copy(x)
+        fields[to_text(nil, key)] = values.stored(value)
+        return fields
+    end
+    local at = position(key)
+    if kind ~= 'array' or not at then
+        values.fail('cannot put ' .. values.show(key) .. ' into ' .. kind)
+    end
+    if at >= MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
+    local items = copy(x)
+    charge(math.max(0, at - #items) * COPY)
+    for i = #items + 1, at do items[i] = json.null end
+    items[at + 1] = values.stored(value)
+    return items
+end
+
+-- A copy of x without x[key].
+function sequences.without(_, x, key)
+    local kind = values.kind(x)
+    if kind ~= 'object' and kind ~= 'array' then values.fail('cannot take anything out of ' .. kind) end
+    local rest, at = copy(x), position(key)
+    if kind == 'object' then
+        rest[to_text(nil, key)] = nil
+    elseif at and at < #rest then
+        rest[at + 1] = json.null
+    end
+    return rest
+end
+
+local function add(items, x)
+    if not json.is_array(x) then
+        items[#items + 1] = values.stored(x)
+        return
+    end
+    if #items + #x > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
+    charge(#x)
+    for i = 1, #x do items[#items + 1] = x[i] end
+end
+
+-- Lists are taken apart, anything else is added as it is; after a text everything is text.
+function sequences.concat(_, first, ...)
+    local count = select('#', ...)
+    if values.kind(first) == 'array' then
+        local items, others = copy(first), { ... }
+        for i = 1, count do add(items, others[i]) end
+        return items
+    end
+    local parts, others, bytes = { values.text(first) }, { ... }, #first
+    for i = 1, count do
+        parts[i + 1] = to_text(nil, others[i])
+        bytes = bytes + #parts[i + 1]
+    end
+    values.join(bytes)
+    return table.concat(parts)
+end
+
+-- Characters from position `from` to before `to` of a text.
+local function cut(text, from, to)
+    if from >= to then return '' end
+    charge(#text / 4)
+    if not string.find(text, '[\128-\255]') then return string.sub(text, from + 1, to) end
+    local start, stop, count = nil, #text, 0
+    for at in string.gmatch(text, '()[%z\1-\127\192-\255][\128-\191]*') do
+        if count == from then start = at end
+        if count == to then
+            stop = at - 1
+            break
+        end
+        count = count + 1
+    end
+    return start and string.sub(text, start, stop) or ''
+end
+
+local function whole(value, otherwise)
+    if value == nil then return otherwise end
+    values.number(value)
+    return value < 0 and math.ceil(value) or math.floor(value)
+end
+
+local function within(at, size)
+    return math.max(0, math.min(at, size))
+end
+
+-- Negative positions count from the end.
+function sequences.slice(_, x, from, to)
+    local kind = values.kind(x)
+    if kind ~= 'array' and kind ~= 'string' then values.fail('slice() takes text or a list, not ' .. kind) end
+    local size = length(x)
+    from, to = whole(from, 0), whole(to, size)
+    from = within(from < 0 and size + from or from, size)
+    to = within(to < 0 and size + to or to, size)
+    if kind == 'string' then return cut(x, from, to) end
+    charge(math.max(0, to - from))
+    local items = json.list()
+    for i = from + 1, to do items[#items + 1] = x[i] end
+    return items
+end
+
+function sequences.substring(_, text, from, to)
+    local size = strings.length(values.text(text))
+    from, to = within(whole(from, 0), size), within(whole(to, size), size)
+    return cut(text, math.min(from, to), math.max(from, to))
+end
+
+function sequences.char_at(_, text, at)
+    return strings.at(values.text(text), whole(at, 0) + 1) or ''
+end
+
+function sequences.characters(_, text)
+    local items = json.list()
+    for character in string.gmatch(values.text(text), '[%z\1-\127\192-\255][\128-\191]*') do
+        items[#items + 1] = character
+        charge(CHARACTER)
+        if #items > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
+    end
+    return items
+end
+
+-- The number of a character in Unicode; nothing where there is none.
+function sequences.char_code(_, text, at)
+    local character = strings.at(values.text(text), whole(at, 0) + 1)
+    if not character then return nil end
+    local first, code = string.byte(character), string.byte(character)
+    for _, mark in ipairs({ 192, 224, 240 }) do
+        if first >= mark then code = first - mark end
+    end
+    for i = 2, #character do code = code * 64 + string.byte(character, i) - 128 end
+    return code
+end
+
+function sequences.repeated(_, text, times)
+    times = whole(times, 0)
+    if times < 0 then values.fail('repeated() takes a number from 0, not ' .. values.show(times)) end
+    values.join(#values.text(text) * times)
+    charge(#text * times / 25) -- it is put together byte by byte
+    return string.rep(text, times)
+end
+
+local function index_in_list(list, part, from, to, step)
+    charge(math.max(0, (to - from) * step) + 1)
+    for i = from, to, step do
+        if values.equal(values.plain(list[i + 1]), part) then return i end
+    end
+    return -1
+end
+
+-- Where `part` first is in x, from a position on; -1 where it is not.
+function sequences.index_of(_, x, part, from)
+    if values.kind(x) == 'array' then
+        from = whole(from, 0)
+        return index_in_list(x, part, from < 0 and math.max(0, #x + from) or from, #x - 1, 1)
+    end
+    local text = to_text(nil, part)
+    local skipped = #cut(values.text(x), 0, within(whole(from, 0), #x))
+    local at = values.find(x, text, skipped + 1)
+    charge(#x / 200)
+    return at and strings.length(string.sub(x, 1, at - 1)) or -1
+end
+
+local function last_in_text(text, part)
+    if part == '' then return #text + 1 end
+    charge(#text * (0.05 + #part / 5000))
+    local found, at = nil, string.find(text, part, 1, true)
+    while at do
+        charge(1)
+        found, at = at, string.find(text, part, at + 1, true)
+    end
+    return found
+end
+
+function sequences.last_index_of(_, x, part)
+    if values.kind(x) == 'array' then return index_in_list(x, part, #x - 1, 0, -1) end
+    local at = last_in_text(values.text(x), to_text(nil, part))
+    return at and strings.length(string.sub(x, 1, at - 1)) or -1
+end
+
+function sequences.replace_first(_, text, old, new)
+    local at, stop = values.find(values.text(text), values.text(old))
+    if not at then return text end
+    new = to_text(nil, new)
+    values.join(#text - #old + #new)
+    local result = string.sub(text, 1, at - 1) .. new .. string.sub(text, stop + 1)
+    return result
+end
+
+function sequences.reversed(_, list)
+    if values.kind(list) ~= 'array' then values.fail('reversed() takes a list, not ' .. values.kind(list)) end
+    charge(#list)
+    local items = json.list()
+    for i = #list, 1, -1 do items[#items + 1] = list[i] end
+    return items
+end
+
+-- The whole numbers from `from` to before `to`.
+function sequences.range(_, from, to)
+    values.number(from)
+    local count = math.max(0, math.ceil(values.number(to) - from))
+    if count > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
+    charge(count * 2)
+    local items = json.list()
+    for i = 1, count do items[i] = from + i - 1 end
+    return items
+end
+
+return sequences

@@ -1,0 +1,27 @@
+-- needs: arguments, chart, deletion, instances, previews, repairs, replies, timers
+-- sb_delete: removes an instance, its history, places, timers and jobs; what it invoked ends with it.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason · 5 'dry' for a preview, or '' · 6 permit (as sb_fire)
+-- Returns: {OK, '', '0', instance JSON} the instance as it was, or {OK, preview JSON} · {CONFLICT, revision}
+--          · {APPROVAL, ...} as sb_fire · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    O(its history + log(instances in the state))
+return function(KEYS, ARGV)
+    local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
+    local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', ARGV[3] or '', ARGV[4] or '', '')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local ctx, missing = instances.open(root, id, arguments.now(''))
+    if not ctx then return missing end
+    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    if (ARGV[5] or '') ~= '' then
+        if ctx.chart then
+            chart.dismiss(ctx)
+            timers.clear(ctx)
+        end
+        return previews.reply(ctx, true)
+    end
+    local held = repairs.alone(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
+    if held then return held end
+    deletion.remove(ctx, ARGV[3] or '', ARGV[4] or '', false)
+    return replies.instance(ctx)
+end

@@ -1,0 +1,23 @@
+-- needs: arguments, instances, payloads, replies, reserved_events, steps
+-- sb_explain: what sb_fire would do with an event, and why; the same code without the commit.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 now (ms since the epoch, or '')
+-- Returns: {OK, explanation JSON} · {SUSPENDED, since ms} · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field}
+--          · {BADARG, why} · {FAULT, why}
+-- Notifies: nothing
+-- Cost:    O(fields of the instance + candidate transitions)
+return function(KEYS, ARGV)
+    local id, event, payload_text, now = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or ''
+    local bad = arguments.bad_event(event) or arguments.misfit('', '', '', '', now)
+    if not bad and reserved_events.is(event) then bad = reserved_events.why(event) end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local ctx, missing = instances.open(KEYS[1], id, arguments.now(now))
+    if not ctx then return missing end
+    if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
+    local payload, why = payloads.parse(payload_text)
+    local field
+    if payload then why, field = payloads.misfit(ctx.program, event, payload) end
+    if why then return { replies.BAD_PAYLOAD, why, field or '' } end
+    return steps.explain(ctx, event, payload)
+end

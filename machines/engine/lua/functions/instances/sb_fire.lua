@@ -1,0 +1,55 @@
+-- needs: arguments, idempotency, instances, keys, payloads, permits, replies, reserved_events, steps
+-- sb_fire: sends one event to one instance and commits the macrostep it causes.
+-- KEYS:    1 root of the partition, for example sb:{activation:0}
+-- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or ''
+--          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock) · 9 permit: what the person behind
+--          the call may, {"groups": [names] or null for any, "approved": {"action", "by", and perhaps "definition", a version,
+--          and "transitions", ids}}; '' or left out for a program, for which no rule for people holds
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, revision}
+--          · {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, groups it is for (JSON)}
+--          · {APPROVAL, action, id, version, definition version, transition ids, those approved or ''}: it takes a second person
+--          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; one count where it
+--          is refused
+return function(KEYS, ARGV)
+    local root = KEYS[1]
+    local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
+    local expect, key = ARGV[4] or '', ARGV[5] or ''
+    local actor, reason = ARGV[6] or '', ARGV[7] or ''
+    local now, clock = arguments.now(ARGV[8])
+    local bad = arguments.bad_event(event)
+    -- Most calls carry none of these; for them the whole look is these few comparisons.
+    if bad or not now or expect ~= '' or key ~= '' or actor ~= '' or reason ~= '' then
+        bad = bad or arguments.misfit(expect, key, actor, reason, ARGV[8] or '')
+    end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if key ~= '' then
+        local first = idempotency.replayed(root, id, key)
+        if first then return first end
+    end
+    local ctx, missing = instances.open(root, id, now)
+    if not ctx then return missing end
+    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
+    if not ctx.program.known[event] and reserved_events.is(event) then
+        return { replies.BAD_ARGUMENT, reserved_events.why(event) }
+    end
+    local payload, noted = payloads.parse(payload_text)
+    local why, field = noted, nil
+    if payload then why, field = payloads.misfit(ctx.program, event, payload) end
+    if why then return { replies.BAD_PAYLOAD, why, field or '' } end
+    local permit = ARGV[9]
+    if permit and permit ~= '' then
+        bad = permits.carry(ctx, permit, actor)
+        if bad then return { replies.BAD_ARGUMENT, bad } end
+    end
+    local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)
+    if reply[1] == replies.REFUSED then
+        -- Whoever fires may invent names without end: those that nothing listens for are counted together.
+        redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)
+    elseif key ~= '' and reply[1] == replies.OK then
+        idempotency.keep(keys.outcome(root, id, key), reply)
+    end
+    return reply
+end

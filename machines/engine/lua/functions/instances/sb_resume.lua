@@ -1,0 +1,79 @@
+-- needs: arguments, commit, delivery, due_times, instances, keys, previews, repairs, replies, time_limit, timers
+-- sb_resume: lets a suspended instance go on: its timers run again, and the messages that waited are applied in order.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
+--          · 6 what becomes of timers: 'fire' (they keep their time, overdue ones fire at once) or 'shift' (each is moved
+--          by as long as the instance was suspended) · 7 'dry' for a preview, which needs no reason, or ''
+--          · 8 permit (as sb_fire)
+-- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, revision} · {NOINSTANCE}
+--          · {APPROVAL, ...} as sb_fire · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse
+-- Cost:    O(timers of the instance), and as sb_fire for each message that waited
+
+local BUDGET_MS = 20
+
+-- What waited, in order. What cannot be written now, or not in time, becomes a message of this partition, and so does what
+-- follows it. What is no message was put there by somebody else, and must not keep the others from their instance.
+local function catch_up(ctx, waiting)
+    local root, stuck, over = ctx.program.root, false, time_limit.start(BUDGET_MS)
+    for _, text in ipairs(waiting) do
+        local ok, message = pcall(cjson.decode, text)
+        local body = ok and type(message) == 'table' and delivery.body(message.kind, message.body)
+        if body then
+            local verdict, why = 'fault', nil
+            message.machine, message.id, body.forwarded = ctx.program.machine, ctx.id, true
+            if over() then stuck = true end
+            if not stuck then verdict, why = delivery.attempt(root, message.kind, ctx.id, body, ctx.now) end
+            if verdict == 'fault' then
+                stuck = true
+                delivery.post(root, message.kind, message.machine, message.id, body)
+            elseif verdict == 'failed' then
+                delivery.refuse(root, message, why, ctx.now)
+            end
+        end
+    end
+end
+
+return function(KEYS, ARGV)
+    local root, id, expect, policy = KEYS[1], ARGV[1], ARGV[2] or '', ARGV[6] or 'fire'
+    local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[7] or '') ~= ''
+    local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', actor, reason, ARGV[5] or '')
+    if not bad and not dry and not string.find(reason, '%S') then bad = 'to resume needs a reason' end
+    if policy ~= 'fire' and policy ~= 'shift' then bad = bad or "overdue timers are to 'fire' or 'shift'" end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now = arguments.now(ARGV[5])
+    local ctx, missing = instances.open(root, id, now)
+    if not ctx then return missing end
+    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    local since = ctx.raw._suspended
+    if not since then return dry and previews.reply(ctx) or replies.instance(ctx) end
+    ctx.raw._suspended, ctx.noted = nil, ctx.noted or {}
+    ctx.noted._suspended = true
+    if ctx.chart then timers.release(ctx, tonumber(since), policy == 'shift') end
+    if dry then
+        ctx.held = redis.call('LLEN', keys.held(root, id))
+        return previews.reply(ctx)
+    end
+    local alone = repairs.alone(ctx, 'resume', ARGV[8] or '', actor)
+    if alone then return alone end
+    redis.call('ZCARD', keys.timers(root))
+    redis.call('XLEN', keys.outbox(root))
+    redis.call('LLEN', keys.held(root, id))
+    local ok, fault = commit.step(ctx, '(resume)', actor, reason, '0')
+    if not ok then return { replies.FAULT, fault } end
+    if ctx.chart then
+        for _, timer in ipairs(timers.list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
+    end
+    local waiting = redis.call('LRANGE', keys.held(root, id), 0, -1)
+    if not waiting[1] then
+        due_times.ring(root)
+        return replies.instance(ctx)
+    end
+    redis.call('DEL', keys.held(root, id))
+    catch_up(ctx, waiting)
+    local after = instances.open(root, id, now)
+    local reply = replies.instance(after or ctx)
+    reply[5] = '1'
+    due_times.ring(root)
+    return reply
+end

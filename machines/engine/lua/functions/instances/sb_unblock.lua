@@ -1,0 +1,92 @@
+-- needs: arguments, awaited_jobs, commit, completion, core, instances, jobs, payloads, previews, repairs, replies
+-- needs: steps
+-- sb_unblock: repairs what an instance waits for. 'retry': the dead job of an invoke is ready again with all its attempts, a
+-- delayed one at once. 'skip': its job goes, and the instance moves as if it had ended with the result given. 'cancel': its
+-- job goes, and the instance moves by error.invoke.<id>, kind Withdrawn, if it listens for it. A worker that runs the job
+-- learns so. Each is a step in the history with actor and reason.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 id · 2 retry | skip | cancel · 3 invoke · 4 result (JSON, or ''; for skip) · 5 expect (revision or '') · 6 actor
+--          · 7 reason (required) · 8 now (ms since the epoch, or '') · 9 idempotency key or '' · 10 'dry' for a preview, or ''
+--          · 11 permit (as sb_fire)
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON} (and '1' when it sent messages), or {OK, preview JSON}
+--          · {APPROVAL, ...} as sb_fire
+--          · {REFUSED, explanation JSON} · {SUSPENDED, since ms} · {CONFLICT, revision} · {NOINSTANCE} · {NOMACHINE}
+--          · {BADPAYLOAD, why, ''} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    as sb_fire, and O(dead jobs of the queue) where the job is no longer open
+local FACTS = { type = 'external' }
+local verbs = {}
+
+local function no(why) return { replies.BAD_ARGUMENT, why } end
+
+-- The dead or delayed job goes back to work.
+function verbs.retry(ctx, call, wait)
+    local root, row = ctx.program.root, wait.row
+    if not row then return no('its job is gone: to force it into the state it is in makes a new one') end
+    if row.place ~= 'dead' and row.place ~= 'delayed' then
+        return no('its job is ' .. row.place .. ': there is nothing to retry')
+    end
+    if row.unique and row.place == 'dead' and jobs.holder(root, row.queue, row.unique) then
+        return no('another open job has the unique key of ' .. wait.job)
+    end
+    ctx.renewed = wait.job
+    if call.dry ~= '' then return previews.reply(ctx) end
+    local held = repairs.alone(ctx, 'retry', call.permit, call.actor)
+    if held then return held end
+    jobs.probe(root, row.queue, 'ready') -- these throw where they could not be written
+    jobs.probe(root, row.queue, row.place)
+    local noted = payloads.note({ invoke = wait.invoke, job = wait.job })
+    local ok, fault = commit.step(ctx, '(retry)', call.actor, call.reason, noted)
+    if not ok then return { replies.FAULT, fault } end
+    completion.revive(root, row.queue, row.place, wait.job, ctx.now)
+    ctx.raw = instances.read(root, ctx.id)
+    return repairs.keep(ctx, call)
+end
+
+-- The step of an instance that no longer waits for the job, which goes.
+local function finish(ctx, call, wait, event, noted)
+    if call.dry ~= '' then return previews.reply(ctx) end
+    if wait.row then jobs.probe(ctx.program.root, wait.row.queue, wait.row.place) end
+    local reply = repairs.finish(ctx, call, event, payloads.note(noted))
+    if reply[1] == replies.OK and wait.job then jobs.remove(ctx.program.root, wait.job, 'withdrawn') end
+    return reply
+end
+
+function verbs.skip(ctx, call, wait, text)
+    local result, why = payloads.result(text)
+    if why then return { replies.BAD_PAYLOAD, why, '' } end
+    local event, payload = 'done.invoke.' .. wait.invoke, result ~= nil and { result = result } or {}
+    if not core.listens(ctx, event) then return no('nothing listens for ' .. event .. ': to skip would lead nowhere') end
+    if wait.open then completion.forget(ctx, wait.job) end
+    local taken, failure = steps.settle(ctx, event, payload, FACTS)
+    if not taken then
+        local before = instances.again(ctx)
+        before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
+        return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
+    end
+    return finish(ctx, call, wait, '(skip)', { invoke = wait.invoke, result = result })
+end
+
+function verbs.cancel(ctx, call, wait)
+    if not wait.open then return no('no job of ' .. wait.invoke .. ' is open: there is nothing to cancel') end
+    local event = 'error.invoke.' .. wait.invoke
+    local payload = { error = 'the job was cancelled', kind = 'Withdrawn', attempts = tonumber(wait.row.attempt or 0) }
+    completion.forget(ctx, wait.job)
+    if core.listens(ctx, event) and not steps.settle(ctx, event, payload, FACTS) then
+        ctx = instances.again(ctx) -- its actions refuse the event: it stays where it is and waits no longer
+        completion.forget(ctx, wait.job)
+    end
+    return finish(ctx, call, wait, '(cancel)', { invoke = wait.invoke, job = wait.job })
+end
+
+return function(KEYS, ARGV)
+    local call, verb, invoke = repairs.call(ARGV, 5), ARGV[2] or '', ARGV[3] or ''
+    local bad = arguments.missing(ARGV[1], 'the id') or not verbs[verb] and 'the verbs are retry, skip and cancel'
+    if bad then return no(bad) end
+    local ctx, reply = repairs.open(KEYS[1], call)
+    if not ctx then return reply end
+    local wait = awaited_jobs.of(ctx, invoke)
+    if not wait then return no("it does not wait for a job of '" .. invoke .. "'") end
+    if ctx.raw._suspended and verb ~= 'retry' then return { replies.SUSPENDED, ctx.raw._suspended } end
+    return verbs[verb](ctx, call, wait, ARGV[4] or '')
+end

@@ -1,0 +1,76 @@
+-- needs: arguments, batches, commit, completion, jobs, json, keys, payloads, queue_counters, replies, values
+-- sb_complete: ends jobs and moves their instances by done.invoke.<id>, each together and if its token still holds it.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, or '' · then job, token, result (JSON, or ''),
+--          job, token, result, ... (at most 1000 jobs)
+-- Returns: {OK, reply, ...} in order, each on its own: {OK, transition ids, '0', instance JSON or ''} the instance moved
+--          (and '1' when it sent messages) · {OK} nobody waited for it · in short, where no messages were sent, in place of
+--          these two the transition ids as text, '' for none · {LOST, 'gone' | 'withdrawn' | 'taken back'}
+--          · {REFUSED, explanation JSON} the step failed, the job is still held · {BADPAYLOAD, why, ''} · {FAULT, why}
+--          · {BADARG, why} when none was tried
+-- Notifies: <root>:pulse
+-- Cost:    as sb_fire, plus O(log(queue)), for each job
+local MAX_JOBS = 1000
+local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken' }
+local NO_RESULT, DONE = {}, { replies.OK } -- never written
+local pcall_redis = redis.pcall
+
+-- What has to be known of a job that the token holds; nothing and why, where it does not.
+local function held(root, job, token, batch)
+    if batch and batch.ended[job] then return nil, 'gone' end
+    local found = pcall_redis('HMGET', keys.job(root, job), unpack(FIELDS))
+    if found.err or found[2] ~= token or token == '' then return jobs.held(root, job, token, FIELDS) end
+    return { place = 'leased', queue = found[1], instance = found[3], invoke = found[4] or nil,
+        unique = found[5] or nil, taken = found[6] }
+end
+
+-- The job is over after so many ms.
+local function finish(root, job, row, ms, batch)
+    if batch then return batches.finish(batch, job, row, ms) end
+    jobs.erase(root, job, row)
+    queue_counters.ran(root, row.queue, { [queue_counters.bucket(ms)] = 1 })
+end
+
+local function complete(root, job, token, text, call)
+    local row, lost = held(root, job, token, call.batch)
+    if not row then return { replies.LOST, lost } end
+    local result, why = payloads.result(text)
+    if why then return { replies.BAD_PAYLOAD, why, '' } end
+    local ctx = completion.waiting(root, row, job, call.now, call.batch)
+    local reply = DONE
+    if ctx then
+        local payload = result == nil and NO_RESULT or { result = result }
+        reply = completion.tell(ctx, job, 'done.invoke.' .. row.invoke, payload, call.clock)
+    end
+    if reply[1] ~= replies.OK then return reply end
+    finish(root, job, row, call.now - (row.taken or call.now), call.batch)
+    return reply
+end
+
+-- What was thrown changed nothing, and is about this job alone.
+local function attempt(root, job, token, text, call)
+    local ok, reply = pcall(complete, root, job, token, text, call)
+    if ok then return reply end
+    return { replies.FAULT, type(reply) == 'table' and reply.err or values.message(reply) }
+end
+
+return function(KEYS, ARGV)
+    local root, count = KEYS[1], (#ARGV - 2) / 3
+    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
+        bad = 'each job comes with its token and its result, 1 to ' .. MAX_JOBS .. ' of them'
+    end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now, clock = arguments.now(ARGV[1])
+    local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
+    local call, reply, ended = { now = now, clock = clock, batch = batch }, { replies.OK }, false
+    for i = 1, count do
+        local at = i * 3
+        local one = attempt(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
+        local ok = one[1] == replies.OK
+        reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
+    end
+    if batch then batches.close(batch) end
+    if ended then commit.pulse(root, clock) end
+    return reply
+end

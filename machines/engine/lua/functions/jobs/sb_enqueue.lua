@@ -1,0 +1,102 @@
+-- needs: arguments, commit, jobs, json, keys, replies, strings, values
+-- sb_enqueue: puts jobs on queues for which no instance waits; all of them, or none.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 now (ms, or '') · then 12 words for each job, at most 500 of them: src, queue, input (JSON, or ''),
+--          priority (0..9), delay in ms, unique key or '', attempts (1..100), backoff in ms, lease in ms,
+--          timeout in ms (0 = none), jitter ('1' or '0'), exception kinds not to retry (between spaces)
+-- Returns: {OK, job, {} or {field, value, ...}, ...}: of one whose unique key has an open job already, that job
+--          · {BADARG, why}
+-- Notifies: <root>:pulse
+-- Cost:    O(jobs * log(queue))
+local WORDS, MAX_JOBS = 12, 500
+local MAX_INPUT, MAX_UNIQUE, MAX_STOP = 65536, 200, 1000
+local MAX_DELAY = 3.2e11 -- ten years
+local NAME = '^[%a_][%w_.-]*$'
+
+local function named(text)
+    return #text <= 64 and string.find(text, NAME) ~= nil
+end
+
+local function bad_words(spec)
+    if not named(spec.src) then return 'a handler has a name of letters, digits, _ . and -' end
+    if not named(spec.queue) then return 'a queue has a name of letters, digits, _ . and -' end
+    if #spec.input > MAX_INPUT then return 'an input has at most ' .. MAX_INPUT .. ' bytes of JSON' end
+    if spec.unique and (#spec.unique > MAX_UNIQUE or not strings.valid(spec.unique)) then
+        return 'a unique key has at most ' .. MAX_UNIQUE .. ' bytes of UTF-8'
+    end
+    if #spec.stop > MAX_STOP then return 'the kinds not to retry have at most ' .. MAX_STOP .. ' bytes' end
+    local ok, why = pcall(json.read, spec.input == '' and 'null' or spec.input)
+    return not ok and 'the input: ' .. values.message(why) or nil
+end
+
+local function bad_numbers(spec)
+    if not spec.priority then return 'a priority is 0 to 9' end
+    if not spec.delay then return 'a delay is ms, up to ten years' end
+    if not spec.attempts then return 'attempts are 1 to 100' end
+    if not spec.backoff then return 'a backoff has 0 to ' .. arguments.MAX_MS .. ' ms' end
+    if not spec.lease then return 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
+    if not spec.timeout then return 'a timeout is ms, up to a hundred days' end
+    return nil
+end
+
+local function read(ARGV, at)
+    local count = arguments.count
+    return {
+        src = ARGV[at], queue = ARGV[at + 1], input = ARGV[at + 2],
+        priority = count(ARGV[at + 3], 0, jobs.LOWEST),
+        delay = count(ARGV[at + 4], 0, MAX_DELAY),
+        unique = ARGV[at + 5] ~= '' and ARGV[at + 5] or nil,
+        attempts = count(ARGV[at + 6], 1, 100),
+        backoff = count(ARGV[at + 7], 0, arguments.MAX_MS),
+        lease = count(ARGV[at + 8], 1, arguments.MAX_MS),
+        timeout = count(ARGV[at + 9], 0, 100 * arguments.MAX_MS),
+        jitter = ARGV[at + 10] ~= '0',
+        stop = ARGV[at + 11],
+    }
+end
+
+local function add_all(root, specs, now, added)
+    for i, spec in ipairs(specs) do
+        local job, there, holder = jobs.add(root, spec, now)
+        added[i] = { job = job, there = there, holder = holder }
+    end
+    for queue in pairs(added.queues) do redis.call('SADD', keys.queues(root), queue) end
+end
+
+local function undo(root, specs, added)
+    for i = #added, 1, -1 do
+        if not added[i].there then jobs.take_back(root, added[i].job, specs[i], added[i].holder) end
+    end
+end
+
+return function(KEYS, ARGV)
+    local root, count = KEYS[1], (#ARGV - 1) / WORDS
+    local bad, specs = arguments.bad_root(root) or arguments.misfit('', '', '', '', ARGV[1] or ''), {}
+    if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
+        bad = 'each job comes in ' .. WORDS .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
+    end
+    local added, rings = { queues = {} }, {}
+    for i = 1, bad and 0 or count do
+        specs[i] = read(ARGV, 2 + (i - 1) * WORDS)
+        bad = bad or bad_words(specs[i]) or bad_numbers(specs[i])
+        added.queues[specs[i].queue] = true
+    end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now, clock = arguments.now(ARGV[1])
+    redis.call('SCARD', keys.queues(root))
+    local ok, caught = pcall(add_all, root, specs, now, added)
+    if not ok then
+        undo(root, specs, added)
+        error(caught, 0)
+    end
+    local reply = { replies.OK }
+    for i, one in ipairs(added) do
+        local queue = specs[i].queue
+        if not one.there and specs[i].delay == 0 then rings[queue] = (rings[queue] or 0) + 1 end
+        reply[#reply + 1] = one.job
+        reply[#reply + 1] = one.there and redis.call('HGETALL', keys.job(root, one.job)) or {}
+    end
+    for queue, number in pairs(rings) do jobs.ring(root, queue, number) end
+    commit.pulse(root, clock)
+    return reply
+end

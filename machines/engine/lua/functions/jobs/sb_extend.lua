@@ -1,0 +1,40 @@
+-- needs: arguments, due_times, jobs, keys, replies
+-- sb_extend: renews leases a worker still holds, none past the deadline of its job.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 now (ms, or '') · 2 lease in ms · then job, token, job, token, ...
+-- Returns: {OK, word, ...} for each pair in order: '1' still held · 'gone' · 'withdrawn' · 'taken back'
+--          · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(pairs * log(queue))
+
+local FIELDS = { 'queue', 'token', 'deadline' }
+
+-- Leases of one queue are written together.
+local function note(renewed, root, queue, till, job)
+    local key = keys.leased(root, queue)
+    local list = renewed[key] or {}
+    renewed[key], list[#list + 1], list[#list + 2] = list, till, job
+end
+
+return function(KEYS, ARGV)
+    local root, lease = KEYS[1], arguments.count(ARGV[2], 1, arguments.MAX_MS)
+    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    if not lease then bad = 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
+    if #ARGV > 4002 then bad = 'at most 2000 leases are renewed at a time' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now, reply, renewed = arguments.now(ARGV[1]), { replies.OK }, {}
+    for i = 3, #ARGV - 1, 2 do
+        local job = ARGV[i]
+        local row, lost = jobs.held(root, job, ARGV[i + 1], FIELDS)
+        if row then
+            local till = math.min(now + lease, tonumber(row.deadline or now + lease))
+            note(renewed, root, row.queue, till, job)
+            due_times.note(root, till, now)
+        end
+        reply[#reply + 1] = lost or '1'
+    end
+    for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first is written
+    for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
+    due_times.ring(root)
+    return reply
+end

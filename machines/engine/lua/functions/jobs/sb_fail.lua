@@ -1,0 +1,77 @@
+-- needs: arguments, commit, completion, jobs, queue_counters, replies, strings
+-- sb_fail: gives a job back as failed: a later attempt, or the dead and error.invoke.<id> for its instance.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 job · 2 token · 3 error · 4 kind (exception class) · 5 trace · 6 '0' never again · '1' by its attempts ·
+--          'return' handed back unworked, the attempt not counted · 7 now (ms, or '') · 8 ms until it is ready again, in place
+--          of the backoff; with 'return', '' is at once · 9 further names the kind goes by, between spaces: a job whose
+--          `stop` has one of them is not tried again
+-- Returns: {OK, 'delayed' | 'dead' | 'ready', ms due} · {LOST, 'gone' | 'withdrawn' | 'taken back'} · {BADARG, why}
+--          · {FAULT, why}
+-- Notifies: <root>:pulse
+-- Cost:    as sb_fire, plus O(log(queue))
+local MAX_ERROR, MAX_TRACE = 1000, 16384
+local NO_FAILURE = { error = '', kind = '' }
+local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
+    'stop', 'worker', 'taken', 'deadline', 'log' }
+
+local function hand_back(root, job, row, now, due)
+    local attempt, log = tonumber(row.attempt) - 1, jobs.logged(row, now, 'handed back', NO_FAILURE)
+    if due then
+        jobs.postpone(root, job, row, 'leased', now, due, 'attempt', attempt, 'token', '', 'worker', '', 'log', log)
+        return { replies.OK, 'delayed', due }
+    end
+    jobs.release(root, job, row, 'leased', now, 'attempt', attempt, 'token', '', 'worker', '', 'log', log)
+    return { replies.OK, 'ready', 0 }
+end
+
+local function try_later(root, job, row, now, due, failure)
+    jobs.postpone(root, job, row, 'leased', now, due, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
+        'token', '', 'log', row.log)
+    queue_counters.count(root, row.queue, 'failed')
+    return { replies.OK, 'delayed', due }
+end
+
+local function bury(root, job, row, now, failure)
+    local reply = completion.bury(root, job, row, now, failure)
+    if reply[1] ~= replies.OK then return reply end
+    queue_counters.count(root, row.queue, 'failed')
+    return { replies.OK, 'dead', 0 }
+end
+
+-- Is one of the names among those the job is not tried again for?
+local function stops(row, names)
+    if not row.stop then return false end
+    for name in string.gmatch(names, '%S+') do
+        if string.find(' ' .. row.stop .. ' ', ' ' .. name .. ' ', 1, true) then return true end
+    end
+    return false
+end
+
+return function(KEYS, ARGV)
+    local root, job, token = KEYS[1], ARGV[1], ARGV[2]
+    local bad = arguments.missing(job, 'the job') or arguments.misfit('', '', '', '', ARGV[7] or '')
+    local delay = arguments.count(ARGV[8], 0, arguments.MAX_MS)
+    if (ARGV[8] or '') ~= '' and not delay then bad = 'a delay has 0 to ' .. arguments.MAX_MS .. ' ms' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now, clock = arguments.now(ARGV[7])
+    local failure = {
+        error = strings.cut(ARGV[3] or '', MAX_ERROR),
+        kind = strings.cut(ARGV[4] or '', MAX_ERROR),
+        trace = strings.tail(ARGV[5] or '', MAX_TRACE),
+    }
+    local row, lost = jobs.held(root, job, token, FIELDS)
+    if not row then return { replies.LOST, lost } end
+    local reply
+    if ARGV[6] == 'return' then
+        reply = hand_back(root, job, row, now, delay and delay > 0 and now + delay)
+    else
+        row.log = jobs.logged(row, now, failure.kind == 'Timeout' and row.deadline and 'timeout' or 'failed', failure)
+        if ARGV[6] == '0' or jobs.spent(row) or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
+            reply = bury(root, job, row, now, failure)
+        else
+            reply = try_later(root, job, row, now, now + (delay or jobs.backoff(job, row)), failure)
+        end
+    end
+    commit.pulse(root, clock)
+    return reply
+end

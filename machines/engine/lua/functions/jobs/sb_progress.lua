@@ -1,0 +1,30 @@
+-- needs: arguments, commit, jobs, json, keys, replies, strings
+-- sb_progress: notes how far the handler of a job has come, if its token still holds it.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 job · 2 token · 3 done · 4 total ('' = not known) · 5 note · 6 now (ms, or '')
+-- Returns: {OK} · {LOST, 'gone' | 'withdrawn' | 'taken back'} · {BADARG, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    O(1)
+local MAX_NOTE = 800 -- bytes
+local FIELDS = { 'queue', 'token' }
+
+local function number(text)
+    local found = tonumber(text)
+    return found and found == found and found >= 0 and found < math.huge and found or nil
+end
+
+return function(KEYS, ARGV)
+    local root, job, token = KEYS[1], ARGV[1], ARGV[2]
+    local bad = arguments.missing(job, 'the job') or arguments.misfit('', '', '', '', ARGV[6] or '')
+    local done, total = number(ARGV[3] or ''), number(ARGV[4] or '')
+    if not done or not total and (ARGV[4] or '') ~= '' then bad = 'done and total are numbers from 0' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local now, clock = arguments.now(ARGV[6])
+    local row, lost = jobs.held(root, job, token, FIELDS)
+    if not row then return { replies.LOST, lost } end
+    redis.call('HSET', keys.job(root, job), 'progress', json.encode({
+        done = done, total = total or json.null, note = strings.cut(ARGV[5] or '', MAX_NOTE), at = now,
+    }))
+    commit.pulse(root, clock)
+    return { replies.OK }
+end

@@ -1,0 +1,62 @@
+-- needs: arguments, delivery, inbox, keys, replies, time_limit
+-- sb_deliver: hands messages of a partition's outbox to the instances of another one (or the same), each once however often
+--             it comes.
+-- KEYS:    1 root of the partition the instances live in
+-- ARGV:    1 root of the partition whose outbox they come from · 2 floor: the id of the oldest message that outbox holds
+--          for this partition · 3 now (ms, or '') · 4 ms: of messages older than this, a fault is final ('' = of none)
+--          · 5 message id (of the stream) · 6 kind (event, start, stop, done, lost, bounce) · 7 instance · 8 body (JSON)
+--          · and so on, four for each message, oldest first
+-- Returns: {OK, messages that wait in this partition's own outbox, verdict, why, verdict, why, ...}; a verdict is applied,
+--          ignored, held, again (it came before), failed (nothing changed; tell the sender), fault (nothing changed; try
+--          again), or waits (behind a fault, to the same instance). A call that took long answers for fewer than it was given
+--          · {NOMACHINE} · {BADARG, why}
+-- Notifies: <root>:pulse when something moved
+-- Cost:    as sb_fire for each message
+local BUDGET_MS = 20
+local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
+local FIRST = 5
+
+local function misfit(ARGV)
+    if not ARGV[1] or not inbox.parts(ARGV[2]) then return 'messages have a source and a floor' end
+    if (ARGV[4] or '') ~= '' and not arguments.now(ARGV[4]) then return 'a time is in ms since the epoch' end
+    if not ARGV[FIRST] or (#ARGV - FIRST + 1) % 4 ~= 0 then return 'each message has an id, a kind, an instance and a body' end
+    for i = FIRST, #ARGV, 4 do
+        if not inbox.parts(ARGV[i]) then return 'a message has an id of the stream' end
+    end
+    return arguments.misfit('', '', '', '', ARGV[3] or '')
+end
+
+local function attempt(root, message, now)
+    local body = delivery.read(message.kind, message.body)
+    if not body then return 'failed', 'the body is no message' end
+    if not KINDS[message.kind] then return 'fault', 'messages of the kind ' .. message.kind .. ' are not known here' end
+    return delivery.attempt(root, message.kind, message.instance, body, now)
+end
+
+local function deliver(root, sender, message, now, patient_since)
+    local before = inbox.verdict(sender, message.id)
+    if before then return before, before == 'failed' and 'it could not be applied when it came first' or '' end
+    local verdict, why = attempt(root, message, now)
+    if verdict == 'fault' and (inbox.parts(message.id) < patient_since or inbox.full(sender)) then verdict = 'failed' end
+    if verdict ~= 'fault' then inbox.remember(sender, message.id, verdict == 'failed') end
+    return verdict, why or ''
+end
+
+return function(KEYS, ARGV)
+    local root, bad = KEYS[1], misfit(ARGV)
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    local late = time_limit.start(BUDGET_MS)
+    local sender, now = inbox.open(root, ARGV[1], ARGV[2]), arguments.now(ARGV[3])
+    local patient_since, stuck, reply = tonumber(ARGV[4] or '') or 0, {}, { replies.OK, 0 }
+    for i = FIRST, #ARGV, 4 do
+        if i > FIRST and late() then break end
+        local message = { id = ARGV[i], kind = ARGV[i + 1], instance = ARGV[i + 2], body = ARGV[i + 3] }
+        local verdict, why = 'waits', ''
+        if not stuck[message.instance] then verdict, why = deliver(root, sender, message, now, patient_since) end
+        if verdict == 'fault' then stuck[message.instance] = true end
+        reply[#reply + 1], reply[#reply + 2] = verdict, why
+    end
+    reply[2] = redis.call('XLEN', keys.outbox(root))
+    return reply
+end

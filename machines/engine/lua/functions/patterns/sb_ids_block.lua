@@ -1,0 +1,23 @@
+-- needs: arguments, pattern_keys, replies
+-- sb_ids_block: hands out the next whole numbers of a sequence, which nobody else gets.
+-- KEYS:    1 root of the sequence
+-- ARGV:    1 how many (1 to 1000000) · 2 the first number that the caller does not know to be handed out (1 to 2^53)
+-- Returns: {OK, 1, first}: the block is [first, first + how many) · {OK, 0, how many there are left}: too few below 2^53
+--          · {BADARG, why} · {FAULT, why}
+-- Notifies: nothing
+-- Cost:    O(1)
+local MAX_SIZE, MAX_EXACT = 1000000, 2 ^ 53
+
+return function(KEYS, ARGV)
+    local size = arguments.count(ARGV[1], 1, MAX_SIZE)
+    if not size then return { replies.BAD_ARGUMENT, 'a block has 1 to ' .. MAX_SIZE .. ' numbers' } end
+    local known = arguments.count(ARGV[2], 1, MAX_EXACT)
+    if not known then return { replies.BAD_ARGUMENT, 'known is a whole number from 1 to 2^53' } end
+    local key = pattern_keys.block_next(KEYS[1])
+    local kept = arguments.whole(redis.call('GET', key) or '1')
+    if not kept or kept < 1 then return { replies.FAULT, 'what is kept of the sequence is no number' } end
+    local first = math.max(kept, known) -- a server that lost its last writes knows less than whoever had them
+    if first > MAX_EXACT - size then return { replies.OK, 0, MAX_EXACT - first } end
+    redis.call('SET', key, string.format('%.0f', first + size))
+    return { replies.OK, 1, first }
+end

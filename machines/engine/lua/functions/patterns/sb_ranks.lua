@@ -1,0 +1,72 @@
+-- needs: arguments, pattern_keys, replies, scoreboards
+-- sb_ranks: reads a scoreboard: its first places, that of one member, or those around it. Equal scores share a rank, and the
+-- next one is as much lower as there are of them.
+-- KEYS:    1 root of the board
+-- ARGV:    1 all | hour | day | week | fade · 2 half-life (ms; 0 where it does not fade) · 3 periods kept beside the present
+--          one (0 to 400) · 4 the moment it is read for (ms, or '') · 5 top | around · 6 how many (1 to 1000); on either side
+--          of the member (0 to 500) · 7 how many periods together (1 to 400) · 8 the member
+-- Returns: {OK, rank, member, score, tied 1|0, the same of the next, ...}; a member that is not on it has none · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(log(board) + places); several periods: O(all their members * log), 20000 at most
+local MOST, AROUND, MAX_SPAN, MAX_UNION = 1000, 500, 400, 20000
+local call = redis.call
+
+-- One more on either side is read, which tells whether the outermost share their rank with it.
+local function places(key, first, last, factor)
+    local from = math.max(0, first - 1)
+    local found = call('ZREVRANGE', key, from, last + 1, 'WITHSCORES')
+    local reply, rank, n = { replies.OK }, nil, 1
+    local score, before = nil, found[(first - from) * 2]
+    for i = (first - from) * 2 + 1, math.min(#found, (last - from + 1) * 2), 2 do
+        score, before = found[i + 1], score or before
+        if not rank then
+            rank = first == 0 and 1 or call('ZCOUNT', key, '(' .. score, '+inf') + 1
+        elseif score ~= before then
+            rank = from + (i + 1) / 2
+        end
+        reply[n + 1], reply[n + 2] = rank, found[i]
+        reply[n + 3] = factor == 1 and score or scoreboards.text(tonumber(score) * factor)
+        reply[n + 4] = (score == before or score == found[i + 3]) and 1 or 0
+        n = n + 4
+    end
+    return reply
+end
+
+local function read(key, what, count, member, factor)
+    if what == 'top' then return places(key, 0, count - 1, factor) end
+    local position = call('ZREVRANK', key, member)
+    if not position then return { replies.OK } end
+    return places(key, math.max(0, position - count), position + count, factor)
+end
+
+-- Several periods added up, in a key that is gone when the call ends.
+local function together(board, root, span, ...)
+    local key, found, members = pattern_keys.board_span(root), {}, 0
+    for before = 0, span - 1 do
+        found[before + 1] = scoreboards.scores(board, root, before)
+        members = members + call('ZCARD', found[before + 1])
+    end
+    if members > MAX_UNION then
+        return { replies.BAD_ARGUMENT, 'these periods have ' .. members .. ' members; ' .. MAX_UNION .. ' is the most' }
+    end
+    if call('EXISTS', key) == 1 then error({ err = 'ERR something stands where periods are added up' }) end
+    call('ZUNIONSTORE', key, #found, unpack(found))
+    local reply = read(key, ...)
+    call('DEL', key)
+    return reply
+end
+
+return function(KEYS, ARGV)
+    local board, bad = scoreboards.read(ARGV)
+    local what, member = ARGV[5] or '', ARGV[8] or ''
+    local count = arguments.count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MOST or AROUND)
+    local span = arguments.count(ARGV[7], 1, MAX_SPAN)
+    if what ~= 'top' and what ~= 'around' then bad = bad or 'what to read is top or around' end
+    if not count then bad = bad or 'how many is a whole number up to ' .. MOST .. ', around a member up to ' .. AROUND end
+    if not span then bad = bad or 'how many periods is a whole number from 1 to ' .. MAX_SPAN end
+    if what == 'around' and member == '' then bad = bad or 'the member is missing' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if span > 1 then return together(board, KEYS[1], span, what, count, member, 1) end
+    local _, age = scoreboards.scale(board, KEYS[1])
+    return read(scoreboards.scores(board, KEYS[1]), what, count, member, 2 ^ -age)
+end

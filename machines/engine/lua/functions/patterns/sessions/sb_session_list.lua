@@ -1,0 +1,21 @@
+-- needs: pattern_keys, replies, sessions
+-- sb_session_list: the sessions of a subject that hold, the one that ends first in front.
+-- flags:   no-writes
+-- KEYS:    1 root of the part that holds the subject
+-- ARGV:    1 subject · 2 now (ms, or '')
+-- Returns: {OK, {handle, state, version, created, expires}...} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(N) for N sessions of the subject, a thousand at most
+return function(KEYS, ARGV)
+    if not sessions.is_subject(ARGV[1]) then return { replies.BAD_ARGUMENT, 'a subject is missing' } end
+    local now, why = sessions.clock(ARGV[2])
+    if not now then return { replies.BAD_ARGUMENT, why } end
+    local found = { replies.OK }
+    for _, handle in ipairs(redis.call('ZRANGE', pattern_keys.session_of(KEYS[1], ARGV[1]), 0, -1)) do
+        local one = sessions.held(KEYS[1], handle, ARGV[1], now)
+        if one then
+            found[#found + 1] = { handle, one.state, one.version, one.created, one.expires }
+        end
+    end
+    return found
+end

@@ -1,0 +1,48 @@
+-- needs: arguments, data_indexes, failures, filters, json, keys, replies
+-- sb_lookup: a page of the instances an indexed field leads to, in the order of its values; stays put while others change.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 condition (JSON {field, eq} or {field, prefix} or {field, any of ge, gt, le, lt}) · 2 limit · 3 after position
+--          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {states, where}, or '') · 6 how many
+--          to look at (at least as many as the limit, at most 2000)
+-- Returns: {OK, position of the last that was looked at, '', id, position, {field, value, ...}, id, position, {...}, ...}; the
+--          first is '' where there are no more. A position is hexadecimal and sorts as the values do, those of other
+--          partitions included. Texts are kept by their first 64 bytes: whoever asks compares the data itself
+--          · {NOMACHINE} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(log(instances with the field) + those looked at); a page ends early after 4 MiB
+local MAX_LIMIT, MAX_LOOK = 1001, 2000
+
+return function(KEYS, ARGV)
+    local root, limit = KEYS[1], arguments.count(ARGV[2], 1, MAX_LIMIT)
+    if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
+    local conditions, bad = data_indexes.conditions('[' .. (ARGV[1] or '') .. ']')
+    local position = data_indexes.unhex(ARGV[3] or '')
+    local filter, unclear = filters.read(ARGV[5])
+    local look = arguments.count(ARGV[6], limit, MAX_LOOK) or limit
+    bad = bad or unclear
+    if not position then bad = 'a position is hexadecimal' end
+    if not bad and #conditions ~= 1 then bad = 'one condition is needed' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local from, to = data_indexes.range(conditions[1])
+    if not from then return { replies.BAD_ARGUMENT, 'no index holds that value' } end
+    local key, descending = keys.lookup(root, conditions[1].field), ARGV[4] == '1'
+    from, to = data_indexes.narrowed(from, to, position, descending)
+    local found
+    if descending then
+        found = redis.call('ZREVRANGEBYLEX', key, to, from, 'LIMIT', 0, look)
+    else
+        found = redis.call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, look)
+    end
+    if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    local several = conditions[1].field == failures.FIELD
+    local chosen, hashes, last = filters.walk(filter, root, found, 1, limit, data_indexes.id, several)
+    local over = last == #found and #found < look
+    local reply = { replies.OK, over and '' or data_indexes.hex(found[last]), '' }
+    for i, place in ipairs(chosen) do
+        local at = #reply
+        reply[at + 1], reply[at + 2] = data_indexes.id(found[place]), data_indexes.hex(found[place])
+        reply[at + 3] = hashes[i]
+    end
+    return reply
+end

@@ -1,0 +1,37 @@
+-- needs: commit, data_indexes, instances, keys, programs, replies
+-- sb_reindex: adds instances made before a field was declared as indexed to its index; at last, says that none is missing.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 '' · 2.. ids (at most 1000) · or 1 the fields that are complete now, as sb_weigh tells them
+-- Returns: {OK, how many were looked at} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+-- Notifies: <root>:pulse when the fields are complete
+-- Cost:    O(indexed fields * log(instances)) for each id
+local MAX_IDS, MAX_FIELDS = 1000, 16384 -- of which so many bytes
+
+local function complete(root, done)
+    local listed = data_indexes.listed(root)
+    for word in string.gmatch(done, '%S+') do
+        local name = string.match(word, '^(.+):0$')
+        if name then listed = data_indexes.completed(listed, name) end
+    end
+    redis.call('HSET', keys.meta(root), 'by', listed)
+    programs.refresh(root)
+    commit.pulse(root)
+end
+
+return function(KEYS, ARGV)
+    local root = KEYS[1]
+    if not ARGV[1] then return { replies.BAD_ARGUMENT, 'the fields that are complete are missing' } end
+    if #ARGV[1] > MAX_FIELDS then return { replies.BAD_ARGUMENT, 'the fields have at most ' .. MAX_FIELDS .. ' bytes' } end
+    if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    if (ARGV[1] or '') ~= '' then
+        complete(root, ARGV[1])
+        return { replies.OK, 0 }
+    end
+    for i = 2, #ARGV do
+        local ctx, missing = instances.open(root, ARGV[i], 0)
+        if ctx then data_indexes.restore(ctx) end
+        if not ctx and missing[1] == replies.FAULT then return missing end
+    end
+    return { replies.OK, #ARGV - 1 }
+end

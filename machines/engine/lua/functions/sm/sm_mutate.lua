@@ -1,0 +1,19 @@
+-- needs: state_machine
+-- sm_mutate: what SM.MUTATE does: moves a machine to a state that its current one leads to, or by force to any of its states.
+-- KEYS:    1 the machine, a hash
+-- ARGV:    1 state, a key of the map · 2 reason; left out, the last one stays · 3 FORCE (any case), or left out
+-- Returns: OK · nil for a missing key · an error for a state that is no key of the map, for one that the current state does
+--          not lead to unless forced, for another word than FORCE, for a key of another type, or other arguments
+-- Notifies: what the server itself tells of HSET, if it does
+-- Cost:    O(bytes of the map) to read it; its meaning is kept from call to call
+return function(KEYS, ARGV)
+    local target, reason, option = ARGV[1], ARGV[2], ARGV[3]
+    local bad = state_machine.misuse('SM.MUTATE key state [reason [FORCE]]', KEYS, ARGV)
+    if bad then return bad end
+    local machine, problem = state_machine.read(KEYS[1])
+    if not machine then return problem end
+    bad = state_machine.refusal(machine, target, option) or reason and state_machine.bad_text(reason, 'a reason')
+    if bad then return bad end
+    redis.call('HSET', KEYS[1], 'current', target, 'reason', reason or machine.reason)
+    return redis.status_reply('OK')
+end

@@ -1,0 +1,15 @@
+-- needs: state_machine
+-- sm_reset: what SM.RESET does: puts a machine back to where it begins; its reason stays.
+-- KEYS:    1 the machine, a hash
+-- ARGV:    none
+-- Returns: OK · nil for a missing key · an error for a key of another type, or any argument
+-- Notifies: what the server itself tells of HSET, if it does
+-- Cost:    O(bytes of the map)
+return function(KEYS, ARGV)
+    local bad = state_machine.misuse('SM.RESET key', KEYS, ARGV)
+    if bad then return bad end
+    local machine, problem = state_machine.read(KEYS[1])
+    if not machine then return problem end
+    redis.call('HSET', KEYS[1], 'current', machine.initial)
+    return redis.status_reply('OK')
+end

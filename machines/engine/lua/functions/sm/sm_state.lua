@@ -1,0 +1,16 @@
+-- needs: state_machine
+-- sm_state: what SM.STATE replies: where a machine stands, or all its states.
+-- flags:   no-writes
+-- KEYS:    1 the machine, a hash
+-- ARGV:    1 LIST, or left out; the module lists the states for any other word too, and so does this
+-- Returns: array of one, the current state · array of the keys of the map, sorted · nil for a missing key · an error for a key
+--          of another type, or more arguments
+-- Notifies: nothing
+-- Cost:    O(bytes of the map)
+return function(KEYS, ARGV)
+    local bad = state_machine.misuse('SM.STATE key [LIST]', KEYS, ARGV)
+    if bad then return bad end
+    local machine, problem = state_machine.read(KEYS[1])
+    if not machine then return problem end
+    return ARGV[1] and state_machine.states(machine) or { machine.current }
+end

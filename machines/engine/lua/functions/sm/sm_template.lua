@@ -1,0 +1,12 @@
+-- needs: state_machine
+-- sm_template: what SM.TEMPLATE replies: the JSON of a machine without states, to be filled in.
+-- flags:   no-writes
+-- KEYS:    none
+-- ARGV:    none
+-- Returns: JSON with empty current, map, initial and reason · an error for any argument
+-- Notifies: nothing
+-- Cost:    O(1)
+return function(KEYS, ARGV)
+    return state_machine.misuse('SM.TEMPLATE', KEYS, ARGV)
+        or state_machine.written(state_machine.blank())
+end

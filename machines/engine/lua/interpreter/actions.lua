@@ -1,0 +1,224 @@
+-- needs: chart, durations, expressions, fields, job_requests, json, reserved_events, sends, shared_lists, timers
+-- needs: values, work_budget
+-- Actions become closures that change the step's own picture of the instance; nothing is written here.
+-- What leaves the instance (jobs, outbox messages, log lines) is collected as effects for the commit.
+local actions = {}
+
+local MAX_LIST = 10000
+local MAX_EFFECTS = 1000
+local MAX_EFFECT_BYTES = 1048576 -- of one step
+local MAX_RAISED = 1000 -- internal events that wait for their turn
+local ACTION, EFFECT, TURN, SENDING = 10, 60, 6, 30 -- units of work
+local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true, null = true }
+
+local charge = work_budget.charge
+
+local forms = {}
+
+local function field_of(program, name)
+    return program.fields[name] or error('definition: no data field ' .. tostring(name))
+end
+
+-- A job, a message or a log line, whose text has so many bytes.
+local function effect(ctx, made, bytes)
+    if #ctx.effects >= MAX_EFFECTS then values.fail('more than ' .. MAX_EFFECTS .. ' effects in one step') end
+    ctx.effect_bytes = (ctx.effect_bytes or 0) + bytes
+    if ctx.effect_bytes > MAX_EFFECT_BYTES then
+        values.fail('the effects of one step have more than ' .. MAX_EFFECT_BYTES .. ' bytes together')
+    end
+    charge(EFFECT + bytes / 100)
+    shared_lists.add(ctx, 'effects', made)
+end
+
+-- The value is written as JSON here and not by the commit: one that is too large or too deep refuses the step.
+local function tell(ctx, kind, name, value)
+    local text = values.encoded(kind .. ' ' .. name, value)
+    effect(ctx, { kind = kind, name = name, text = text }, #text)
+end
+
+local function optional(node, program)
+    return node and expressions.compile(node, program) or function() return nil end
+end
+
+-- A literal is checked and encoded once, when the program is compiled.
+forms.set = function(action, program)
+    local field, value = field_of(program, action[2]), expressions.compile(action[3], program)
+    if LITERAL[action[3][1]] then
+        local fine, raw = pcall(field.encode, value())
+        if fine then return function(ctx) fields.put(ctx, field, raw) end end
+    end
+    local put, encode = fields.put, field.encode
+    return function(ctx) put(ctx, field, encode(value(ctx))) end
+end
+
+forms.unset = function(action, program)
+    local field = field_of(program, action[2])
+    return function(ctx) fields.clear(ctx, field) end
+end
+
+forms.append = function(action, program)
+    local field, value = field_of(program, action[2]), expressions.compile(action[3], program)
+    return function(ctx)
+        local list = fields.read(ctx, field) or json.list()
+        if not json.is_array(list) then values.fail(field.name .. ' is not a list') end
+        if #list >= MAX_LIST then values.fail(field.name .. ' already holds ' .. MAX_LIST .. ' items') end
+        list[#list + 1] = values.stored(value(ctx))
+        fields.write(ctx, field, list)
+    end
+end
+
+-- A name that stands there, or an expression for one.
+local function named(spec, program)
+    if type(spec) == 'table' then
+        local value = expressions.compile(spec, program)
+        return function(ctx) return values.text(value(ctx)) end
+    end
+    return function() return spec end
+end
+
+-- Stands for an action with a reserved name, which a program of an earlier release may hold.
+local function refusing(name)
+    return function() values.fail(reserved_events.why(name)) end
+end
+
+forms.raise = function(action, program)
+    local event, payload, computed = named(action[2], program), optional(action[3], program), type(action[2]) == 'table'
+    if not computed and reserved_events.is(action[2]) then return refusing(action[2]) end
+    return function(ctx)
+        charge(SENDING)
+        if #ctx.internal >= MAX_RAISED then values.fail('more than ' .. MAX_RAISED .. ' raised events wait') end
+        local name, given = event(ctx), payload(ctx) or {}
+        if computed then sends.check_event(name) end
+        -- Values share their parts: without a bound, an event that raises itself with twice its payload never ends.
+        values.encoded('the payload of ' .. name, given)
+        shared_lists.add(ctx, 'internal', { name, given })
+    end
+end
+
+local function make_send(spec, program)
+    local event, to, data = named(spec.event, program), optional(spec.to, program), optional(spec.data, program)
+    local delay, kind = optional(spec.delay, program), optional(spec.type, program)
+    local id = spec.id and named(spec.id, program) or function() return nil end
+    local location = spec.idlocation and field_of(program, spec.idlocation)
+    return function(ctx, made)
+        charge(SENDING)
+        made.id = id(ctx)
+        if location then
+            made.handle = made.id or 'send.' .. timers.unique(ctx)
+            fields.write(ctx, location, made.handle)
+        end
+        made.event, made.to, made.type = event(ctx), to(ctx), kind(ctx)
+        local wait, payload = delay(ctx), data(ctx)
+        if wait ~= nil then made.delay = durations.ms(wait) end
+        made.payload = payload == nil and {} or payload
+        made.text = values.encoded('the data of ' .. made.event, made.payload)
+        sends.send(ctx, made)
+    end
+end
+
+-- What fails carries the id of the send, for whoever hears of it.
+forms.send = function(action, program)
+    program.flat = false
+    local send = make_send(action[2], program)
+    return function(ctx)
+        local made = {}
+        local ok, caught = pcall(send, ctx, made)
+        if ok then return end
+        if type(caught) == 'table' then caught.sendid = made.id or made.handle end
+        error(caught, 0)
+    end
+end
+
+forms.cancel = function(action, program)
+    program.flat = false
+    local id = named(action[2], program)
+    return function(ctx) timers.cancel(ctx, id(ctx)) end
+end
+
+local compile
+
+forms['if'] = function(action, program)
+    local branches = {}
+    for i, branch in ipairs(action[2]) do
+        branches[i] = {
+            branch.guard and expressions.compile(branch.guard, program),
+            compile(branch['then'], program) or function() end,
+        }
+    end
+    return function(ctx)
+        charge(#branches * ACTION)
+        for i = 1, #branches do
+            if chart.open(ctx, branches[i][1]) then return branches[i][2](ctx) end
+        end
+    end
+end
+
+-- Over a copy of the list as it is when the loop begins (SCXML 4.6).
+forms.foreach = function(action, program)
+    local spec = action[2]
+    local list, body = expressions.compile(spec['in'], program), compile(spec['do'], program)
+    local item, index = field_of(program, spec.item), spec.index and field_of(program, spec.index)
+    local turn = body and TURN + ACTION or TURN
+    return function(ctx)
+        local items = list(ctx)
+        if values.kind(items) ~= 'array' then values.fail('foreach goes over a list, not ' .. values.kind(items)) end
+        for i = 1, #items do
+            charge(turn)
+            fields.write(ctx, item, values.plain(items[i]))
+            if index then fields.write(ctx, index, i - 1) end
+            if body then body(ctx) end
+        end
+    end
+end
+
+forms.block = function(action, program)
+    local body = compile(action[2], program)
+    return function(ctx) if body then chart.run(ctx, body) end end
+end
+
+forms.enqueue = function(action, program)
+    local spec = action[5] or {}
+    spec.queue, spec.src, spec.input = action[2], action[3], action[4]
+    job_requests.compile(spec, program)
+    return function(ctx)
+        charge(job_requests.JOB)
+        local plan = job_requests.plan(ctx, spec, 'enqueue ' .. spec.queue)
+        effect(ctx, { kind = 'enqueue', spec = spec, plan = plan }, plan and plan.input and #plan.input or 0)
+    end
+end
+
+forms.emit = function(action, program)
+    if reserved_events.is(action[2]) then return refusing(action[2]) end
+    local payload = optional(action[3], program)
+    return function(ctx) tell(ctx, 'emit', action[2], payload(ctx)) end
+end
+
+forms.log = function(action, program)
+    local value = expressions.compile(action[2], program)
+    return function(ctx) tell(ctx, 'log', 'log', value(ctx)) end
+end
+
+-- One closure for a list of actions; nil when there are none.
+compile = function(list, program)
+    if not list or #list == 0 then return nil end
+    local steps = {}
+    for i, action in ipairs(list) do
+        local form = forms[action[1]]
+        if not form then error('definition: unknown action ' .. tostring(action[1])) end
+        steps[i] = form(action, program)
+    end
+    if #steps == 1 then return steps[1] end
+    return function(ctx)
+        charge(#steps * ACTION)
+        for i = 1, #steps do steps[i](ctx) end
+    end
+end
+
+function actions.compile(list, program)
+    program.acting = true
+    local compiled = compile(list, program)
+    program.acting = false
+    return compiled
+end
+
+return actions
