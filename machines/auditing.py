@@ -206,15 +206,15 @@ def storable(text: str) -> str:
 
 def _said(machine: str, error: BaseException) -> str:
     """What an error says, without what it would repeat of sensitive fields."""
-    veil = masking.at_hand(machine)
-    return type(error).__name__ if veil is None else veil.error(error)
+    redactor = masking.available_redactor(machine)
+    return type(error).__name__ if redactor is None else redactor.error(error)
 
 
 def _masked(machine: str, detail: Any) -> Any:
     """``detail`` without values of sensitive fields; its plainest facts where nobody can tell which those are."""
-    veil = masking.at_hand(machine)
-    if veil is not None:
-        return veil.value(detail)
+    redactor = masking.available_redactor(machine)
+    if redactor is not None:
+        return redactor.value(detail)
     facts = detail if isinstance(detail, dict) else {}
     return {name: fact if name in PLAIN else masking.MASK for name, fact in facts.items()}
 

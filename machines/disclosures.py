@@ -4,7 +4,7 @@ An entry names the person, the machine, the instance and the fields, and no valu
 of which it showed something; what the same person was shown of the same instance in the last quarter of an hour, as far
 as this process remembers, is not written again. Whoever may reveal reads through a ``Disclosing``::
 
-    seen = veil_of(actor, "payment")                  # machines.services.reading
+    seen = redactor_of(actor, "payment")                  # machines.services.reading
     page["instance"] = seen.instance(instance)        # as it is; what of it is sensitive is noted
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 from machines import masking
 from machines.auditing import record
 from machines.engine import Explanation, Instance, Job, Preview, Refused, SignalboxError, Step
-from machines.masking import Veil
+from machines.masking import Redactor
 
 EVERY = 900.0  # s in which one person's looks at one instance are one entry, in each process
 MOST = 50_000  # instances that a process remembers
@@ -144,7 +144,7 @@ def tell(viewer: Viewer, machine: str, shown: Shown) -> None:
         memory.forget(viewer.key(machine, one) for one in fresh)
 
 
-class Disclosing(Veil):
+class Disclosing(Redactor):
     """For somebody who may see everything of a machine: hides nothing, and notes what it gives out of sensitive fields.
 
     ``instance``: the one that records without an id of their own belong to.
@@ -166,7 +166,7 @@ class Disclosing(Veil):
     def hidden_from_others(self) -> frozenset[str]:
         """The names of what is sensitive. One round trip, the first time."""
         if not self._hidden:
-            seen = masking.at_hand(self._machine)
+            seen = masking.available_redactor(self._machine)
             self._hidden.append(frozenset() if seen is None else seen.fields)
         return self._hidden[0]
 

@@ -77,9 +77,9 @@ def _on_commit(what: str, item: dict[str, Any], send: Callable[[], object], usin
 
 def _shown(item: dict[str, Any]) -> dict[str, Any]:
     """As a log may have it."""
-    veil = masking.at_hand(item["machine"])
-    if veil is None:
+    redactor = masking.available_redactor(item["machine"])
+    if redactor is None:
         return item | {name: masking.MASK for name in ("input", "payload") if item.get(name) is not None}
     if "event" in item:
-        return item | {"payload": veil.payload(item["event"], item["payload"])}
-    return item | {"input": veil.work(item["input"])}
+        return item | {"payload": redactor.payload(item["event"], item["payload"])}
+    return item | {"input": redactor.work(item["input"])}

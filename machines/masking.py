@@ -6,7 +6,7 @@ hidden as a whole. Copies of a hidden value that stand elsewhere in the same ins
 
 ::
 
-    seen = veil_of(Actor.of(request), "payment")  # machines.services.reading
+    seen = redactor_of(Actor.of(request), "payment")  # machines.services.reading
     page["instance"] = seen.instance(instance)
 """
 
@@ -71,8 +71,8 @@ class Concealed(BadInput):
         return super().facts() | {"machine": self.machine, "field": self.field}
 
 
-class Veil:
-    """Over everything of one machine. Where nothing is sensitive it gives back what it gets.
+class Redactor:
+    """Hides what is sensitive in everything of one machine. Where nothing is, it gives back what it gets.
 
     ``data_of``: reads the data of an instance by its id, None where there is none. An explanation is masked by it: a
     guard may have read a copy of what is hidden. Without it, no value in an explanation is shown.
@@ -92,8 +92,8 @@ class Veil:
         """Whether nothing is hidden."""
         return not self._sensitive
 
-    def of(self, instance: str) -> Veil:
-        """Over one instance of it, as far as that makes a difference."""
+    def of(self, instance: str) -> Redactor:
+        """For one instance of it, as far as that makes a difference."""
         return self
 
     @property
@@ -183,7 +183,7 @@ class Veil:
 
     def instances(self, instances: Iterable[Instance]) -> list[Instance]:
         """Many of them: what is known of one is not looked for in the others."""
-        return [Veil(self._sensitive).instance(instance) for instance in instances]
+        return [Redactor(self._sensitive).instance(instance) for instance in instances]
 
     def steps(self, steps: Iterable[Step]) -> list[Step]:
         """Steps of one instance."""
@@ -310,25 +310,25 @@ class Veil:
         return self._read[id]
 
 
-def veil_if(reveal: bool, machine: str) -> Veil:
+def redactor_if(reveal: bool, machine: str) -> Redactor:
     """``reveal``: whether everything may be seen."""
-    return Veil() if reveal else closed(machine)
+    return Redactor() if reveal else strict_redactor(machine)
 
 
-def closed(machine: str) -> Veil:
+def strict_redactor(machine: str) -> Redactor:
     """For what leaves to nobody in particular: the audit, logs, other systems."""
     if not machine:
-        return Veil()
+        return Redactor()
     try:
-        return Veil(get_engine().sensitive(machine), lambda id: _data_of(machine, id))
+        return Redactor(get_engine().sensitive(machine), lambda id: _data_of(machine, id))
     except (UnknownMachine, BadInput):  # what is in SQL alone, or nowhere, has no values to hide
-        return Veil()
+        return Redactor()
 
 
-def at_hand(machine: str) -> Veil | None:
-    """As ``closed``, also while Redis is away; None where neither Redis nor SQL says what is to be hidden."""
+def available_redactor(machine: str) -> Redactor | None:
+    """As ``strict_redactor``, also while Redis is away; None where neither Redis nor SQL says what is to be hidden."""
     try:
-        return closed(machine)
+        return strict_redactor(machine)
     except SignalboxError:
         try:
             return _by_sql(machine)
@@ -336,7 +336,7 @@ def at_hand(machine: str) -> Veil | None:
             return None
 
 
-def _by_sql(machine: str) -> Veil:
+def _by_sql(machine: str) -> Redactor:
     """By the versions that SQL has."""
     from machines.outlines import every_outline  # needs the models: a worker runs without them, too
 
@@ -347,7 +347,7 @@ def _by_sql(machine: str) -> Veil:
         for name, event in outline.events.items():
             marked = {field.name for field in event.fields or () if field.sensitive}
             events[name] = events.get(name, frozenset()) | marked
-    return Veil(Sensitive(frozenset(data), {name: marked for name, marked in events.items() if marked}))
+    return Redactor(Sensitive(frozenset(data), {name: marked for name, marked in events.items() if marked}))
 
 
 def _data_of(machine: str, id: str) -> Mapping[str, Any] | None:
@@ -379,7 +379,7 @@ def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: st
     by_error = error not in ANY_ERROR
     if not asked and not by_error:
         return
-    hidden = veil_if(reveal, machine)
+    hidden = redactor_if(reveal, machine)
     for field in asked:
         if hidden.hides(field):
             raise Concealed(machine, field)

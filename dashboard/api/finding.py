@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dashboard.pages import sought
 from machines.connections import get_engine
 from machines.engine import UnknownMachine
-from machines.masking import veil_if
+from machines.masking import redactor_if
 from machines.outlines import outline_of
 from machines.services import Actor
 
@@ -44,6 +44,6 @@ def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
     current = machines.get(machine)
     if current is None:
         raise UnknownMachine(machine, known=sorted(machines))
-    hidden = veil_if(actor.may("reveal", machine), machine).fields
+    hidden = redactor_if(actor.may("reveal", machine), machine).fields
     given = {name: text for name, text in terms.model_dump(by_alias=True).items() if name in sought.NAMES}
     return sought.terms(given, outline_of(machine, current), hidden)

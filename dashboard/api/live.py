@@ -51,7 +51,7 @@ def show(request: HttpRequest) -> JsonResponse:
 
 def _note(request: HttpRequest, sight: Topic, value: Value) -> None:
     """What it shows in clear of sensitive fields, for the audit."""
-    if sight.kind in topics.VEILED and not sight.veiled:
+    if sight.kind in topics.REDACTED and not sight.redacted:
         seen = Disclosing(viewer(request.user, request.META.get("REMOTE_ADDR")), sight.machine)
         instance = sight.name if sight.kind == "instance" else str(value.get("instance", ""))
         seen.note(disclosed(sight, value, seen.hidden_from_others), instance)

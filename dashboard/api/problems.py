@@ -21,7 +21,7 @@ from machines import access, masking
 from machines.engine import permissions
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError, UnknownMachine
 from machines.requested import request_id
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
     if not machine:
         return error.facts()
     try:
-        seen = masking.closed(machine) if caller is None else veil_of(caller.actor, machine)
+        seen = masking.strict_redactor(machine) if caller is None else redactor_of(caller.actor, machine)
         return seen.facts(error)
     except EngineUnavailable:  # nobody can say now what is sensitive
         return {"code": error.code, "message": title_of(type(error))}

@@ -9,7 +9,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 
-from dashboard.live.topics import VEILED, Topic
+from dashboard.live.topics import REDACTED, Topic
 from machines import disclosures
 from machines.disclosures import Viewer
 
@@ -30,7 +30,7 @@ class SocketDisclosures:
     def look(self, topics: Iterable[Topic], disclosed: Callable[[Topic], tuple[str, frozenset[str]]]) -> None:
         """After a frame went out: what is new in it is written beside, so that no frame waits for the database."""
         for topic in topics:
-            if topic.veiled or topic.kind not in VEILED:
+            if topic.redacted or topic.kind not in REDACTED:
                 continue
             instance, names = disclosed(topic)
             if names <= self._noted.get(topic, frozenset()):

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model, load_backend
 from django.utils.crypto import constant_time_compare
 
-from dashboard.live.topics import PLAIN, RIGHTS, VEILED, Topic
+from dashboard.live.topics import PLAIN, REDACTED, RIGHTS, Topic
 from machines.access import EVERYTHING, NOTHING, Scope, scope_of
 from machines.requested import apart
 
@@ -39,14 +39,14 @@ class Rights:
         if topic.machine not in scope:
             return None
         kin = scope if topic.kind == "instance" else EVERYTHING
-        return replace(topic, veiled=topic.kind in VEILED and topic.machine not in self.reveal, scope=kin)
+        return replace(topic, redacted=topic.kind in REDACTED and topic.machine not in self.reveal, scope=kin)
 
 
 def least(topic: Topic) -> Topic:
     """The topic as anybody may watch it, of whom it is not known what they may."""
     if topic.kind in (*PLAIN, "instance"):
         topic = replace(topic, scope=NOTHING)
-    return replace(topic, veiled=topic.kind in VEILED)
+    return replace(topic, redacted=topic.kind in REDACTED)
 
 
 # Threads of their own: a session store that hangs must not hold up the rest of the site.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.live import figures
-from dashboard.live.topics import VEILED, Topic
+from dashboard.live.topics import REDACTED, Topic
 from machines.access import among
 from machines.disclosures import names_in
 from machines.engine import replies
@@ -20,7 +20,7 @@ from machines.engine.jobrecords import QueueStats
 from machines.engine.keys import Keys, partition_of
 from machines.engine.operating import merged
 from machines.engine.records import Live
-from machines.masking import Veil
+from machines.masking import Redactor
 
 RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive"})
 
@@ -76,8 +76,8 @@ Value = dict[str, Any]
 
 def sources(topic: Topic, world: World) -> Iterator[Source]:
     """Every source the topic needs, as far as can be told from what has been read."""
-    if topic.kind in VEILED and topic.machine in world.directory:
-        yield Source("sensitive" if topic.veiled else "marked", topic.machine)
+    if topic.kind in REDACTED and topic.machine in world.directory:
+        yield Source("sensitive" if topic.redacted else "marked", topic.machine)
     if topic.kind in ("machine", "queue"):
         yield from _partitions(topic.machine, world, READ_AS[topic.kind])
     elif topic.kind == "instance":
@@ -170,12 +170,12 @@ def _short(live: Live) -> Value:
 def _instance(topic: Topic, world: World) -> Value:
     read = list(_instance_sources(topic, world))
     raw, types = (world.readings[source] for source in read) if len(read) == 2 else (None, None)
-    veil = _veil(topic, world)
-    if raw is None or types is None or veil is None:
+    redactor = _redactor(topic, world)
+    if raw is None or types is None or redactor is None:
         return _gone(topic)
     try:
         found = among(replies.instance(topic.machine, topic.name, raw, types), topic.scope)
-        return veil.instance(found).as_dict()
+        return redactor.instance(found).as_dict()
     except (KeyError, ValueError):  # a foreign hand wrote into the hash: for us it is no instance
         return _gone(topic)
 
@@ -192,21 +192,21 @@ def _queue(topic: Topic, world: World) -> Value:
 
 def _job(topic: Topic, world: World) -> Value:
     found = [world.readings[source] for source in _job_sources(topic, world)]
-    job, veil = (found[0] if found else None), _veil(topic, world)
-    return _gone(topic) if job is None or veil is None else figures.of_job(veil.job(job))
+    job, redactor = (found[0] if found else None), _redactor(topic, world)
+    return _gone(topic) if job is None or redactor is None else figures.of_job(redactor.job(job))
 
 
-def _veil(topic: Topic, world: World) -> Veil | None:
+def _redactor(topic: Topic, world: World) -> Redactor | None:
     """Over an instance or a job; None where it cannot be told what is to be hidden, so that all is."""
-    if not topic.veiled:
-        return Veil()
+    if not topic.redacted:
+        return Redactor()
     sensitive = world.readings.get(Source("sensitive", topic.machine))
-    return None if sensitive is None else Veil(sensitive)
+    return None if sensitive is None else Redactor(sensitive)
 
 
 def disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:
     """What the value of a topic shows in clear of what is hidden from others. ``hidden``: names of sensitive fields."""
-    if topic.veiled or topic.kind not in VEILED or not hidden:
+    if topic.redacted or topic.kind not in REDACTED or not hidden:
         return frozenset()
     if topic.kind == "instance":
         return frozenset(names_in(value.get("data"), hidden))

@@ -65,7 +65,7 @@ FORMS = (
     ("workers", "workers", "`workers`: by id the row of each worker alive"),
 )
 PLAIN = frozenset({"overview", "queues", "workers"})
-VEILED = frozenset({"instance", "job"})
+REDACTED = frozenset({"instance", "job"})
 CHECKS = {
     "instance": ("instance id", limits.check_instance_id),
     "queue": ("queue name", limits.check_queue_name),
@@ -82,15 +82,15 @@ class Topic:
     """``name`` is the id of an instance or a job, or a queue's name.
 
     Who may see less gets less under the same text: ``scope`` are the machines that are in it, of an instance those of
-    its parent and children; ``veiled``, of an instance or a job, says that sensitive fields are masked. Sockets of one
-    sight share one value.
+    its parent and children; ``redacted``, of an instance or a job, says that sensitive fields are masked. Sockets that
+    see the same share one value.
     """
 
     kind: str
     machine: str = ""
     name: str = ""
     scope: Scope = EVERYTHING
-    veiled: bool = False
+    redacted: bool = False
 
     @property
     def right(self) -> str:

@@ -26,7 +26,7 @@ from machines.engine.limits import MAX_NAME
 from machines.forms import REASON_LIMIT
 from machines.models import Approval
 from machines.services import Actor, NotOpen, OwnRequest, approvals
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 SIZE = 50  # requests on a page
 STATES = [("open", "waiting"), ("decided", "decided"), ("", "all")]
@@ -163,12 +163,12 @@ def _foreseen(actor: Actor, approval: Approval) -> dict[str, Any]:
             return found | {"explanation": seen, "routes": _routes(seen), "other": _is_other(approval, seen)}
         data = get_engine().get(seen.machine, seen.id).data
         told = {name: value for name, value in data.items() if name in seen.changes}
-        held = veil_of(actor, seen.machine).of(seen.id).data(told)
+        held = redactor_of(actor, seen.machine).of(seen.id).data(told)
         return found | {"preview": seen, "changes": changes(seen, held)}
     except errors.EngineUnavailable:
         raise
     except errors.SignalboxError as error:
-        return {"why": veil_of(actor, approval.machine).error(error)}
+        return {"why": redactor_of(actor, approval.machine).error(error)}
 
 
 def _is_other(approval: Approval, seen: Explanation) -> bool:

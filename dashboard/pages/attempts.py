@@ -12,7 +12,7 @@ from dashboard.pages.plans import Plan
 from dashboard.pages.verdicts import MISTAKE
 from machines.engine import Explanation, Instance, NotAllowed, Step, errors
 from machines.forms import TypedForm
-from machines.masking import Veil
+from machines.masking import Redactor
 from machines.services import Actor, instances
 
 MEANWHILE = 20  # steps shown of what happened since the operator looked
@@ -44,9 +44,9 @@ class Attempt:
     changes: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
 
-    def veiled(self, veil: Veil) -> Attempt:
+    def redacted(self, redactor: Redactor) -> Attempt:
         """Without what is hidden from whoever tried it, in what the instance holds and held."""
-        return replace(self, meanwhile=veil.steps(self.meanwhile), changes=veil.data(self.changes))
+        return replace(self, meanwhile=redactor.steps(self.meanwhile), changes=redactor.data(self.changes))
 
     @property
     def status(self) -> int:
@@ -70,18 +70,18 @@ def denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Attempt:
 
 
 def mistake(
-    what: str, url: str, error: errors.SignalboxError | None = None, veil: Veil | None = None, **facts: Any
+    what: str, url: str, error: errors.SignalboxError | None = None, redactor: Redactor | None = None, **facts: Any
 ) -> Attempt:
     """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
     if error is None:
         message = "Something in the form is not right yet: see what is marked in it."
         return Attempt("mistake", what, url, message, MISTAKE, **facts)
-    told = veil.error(error) if veil else error.message
+    told = redactor.error(error) if redactor else error.message
     return Attempt("mistake", what, url, told, error.code, **facts)
 
 
-def refused(plan: Plan, url: str, error: errors.Refused, veil: Veil, **facts: Any) -> Attempt:
-    explanation = veil.explanation(error.explanation)
+def refused(plan: Plan, url: str, error: errors.Refused, redactor: Redactor, **facts: Any) -> Attempt:
+    explanation = redactor.explanation(error.explanation)
     return Attempt(
         "refused", f"fire {explanation.event}", url, _why(explanation), error.code,
         explanation=explanation, routes=list(routes_of(plan, explanation, payload_known=True)), **facts,

@@ -20,7 +20,7 @@ from dashboard.pages.gate import lever
 from dashboard.pages.listing import Listing
 from dashboard.pages.plans import Plan
 from dashboard.pages.rendering import page
-from dashboard.pages.sight import sight
+from dashboard.pages.sight import redacted_engine
 from dashboard.pages.tracks import track_of
 from machines.bulk import Bulk, Order, Row
 from machines.bulk.acting import OUTCOMES
@@ -30,7 +30,7 @@ from machines.connections import get_engine
 from machines.engine import Instance, errors
 from machines.services import Actor, approvals
 from machines.services import bulks as services
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 SIZE = 100  # instances on a page
 LOOKED = 5_000  # instances one page looks at for those with one verdict
@@ -55,7 +55,9 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     action, event = _chosen(request, plan)
     asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
     if request.method != "POST":
-        sight(request, machine).find(machine, **_filter(listing), limit=1)  # what cannot be found is said before work
+        redacted_engine(request, machine).find(
+            machine, **_filter(listing), limit=1
+        )  # what cannot be found is said before work
         return _form(request, plan, listing, asked)
     if not asked.is_valid():
         return _form(request, plan, listing, asked, status=400)
@@ -142,7 +144,7 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
         "bulk": now,
         "order": order,
         "listed": replace(found, rows=services.shown(actor, order.machine, found.rows)),
-        "error": veil_of(actor, order.machine).message(now.data.get("error") or ""),
+        "error": redactor_of(actor, order.machine).message(now.data.get("error") or ""),
         "levers": levers(now) if services.may(actor, order) else [],
         "rate": bulk.rate(),
         "second": now.state == "previewed" and services.needs_second(actor, order),

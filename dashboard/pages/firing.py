@@ -24,7 +24,7 @@ from machines.engine import Instance, NotAllowed, errors, flakes
 from machines.forms import TypedForm
 from machines.models import Approval
 from machines.services import Actor, ApprovalNeeded, approvals, instances
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 
 @lever("fire", "fire", instance="id")
@@ -72,7 +72,7 @@ def _fired(
 def _why_not(
     request: HttpRequest, error: errors.SignalboxError, plan: Plan, what: str, url: str, kept: dict[str, Any]
 ) -> Attempt:
-    seen = veil_of(Actor.of(request), plan.machine)
+    seen = redactor_of(Actor.of(request), plan.machine)
     if isinstance(error, errors.Refused):
         return attempts.refused(plan, url, error, seen, **kept)
     if isinstance(error, NotAllowed):

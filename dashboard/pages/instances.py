@@ -17,7 +17,7 @@ from dashboard.pages.levers import Lever, levers
 from dashboard.pages.moments import KEPT, Replay
 from dashboard.pages.rendering import page
 from dashboard.pages.repair_kinds import choices
-from dashboard.pages.sight import Sight, sight
+from dashboard.pages.sight import RedactedEngine, redacted_engine
 from machines.engine import Instance, Job, Step, Wait, errors
 from machines.services import approvals, rules
 
@@ -32,13 +32,13 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attempt | None = None) -> HttpResponse:
     """The page as it is now, or as ``?at=<version>`` says; ``attempt`` tells on top of it what was tried, and its forms
     stay filled."""
-    engine = sight(request, machine)
+    engine = redacted_engine(request, machine)
     instance = engine.get(machine, id)
     plan = plans.plan(machine, instance.definition, fold=plans.asked(request.GET), who=str(request.user.pk))
     before = _before(request)
     if before == -1:
         return bad_request(request)
-    attempt = attempt.veiled(engine.veil.of(id)) if attempt else None
+    attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
     pulls = levers(engine, plan, instance, attempt.tried if attempt else None)
     waits = engine.waits(machine, id)
     trail = engine.history(machine, id, limit=KEPT)
@@ -72,7 +72,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attem
     return page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
 
 
-def _listed(engine: Sight, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
+def _listed(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
     """One step more than a page of the history shows: from ``before`` on, else around the moment shown."""
     if before is not None:
         return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
@@ -91,7 +91,7 @@ def _possible(pulls: Iterable[Lever]) -> dict[str, str]:
     return {route.id: route.kind for lever in pulls for route in lever.routes}
 
 
-def _jobs(engine: Sight, instance: Instance, waits: Iterable[Wait]) -> Iterable[Job]:
+def _jobs(engine: RedactedEngine, instance: Instance, waits: Iterable[Wait]) -> Iterable[Job]:
     """Its open jobs, and the dead ones it still waits for."""
     dead = (wait.job for wait in waits if wait.place == "dead")
     for id in dict.fromkeys([*instance.jobs, *dead]):

@@ -11,7 +11,8 @@ from dashboard.access import allows, require
 from dashboard.pages import acts
 from dashboard.pages.acts import Turned
 from dashboard.pages.rendering import page
-from dashboard.pages.sight import Sight, sight
+from dashboard.pages.sight import RedactedEngine, redacted_engine
+from machines.connections import get_engine
 from machines.engine import Instance, Job, errors
 
 KEPT = 10  # ended attempts that the engine keeps of a job
@@ -38,7 +39,7 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 
 def job_page(request: HttpRequest, machine: str, id: str, turned: Turned | None = None) -> HttpResponse:
     """The page as it is now; ``turned`` says on top what was just not done."""
-    engine = sight(request, machine)
+    engine = redacted_engine(request, machine)
     try:
         job = engine.job(machine, id)
     except errors.LookupFailed as error:
@@ -86,22 +87,23 @@ def _said(ended: dict) -> str:
 GONE = "SB423"
 
 
-def _gone_page(request: HttpRequest, engine: Sight, machine: str, id: str) -> HttpResponse:
+def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: str) -> HttpResponse:
     """410 for a job that was once; 404 for one that never was. ``?of=`` names the instance it belonged to."""
-    was = _ever_was(engine, machine, id)
+    was = _ever_was(machine, id)
     instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
     context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
     return page(request, "pages/job_gone.html", context, status=410 if was else 404)
 
 
-def _ever_was(engine: Sight, machine: str, id: str) -> bool:
+def _ever_was(machine: str, id: str) -> bool:
     """Jobs are numbered, partition by partition: one whose number was given out is finished or withdrawn."""
+    engine = get_engine()
     partition, _, number = id.partition("-")
     count = engine.client.hget(engine.keys.partition(machine, int(partition)).meta, "jobs")
     return 0 < int(number) <= int(count or 0)
 
 
-def _instance(engine: Sight, machine: str, id: str) -> Instance | None:
+def _instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
     try:
         return engine.get(machine, id) if id else None
     except (errors.LookupFailed, errors.BadInput):

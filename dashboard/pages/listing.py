@@ -12,12 +12,12 @@ from django.urls import reverse
 
 from dashboard.pages import sought as seeking
 from dashboard.pages.modes import DEFAULT, mode_of
-from dashboard.pages.sight import Sight
+from dashboard.pages.sight import RedactedEngine
 from dashboard.pages.sought import Sought
 from dashboard.pages.tracks import Track
 from machines.engine import BadInput, Engine, Page, Tally
 from machines.services import Actor
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 SIZE = 50  # instances on a page
 MOST_COUNTED = 5_000  # instances looked at for the figures of one page
@@ -60,7 +60,7 @@ class Listing:
         in ``sought.mistakes``.
         """
         given = request.GET
-        hidden = veil_of(Actor.of(request), track.name).fields
+        hidden = redactor_of(Actor.of(request), track.name).fields
         sought = seeking.read(given, track.plan.outline, hidden)
         block = track.block(sought.state) if sought.state else None
         if sought.state and block is None:
@@ -81,7 +81,7 @@ class Listing:
 
     # Reading
 
-    def read(self, engine: Engine | Sight) -> Page:
+    def read(self, engine: Engine | RedactedEngine) -> Page:
         """``start`` of the page is the cursor of the page before."""
         if self.back:
             found = engine.find(self.machine, **self.terms, limit=SIZE, cursor=self.back, newest=not self.newest)
@@ -93,7 +93,7 @@ class Listing:
     def is_first(self) -> bool:
         return not (self.cursor or self.back)
 
-    def tally(self, engine: Engine | Sight) -> Tally:
+    def tally(self, engine: Engine | RedactedEngine) -> Tally:
         """How many there would be in each state if the list were of that one, and in all states together."""
         terms = {name: term for name, term in self.terms.items() if name != "state"}
         return engine.tally(self.machine, **terms, most=MOST_COUNTED)
@@ -198,7 +198,7 @@ class Listing:
         return "Latest in their state first." if self.newest else "Longest in their state first."
 
 
-def found(listing: Listing, engine: Engine | Sight) -> tuple[Page, Tally | None, BadInput | None]:
+def found(listing: Listing, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:
     """The page of a list, its figures where it is narrowed, and why it cannot be searched for, if so."""
     if listing.sought.mistakes:
         return NOTHING, None, None

@@ -18,7 +18,7 @@ from dashboard.pages.creation import Creation
 from dashboard.pages.listing import Listing
 from dashboard.pages.modes import MODES, mode_of
 from dashboard.pages.rendering import page
-from dashboard.pages.sight import Sight, sight
+from dashboard.pages.sight import RedactedEngine, redacted_engine
 from dashboard.pages.tracks import Track, narrowed, track_of
 from dashboard.pages.views import saved_views
 from machines.connections import get_engine
@@ -39,7 +39,7 @@ def machine_page(
     request: HttpRequest, machine: str, *, creation: Creation | None = None, status: int = 200
 ) -> HttpResponse:
     """The page; ``creation`` is a filled form that was not accepted."""
-    engine = sight(request, machine)
+    engine = redacted_engine(request, machine)
     live = engine.live(machine)
     plan = plans.plan(machine, live.version, fold=plans.asked(request.GET), who=str(request.user.pk))
     listing = Listing.asked(request, track_of(plan, live), strict=False)
@@ -83,7 +83,7 @@ def machine_page(
     return page(request, "pages/machine.html", context, status=400 if refused and status == 200 else status)
 
 
-def _listed(engine: Engine | Sight, listing: Listing, found: Page, now: int, track: Track) -> dict[str, Any]:
+def _listed(engine: Engine | RedactedEngine, listing: Listing, found: Page, now: int, track: Track) -> dict[str, Any]:
     """What the list itself is rendered with."""
     block = track.block(listing.state) if listing.state else None
     return {
@@ -96,7 +96,7 @@ def _listed(engine: Engine | Sight, listing: Listing, found: Page, now: int, tra
     }
 
 
-def troubled(engine: Engine | Sight, machine: str) -> dict[str, int]:
+def troubled(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
     """Leaf -> instances in error that stand in it."""
     return {leaf: count for leaf, count in engine.tally(machine, error="any").counts.items() if count}
 
@@ -104,7 +104,7 @@ def troubled(engine: Engine | Sight, machine: str) -> dict[str, int]:
 @require("view")
 def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """The list alone: what the script puts in place of the old one when a reader asks for what is new."""
-    engine = sight(request, machine)
+    engine = redacted_engine(request, machine)
     live = engine.live(machine)
     plan = plans.plan(machine, live.version, fold=plans.asked(request.GET), who=str(request.user.pk))
     listing = Listing.asked(request, track_of(plan, live))

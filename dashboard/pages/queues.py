@@ -16,7 +16,7 @@ from dashboard.pages.acts import Act, QueueActs, Turned
 from dashboard.pages.depths import PLACES, Figures
 from dashboard.pages.errors import bad_request
 from dashboard.pages.rendering import page
-from dashboard.pages.sight import sight
+from dashboard.pages.sight import redacted_engine
 from machines.connections import get_engine
 from machines.statistics import recent_times
 
@@ -96,7 +96,9 @@ def queue_page(request: HttpRequest, figures: Figures, asked: QueryDict, turned:
     spot = spot_of(figures, asked)
     if spot is None:
         return bad_request(request)
-    jobs = sight(request, spot.machine).jobs(spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset)
+    jobs = redacted_engine(request, spot.machine).jobs(
+        spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset
+    )
     may = allows(request.user, "operate", spot.machine)
     context = {
         "section": "queues",

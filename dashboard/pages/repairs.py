@@ -30,10 +30,10 @@ from dashboard.pages.repair_kinds import KINDS, Kind, changes, choices, told
 from dashboard.pages.verdicts import MISTAKE
 from machines.connections import get_engine
 from machines.engine import Instance, Preview, Wait, errors
-from machines.masking import Veil
+from machines.masking import Redactor
 from machines.outlines import outline_of
 from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 OTHER = "What you sent is not what you looked at. Below is what it would do: look, then do it."
 
@@ -47,7 +47,7 @@ class Repair:
     plan: Plan
     waits: list[Wait]
     form: RepairForm
-    veil: Veil
+    redactor: Redactor
     attempt: Attempt | None = None
     preview: Preview | None = None
 
@@ -115,7 +115,7 @@ def _begun(actor: Actor, instance: Instance, kind: Kind, request: HttpRequest) -
     form = form_for(kind.name, plan, instance, waits, data)
     if request.method != "POST":
         form.only_look()
-    return Repair(kind, instance, plan, waits, form, veil_of(actor, instance.machine).of(instance.id))
+    return Repair(kind, instance, plan, waits, form, redactor_of(actor, instance.machine).of(instance.id))
 
 
 def _unasked(kind: Kind, waits: list[Wait], instance: Instance, request: HttpRequest) -> dict[str, str] | None:
@@ -155,13 +155,13 @@ def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
 
 def _explain(repair: Repair, error: errors.SignalboxError) -> None:
     if isinstance(error, errors.Refused):
-        refused = attempts.refused(repair.plan, repair.url, error, repair.veil)
+        refused = attempts.refused(repair.plan, repair.url, error, repair.redactor)
         repair.attempt = replace(refused, what=repair.what)
     elif isinstance(error, errors.Suspended):
         repair.attempt = attempts.held(repair.what, repair.url, error)
     else:
-        repair.form.blame(getattr(error, "field", None), repair.veil.error(error))
-        repair.attempt = attempts.mistake(repair.what, repair.url, error, repair.veil)
+        repair.form.blame(getattr(error, "field", None), repair.redactor.error(error))
+        repair.attempt = attempts.mistake(repair.what, repair.url, error, repair.redactor)
 
 
 def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:

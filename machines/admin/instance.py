@@ -20,7 +20,7 @@ from machines.engine import (
 from machines.models import Machine
 from machines.services import Actor, ApprovalNeeded, approvals, instances
 from machines.services.errors import TooFast
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 from . import journal
 from .levers import lever_for
@@ -89,7 +89,7 @@ def _failed(
 ) -> HttpResponse:
     """The page as things stand now, with the reason on top and what was entered still in its form."""
     if isinstance(error, BadPayload):
-        told = veil_of(Actor.of(request), machine.name).error(error)
+        told = redactor_of(Actor.of(request), machine.name).error(error)
         form.blame(error.field, f"{told} ({error.code})")
         return panel(request, machine, seen, form, status=400)
     if isinstance(error, LookupFailed):

@@ -33,7 +33,7 @@ def fired(request: HttpRequest, machine: Machine, event: str, before: str, after
 
 def failed(request: HttpRequest, machine: Machine, event: str, id: str, error: SignalboxError) -> None:
     word = "Refused" if isinstance(error, Refused) else "Conflict" if isinstance(error, Conflict) else "Failed"
-    said = masking.closed(machine.name).error(error)
+    said = masking.strict_redactor(machine.name).error(error)
     record(request, machine, f"{word}: {event} at {id}: {said} ({error.code})", id)
 
 

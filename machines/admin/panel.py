@@ -12,7 +12,7 @@ from machines.connections import get_engine
 from machines.engine import Conflict, Instance, Refused, SignalboxError
 from machines.models import Machine, MachineVersion
 from machines.services import Actor
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 from .levers import levers
 from .payload import EventForm
@@ -44,9 +44,9 @@ def panel(
     """``tried`` is the form that was sent and did not succeed, ``error`` what the engine said about it."""
     version = version_of(machine, instance)
     may_fire = may(request, "fire", machine.name)
-    veiled = veil_of(Actor.of(request), machine.name).of(instance.id)
-    instance = veiled.instance(instance)
-    steps = veiled.steps(get_engine().history(machine.name, instance.id, limit=STEPS))
+    redacted = redactor_of(Actor.of(request), machine.name).of(instance.id)
+    instance = redacted.instance(instance)
+    steps = redacted.steps(get_engine().history(machine.name, instance.id, limit=STEPS))
     return screen(
         request,
         "instance.html",
@@ -65,10 +65,10 @@ def panel(
         levers=levers(version, instance, tried) if may_fire else [],
         tried=tried,
         error=error,
-        error_text=veiled.error(error) if error else "",
+        error_text=redacted.error(error) if error else "",
         is_conflict=isinstance(error, Conflict),
         is_refused=isinstance(error, Refused),
-        candidates=veiled.explanation(error.explanation).candidates if isinstance(error, Refused) else [],
+        candidates=redacted.explanation(error.explanation).candidates if isinstance(error, Refused) else [],
         steps=[(step, moment(step.at)) for step in steps],
     )
 

@@ -30,7 +30,7 @@ from . import bulks
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
 from .instances import Call, perform
-from .reading import veil_of
+from .reading import redactor_of
 
 State = Approval.State
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
@@ -104,7 +104,7 @@ def may_withdraw(actor: Actor, approval: Approval) -> bool:
 
 def asked_for(actor: Actor, approval: Approval) -> dict[str, Any]:
     """What the action takes, masked for who may not see it in clear; empty once it is decided."""
-    return veil_of(actor, approval.machine).of(approval.instance).asked(approval.asked)
+    return redactor_of(actor, approval.machine).of(approval.instance).asked(approval.asked)
 
 
 def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
@@ -114,11 +114,11 @@ def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
     if approval.bulk:
         bulks.demand_unmoved(approval.bulk, approval.expect)
         return None
-    engine, asked, veil = get_engine(), approval.asked, veil_of(actor, approval.machine)
+    engine, asked, redactor = get_engine(), approval.asked, redactor_of(actor, approval.machine)
     machine, id = approval.machine, approval.instance
     if approval.name == "fire":
-        return veil.explanation(engine.explain(machine, id, asked["event"], asked["payload"]))
-    return veil.of(id).preview(engine.preview(machine, id, approval.name, **asked))
+        return redactor.explanation(engine.explain(machine, id, asked["event"], asked["payload"]))
+    return redactor.of(id).preview(engine.preview(machine, id, approval.name, **asked))
 
 
 def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
@@ -220,7 +220,7 @@ def _finish(approval: Approval, actor: Actor) -> None:
     except (SignalboxError, OrderLost) as error:
         facts = {
             "state": State.FAILED,
-            "outcome": masking.closed(approval.machine).error(error)[:SAID],
+            "outcome": masking.strict_redactor(approval.machine).error(error)[:SAID],
             "code": getattr(error, "code", ""),
         }
     finally:

@@ -23,7 +23,7 @@ from machines.outlines import every_outline
 from . import rules
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden
-from .reading import demand_findable, veil_of
+from .reading import demand_findable, redactor_of
 
 RIGHTS = ("operate", "fire")
 WAITING = {"previewed": "run", "paused": "resume", "failed": "retry"}
@@ -83,11 +83,11 @@ def rows(actor: Actor, id: str, start: int = 0, count: int = 100) -> list[Row]:
 
 def shown(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
     """Without values of instances in the reasons, where any field of the machine is hidden from the actor."""
-    veil = veil_of(actor, machine)
-    if not veil.open:
+    redactor = redactor_of(actor, machine)
+    if not redactor.open:
         return [replace(row, **_masked(row)) for row in rows]
-    if isinstance(veil, Disclosing):
-        veil.note_all({row.item.id: {"error"} for row in rows if _tells(row)})
+    if isinstance(redactor, Disclosing):
+        redactor.note_all({row.item.id: {"error"} for row in rows if _tells(row)})
     return list(rows)
 
 

@@ -15,7 +15,7 @@ from machines.engine.repairing import ASKED
 from . import pacing, rules
 from .actor import Actor
 from .errors import ApprovalNeeded
-from .reading import counts, explain, find, get, history, seen_by, veil_of
+from .reading import counts, explain, find, get, history, redactor_of, seen_by
 
 __all__ = [
     "REPAIRS", "Call", "counts", "create", "explain", "find", "fire", "foreseen", "get", "history", "preview", "repair",
@@ -102,8 +102,8 @@ def create(
     reason: str = "",
 ) -> Instance:
     pacing.spend(actor, "create", machine=machine, instance=id or "", reason=reason)
-    veil = veil_of(actor, machine)
-    with veil.raising(), actor.records("create", machine=machine, instance=id or "", reason=reason) as deed:
+    redactor = redactor_of(actor, machine)
+    with redactor.raising(), actor.records("create", machine=machine, instance=id or "", reason=reason) as deed:
         actor.demand("fire", machine)
         made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
         deed.name(instance=made.id)
@@ -114,28 +114,30 @@ def create(
 def foreseen(actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None) -> Explanation:
     """What this person's event would do, for who may fire. Raises NotAllowed, too."""
     actor.demand("fire", machine)
-    veil = veil_of(actor, machine)
-    with veil.raising():
+    redactor = redactor_of(actor, machine)
+    with redactor.raising():
         explanation = get_engine().explain(machine, id, event, payload)
     allowing.check(allowing.groups_of(actor.user) if actor.is_person else None, explanation)
-    return veil.explanation(explanation)
+    return redactor.explanation(explanation)
 
 
 def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Preview:
     """What a repair would do, and nothing is done. Raises what the repair would raise, but ApprovalNeeded."""
     _known(name)
     actor.demand("operate", machine)
-    veil = veil_of(actor, machine)
-    with veil.raising():
-        return veil.of(id).preview(get_engine().preview(machine, id, name, **asked))
+    redactor = redactor_of(actor, machine)
+    with redactor.raising():
+        return redactor.of(id).preview(get_engine().preview(machine, id, name, **asked))
 
 
 def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
     """Do it, and record it. ``second``: who approved it. Raises NeedsApproval where it would do something else now."""
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
     pacing.spend(actor, call.name, **about)
-    veil = masking.closed(call.machine) if second else veil_of(actor, call.machine)  # the asker is shown nothing of it
-    with veil.raising(), actor.records(call.name, **about) as deed:
+    redactor = (
+        masking.strict_redactor(call.machine) if second else redactor_of(actor, call.machine)
+    )  # the asker is shown nothing of it
+    with redactor.raising(), actor.records(call.name, **about) as deed:
         if second:
             deed.note(approved_by=second)
         actor.demand(call.right, call.machine)
@@ -218,7 +220,7 @@ def _tell(deed: Deed, call: Call, before: Instance, after: Instance) -> None:
 def _noted(call: Call) -> dict[str, Any]:
     """What was asked for, as the audit keeps it: masked, whoever asked."""
     noted = {name: value for name, value in call.asked.items() if name in NOTED and value is not None}
-    return masking.closed(call.machine).asked(noted)
+    return masking.strict_redactor(call.machine).asked(noted)
 
 
 def _known(name: str) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from machines.connections import get_engine
 from machines.engine import Engine, Job
-from machines.masking import Veil
+from machines.masking import Redactor
 
 from . import rules
 from .actor import Actor
 from .errors import NotMoved
-from .reading import veil_of
+from .reading import redactor_of
 
 REPAIR = {"redrive": "retry", "move": "retry", "withdraw": "cancel"}
 """lever -> the repair that does the same, named from the instance."""
@@ -23,10 +23,10 @@ UNMOVED = {
 }
 
 
-def get(actor: Actor, machine: str, job: str, *, veil: Veil | None = None) -> Job:
+def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = None) -> Job:
     """Raises Forbidden, LookupFailed."""
     actor.demand("view", machine)
-    return (veil or veil_of(actor, machine)).job(get_engine().job(machine, job))
+    return (redactor or redactor_of(actor, machine)).job(get_engine().job(machine, job))
 
 
 def listed(
@@ -37,14 +37,14 @@ def listed(
     place: str = "ready",
     limit: int = 50,
     offset: int = 0,
-    veil: Veil | None = None,
+    redactor: Redactor | None = None,
     brief: bool = False,
 ) -> list[Job]:
     """``brief``: without data, input and what else only the page of a job shows. Raises Forbidden."""
     actor.demand("view", machine)
-    veil = veil or veil_of(actor, machine)
+    redactor = redactor or redactor_of(actor, machine)
     found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)
-    return [veil.job(replace(job, **UNLISTED) if brief else job) for job in found]
+    return [redactor.job(replace(job, **UNLISTED) if brief else job) for job in found]
 
 
 def redrive(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:

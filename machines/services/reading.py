@@ -1,7 +1,7 @@
 """What an actor sees: as the engine has it, masked where fields are sensitive and the actor may not reveal them.
 
 Each raises Forbidden without ``view`` on the machine, and what the engine raises. Whoever reads several things of one
-instance hands the same ``veil`` to each: what is hidden in one answer is found in the texts of those after it.
+instance hands the same ``redactor`` to each: what is hidden in one answer is found in the texts of those after it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from machines.access import among
 from machines.connections import get_engine
 from machines.disclosures import Disclosing, Viewer
 from machines.engine import Explanation, Instance, Page, Step
-from machines.masking import Veil
+from machines.masking import Redactor
 
 from .actor import Actor
 
 
-def veil_of(actor: Actor, machine: str) -> Veil:
+def redactor_of(actor: Actor, machine: str) -> Redactor:
     """What is hidden from them of this machine. What a person is shown of it in clear is noted for the audit."""
     if reveals(actor, machine) and actor.is_person:
         return Disclosing(Viewer(actor.user, actor.source), machine)
-    return masking.veil_if(reveals(actor, machine), machine)
+    return masking.redactor_if(reveals(actor, machine), machine)
 
 
 def reveals(actor: Actor, machine: str) -> bool:
@@ -33,21 +33,31 @@ def reveals(actor: Actor, machine: str) -> bool:
 
 def seen_by(actor: Actor, instance: Instance) -> Instance:
     """An instance of a machine they may see: masked, and without kin of machines out of their scope."""
-    return veil_of(actor, instance.machine).instance(among(instance, actor.scope()))
+    return redactor_of(actor, instance.machine).instance(among(instance, actor.scope()))
 
 
-def get(actor: Actor, machine: str, id: str, *, veil: Veil | None = None) -> Instance:
+def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None) -> Instance:
     actor.demand("view", machine)
     seen = among(get_engine().get(machine, id), actor.scope())
-    return (veil or veil_of(actor, machine)).instance(seen)
+    return (redactor or redactor_of(actor, machine)).instance(seen)
 
 
 def history(
-    actor: Actor, machine: str, id: str, *, limit: int = 100, before: int | None = None, veil: Veil | None = None
+    actor: Actor,
+    machine: str,
+    id: str,
+    *,
+    limit: int = 100,
+    before: int | None = None,
+    redactor: Redactor | None = None,
 ) -> list[Step]:
     """The latest steps, newest first; ``before`` is a version, for the page after."""
     actor.demand("view", machine)
-    return (veil or veil_of(actor, machine)).of(id).steps(get_engine().history(machine, id, limit=limit, before=before))
+    return (
+        (redactor or redactor_of(actor, machine))
+        .of(id)
+        .steps(get_engine().history(machine, id, limit=limit, before=before))
+    )
 
 
 def explain(
@@ -57,21 +67,21 @@ def explain(
     event: str,
     payload: Mapping[str, Any] | None = None,
     *,
-    veil: Veil | None = None,
+    redactor: Redactor | None = None,
 ) -> Explanation:
     """What firing it would do, and why. It asks for no right to fire."""
     actor.demand("view", machine)
-    veil = (veil or veil_of(actor, machine)).of(id)
-    veil.learn(payload)
-    return veil.explanation(get_engine().explain(machine, id, event, payload))
+    redactor = (redactor or redactor_of(actor, machine)).of(id)
+    redactor.learn(payload)
+    return redactor.explanation(get_engine().explain(machine, id, event, payload))
 
 
-def find(actor: Actor, machine: str, /, *, veil: Veil | None = None, **terms: Any) -> Page:
+def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **terms: Any) -> Page:
     """``terms``: those of ``Engine.find``. A field that is hidden is not found by either: that would tell its value."""
     actor.demand("view", machine)
     demand_findable(reveals(actor, machine), machine, terms)
     page, scope = get_engine().find(machine, **terms), actor.scope()
-    seen = (veil or veil_of(actor, machine)).instances(page.instances)
+    seen = (redactor or redactor_of(actor, machine)).instances(page.instances)
     return replace(page, instances=[among(instance, scope) for instance in seen])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineFault, LookupFailed
 from machines.engine.emitted import Entry
-from machines.masking import MASK, Veil, closed
+from machines.masking import MASK, Redactor, strict_redactor
 
 
 class Writer:
@@ -30,21 +30,21 @@ class Writer:
         """
         if self._sensitive.get(machine) is False:
             return entry.data
-        veil = closed(machine)
-        self._sensitive[machine] = not veil.open
-        if veil.open:
+        redactor = strict_redactor(machine)
+        self._sensitive[machine] = not redactor.open
+        if redactor.open:
             return entry.data
         try:
-            self._teach(veil, machine, entry.instance)
+            self._teach(redactor, machine, entry.instance)
         except (LookupFailed, EngineFault, BadInput):
             return MASK
-        return veil.value(entry.data)
+        return redactor.value(entry.data)
 
     @staticmethod
-    def _teach(veil: Veil, machine: str, instance: str) -> None:
+    def _teach(redactor: Redactor, machine: str, instance: str) -> None:
         engine = get_engine()
-        veil.learn(engine.get(machine, instance).data)
-        veil.steps(engine.history(machine, instance))
+        redactor.learn(engine.get(machine, instance).data)
+        redactor.steps(engine.history(machine, instance))
 
 
 def written(type: str, at: int, data: dict[str, Any]) -> str:

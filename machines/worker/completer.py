@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from machines.engine import Engine, errors
-from machines.masking import MASK, Veil
+from machines.masking import MASK, Redactor
 from machines.worker.backoff import Backoff
 from machines.worker.board import Board
 from machines.worker.hand import Hand
@@ -214,7 +214,7 @@ class Completer:
     def _said(self, job: Job, text: str) -> str:
         """For the log, where the error of a job of a machine with sensitive fields has no place."""
         try:
-            return Veil(self._engine.sensitive(job.taken.machine)).said(text)
+            return Redactor(self._engine.sensitive(job.taken.machine)).said(text)
         except errors.SignalboxError:
             return MASK
 

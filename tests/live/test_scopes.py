@@ -180,13 +180,13 @@ async def test_sockets_of_one_sight_share_one_value_and_one_read() -> None:
     assert shown == [{"gate", "shift"}, {"gate"}, set()] * 3
 
 
-def test_without_reveal_instances_and_jobs_are_veiled_and_nothing_else() -> None:
+def test_without_reveal_instances_and_jobs_are_redacted_and_nothing_else() -> None:
     rights = Rights({"view": Scope(True)}, Scope(False, frozenset({"open"})))
     for kind, form in OF_MACHINE.items():
         sight = rights.sight(parse(form.format("gate")))
         assert sight is not None
-        assert sight.veiled is (kind in ("instance", "job"))
+        assert sight.redacted is (kind in ("instance", "job"))
         assert str(sight) == form.format("gate")
     sight = rights.sight(parse("instance:open/north"))
     assert sight is not None
-    assert not sight.veiled
+    assert not sight.redacted

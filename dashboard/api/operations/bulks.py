@@ -18,7 +18,7 @@ from machines.bulk import Order, Row
 from machines.bulk.order import ACTIONS, MAX_RATE
 from machines.engine import Instance
 from machines.services import Actor, bulks
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 group = Group("bulks", "One event or repair on everything a filter finds.")
 BULK = "/bulks/{instance:id}"
@@ -86,7 +86,7 @@ class Rating(Body):
 def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
     data, facts = now.data, order.facts()
     return facts | {
-        "filter": veil_of(actor, order.machine).value(facts["filter"]),
+        "filter": redactor_of(actor, order.machine).value(facts["filter"]),
         "id": now.id,
         "state": now.state,
         "suspended": now.suspended,

@@ -17,7 +17,7 @@ from dashboard.api.shapes import Body, Data, Listed, Ms, Out, Why
 from machines.connections import get_engine
 from machines.engine import EngineUnavailable, Instance, SignalboxError
 from machines.services import Forbidden, instances
-from machines.services.reading import veil_of
+from machines.services.reading import redactor_of
 
 group = Group("instances", "Instances of a machine, and the events that move them.")
 INSTANCES = "/machines/{name:machine}/instances"
@@ -303,6 +303,6 @@ def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """What `error=` finds it by."""
     engine, actor = get_engine(), actor_of(request)
     engine.get(machine, id)  # raises where there is none
-    veil = veil_of(actor, machine).of(id)
+    redactor = redactor_of(actor, machine).of(id)
     found = engine.troubles(machine, [id]).get(id, [])
-    return {"items": [{"cause": one.cause, "kind": one.kind, "text": veil.said(one.text)} for one in found]}
+    return {"items": [{"cause": one.cause, "kind": one.kind, "text": redactor.said(one.text)} for one in found]}
