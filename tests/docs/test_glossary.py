@@ -51,9 +51,7 @@ PRIVATE = {
 NOT_YET = {
     "api",
     "architecture",
-    "deploy",
     "durability",
-    "operate",
     "patterns",
     "regions",
     "security",
@@ -63,19 +61,7 @@ NOT_YET = {
     "workers",
     "README",
 }
-TERMS_NOT_YET = {
-    "revision",
-    "configuration",
-    "redaction",
-    "reveal",
-    "re-drive",
-    "prefetch",
-    "bell",
-    "diagram mode",
-    "bulk action",
-    "pulse",
-    "statistics series",
-}
+TERMS_NOT_YET = {"revision", "configuration", "re-drive", "prefetch", "bell", "pulse"}  # terms that only texts use
 GENERATED = {"engine-reference.md", "message-reference.md", "definition-reference.md", "conformance.md"}
 MODULES = False  # whether names of modules are held to the list too
 LABELS = False  # whether the text of templates is
