@@ -56,10 +56,8 @@ NOT_YET = {
     "regions",
     "security",
     "settings",
-    "tour",
     "webhooks",
     "workers",
-    "README",
 }
 TERMS_NOT_YET = {"revision", "configuration", "re-drive", "prefetch", "bell", "pulse"}  # terms that only texts use
 GENERATED = {"engine-reference.md", "message-reference.md", "definition-reference.md", "conformance.md"}
