@@ -57,7 +57,6 @@ NOT_YET = {
     "security",
     "settings",
     "webhooks",
-    "workers",
 }
 TERMS_NOT_YET = {"revision", "configuration", "re-drive", "prefetch", "bell", "pulse"}  # terms that only texts use
 GENERATED = {"engine-reference.md", "message-reference.md", "definition-reference.md", "conformance.md"}
