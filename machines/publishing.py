@@ -16,10 +16,10 @@ from django.db import transaction
 
 from machines import acceptance, diagrams
 from machines.connections import get_engine
-from machines.engine.definitions import compile, digest, embedded, outline
+from machines.engine.definitions import CompiledDefinition, compile_definition, embedded
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
 from machines.models import Machine, MachineVersion
-from machines.submission import findings_of
+from machines.submission import Submission
 
 log = logging.getLogger(__name__)
 
@@ -47,15 +47,22 @@ class Publication:
     """A definition that can be published. ``along``: the machines it brings along that are new or change by it, by
     name, inner ones first; those that stay as they are are not written."""
 
-    definition: dict[str, Any]
-    along: dict[str, dict[str, Any]]
+    compiled: CompiledDefinition
+    along: dict[str, CompiledDefinition]
 
     @property
     def name(self) -> str:
-        return str(self.definition["id"])
+        return str(self.compiled.source["id"])
+
+    @property
+    def own(self) -> set[str]:
+        """The names of all machines in it."""
+        return {self.name, *self.compiled.along}
 
 
-def publish(definition: object, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
+def publish(
+    definition: object | CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = ""
+) -> MachineVersion:
     """Check a definition, make it the machine's current version, record it; before it, those it brings along. The same
     document is the same version. It asks nobody's right: ``machines.services.definitions`` does.
 
@@ -65,33 +72,33 @@ def publish(definition: object, *, user: AbstractBaseUser | None = None, notes: 
     publication = prepare(definition)
     for inner in publication.along.values():
         write(inner, user=user, notes=notes)
-    return write(publication.definition, user=user, notes=notes)
+    return write(publication.compiled, user=user, notes=notes)
 
 
-def prepare(definition: object) -> Publication:
-    """Check a definition, and find what publishing it would write. Writes nothing.
+def prepare(definition: object | CompiledDefinition) -> Publication:
+    """Check a definition, and find what publishing it would write. Writes nothing. One that is compiled is not read
+    again.
 
     Raises DefinitionError with every finding, EngineUnavailable.
     """
-    findings = findings_of(definition)
-    if any(finding.is_error for finding in findings) or not isinstance(definition, dict):
-        raise DefinitionError(findings)
-    return Publication(
-        definition, {name: inner for name, inner in embedded(definition).items() if not _stays(name, inner)}
-    )
+    submission = Submission.of(definition)
+    compiled = submission.compiled
+    if compiled is None:
+        raise DefinitionError(list(submission.findings))
+    return Publication(compiled, {name: inner for name, inner in compiled.along.items() if not _stays(name, inner)})
 
 
-def write(definition: dict[str, Any], *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
+def write(compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
     """Publish one machine of a Publication, without those it brings along. Raises Diverged, EngineUnavailable."""
-    name = definition["id"]
-    for known in (*embedded(definition), name):
+    name = compiled.source["id"]
+    for known in (*embedded(compiled.source), name):
         restore(known)
     try:
-        number = _new_number(adopt(name), definition)
+        number = _new_number(adopt(name), compiled)
     except UnknownMachine:
         number = None
-    published = get_engine().publish(definition, version=number, alone=True)
-    return _record(name, published.version, definition, user=user, notes=notes)
+    published = get_engine().publish(compiled, version=number, alone=True)
+    return _record(name, published.version, compiled, user=user, notes=notes)
 
 
 def adopt(name: str) -> Machine:
@@ -101,7 +108,7 @@ def adopt(name: str) -> Machine:
     recorded = set(MachineVersion.objects.filter(machine__name=name).values_list("number", flat=True))
     for number in numbers:
         if number not in recorded:
-            _record(name, number, engine.definition(name, number), adopted=True)
+            _record(name, number, compile_definition(engine.definition(name, number)), adopted=True)
     machine = Machine.objects.get(name=name)
     if machine.current != current:
         _make_current(machine, machine.versions.get(number=current))
@@ -163,7 +170,7 @@ def _restore_along(version: MachineVersion) -> None:
             engine.publish(inner, alone=True)
 
 
-def _stays(name: str, definition: dict[str, Any]) -> bool:
+def _stays(name: str, compiled: CompiledDefinition) -> bool:
     """Whether it is the machine's current definition already; by SQL where Redis has lost the machine."""
     try:
         held: Any = get_engine().definition(name)
@@ -171,26 +178,27 @@ def _stays(name: str, definition: dict[str, Any]) -> bool:
         machine = Machine.objects.filter(name=name).first()
         held = machine.version().definition if machine else None
     # Texts, because to Python 1 and true are equal; of the program too, to which the order of states matters.
-    return held is not None and _sorted(held) == _sorted(definition) and compile(held) == compile(definition)
+    if held is None or _sorted(held) != _sorted(compiled.source):
+        return False
+    return _text(held) == _text(compiled.source) or compile_definition(held).digest == compiled.digest
 
 
 def _sorted(definition: dict[str, Any]) -> str:
     return json.dumps(definition, sort_keys=True)
 
 
-def _new_number(machine: Machine, definition: dict[str, Any]) -> int | None:
+def _new_number(machine: Machine, compiled: CompiledDefinition) -> int | None:
     """Redis compares programs, and gives the number. A change of words alone is a new document, so we give one."""
-    engine = get_engine()
-    same_program = digest(compile(engine.definition(machine.name))) == digest(compile(definition))
-    if same_program and _text(machine.version().definition) != _text(definition):
-        return max(engine.versions(machine.name)) + 1
+    current = machine.version()
+    if current.digest == compiled.digest and _text(current.definition) != _text(compiled.source):
+        return max(get_engine().versions(machine.name)) + 1
     return None
 
 
 def _record(
     name: str,
     number: int,
-    definition: dict[str, Any],
+    compiled: CompiledDefinition,
     *,
     user: AbstractBaseUser | None = None,
     notes: str = "",
@@ -198,16 +206,16 @@ def _record(
 ) -> MachineVersion:
     """The version as SQL has it from now on; the first record of a number stays."""
     machines = Machine.objects.filter(name=name)
-    fields = {"definition": definition, "digest": digest(compile(definition)), "notes": notes, "published_by": user}
+    fields = {"definition": compiled.source, "digest": compiled.digest, "notes": notes, "published_by": user}
     if not MachineVersion.objects.filter(machine__in=machines, number=number).exists():
         # Laid out before the transaction, which on SQLite keeps everybody else from writing.
-        fields |= {"drawing": diagrams.draw(outline(definition)).svg, "drawing_format": diagrams.DRAWING}
+        fields |= {"drawing": diagrams.draw(compiled.outline).svg, "drawing_format": diagrams.DRAWING}
     with transaction.atomic():
         # A script's machine is looked at like any other that was there before.
         start = {"current": number, "adopted": adopted, "granted": None if adopted else []}
         machine, _ = Machine.objects.get_or_create(name=name, defaults=start)
         version, _ = machine.versions.get_or_create(number=number, defaults=fields)
-        if _differs(version, definition):
+        if _differs(version, compiled):
             raise Diverged(name, number)
         _make_current(machine, version)
     return version
@@ -222,8 +230,10 @@ def _make_current(machine: Machine, version: MachineVersion) -> None:
     machine.save(update_fields=["current", "description", "granted"])
 
 
-def _differs(version: MachineVersion, definition: dict[str, Any]) -> bool:
-    return _text(version.definition) != _text(definition) and version.digest != digest(compile(definition))
+def _differs(version: MachineVersion, held: dict[str, Any] | CompiledDefinition) -> bool:
+    """Whether the version is another definition than ``held``; it is compiled only where the words differ."""
+    source = held.source if isinstance(held, CompiledDefinition) else held
+    return _text(version.definition) != _text(source) and version.digest != compile_definition(held).digest
 
 
 def _text(definition: dict[str, Any]) -> str:

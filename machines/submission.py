@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from machines import formats, shipping
-from machines.engine.definitions import Finding, check
+from machines.engine.definitions import CompiledDefinition, Finding, compile_definition
 
 GUESS = "guess"
 FORMAT_NAMES = (GUESS, *formats.READERS)
@@ -18,11 +19,25 @@ class Submission:
     """``definition`` is None when the text could not be read; ``findings`` then say where and why.
 
     Next to findings of a reader that are errors it is a draft: what could be read, for people to go on with.
+    ``compiled``: the same definition as it is handed on to be published or drawn; None where it is not wanted, or there
+    are errors. ``drawing``: its SVG, where that was asked for.
     """
 
     definition: dict[str, Any] | None
     findings: tuple[Finding, ...]
     format: str = "json"
+    compiled: CompiledDefinition | None = field(default=None, compare=False)
+    drawing: str = ""
+
+    @classmethod
+    def of(
+        cls, definition: dict[str, Any] | CompiledDefinition, *, before: Iterable[Finding] = (), format: str = "json"
+    ) -> Submission:
+        """A definition with all there is to say about it before it is published, after what was said ``before``."""
+        compiled = compile_definition(definition)
+        findings = (*before, *compiled.findings, *shipping.shadowing(compiled.source))
+        fit = not any(finding.is_error for finding in findings)
+        return cls(compiled.source, findings, format, compiled if fit else None)
 
     @property
     def errors(self) -> list[Finding]:
@@ -62,11 +77,6 @@ def _read(text: str | bytes, format: str, id: str, base: Path | None) -> Submiss
     if id:
         definition = {**definition, "id": id}
         findings = [finding for finding in findings if finding.path != "id"]
-    if not any(finding.is_error for finding in findings):
-        findings = [*findings, *findings_of(definition)]
-    return Submission(definition, tuple(findings), format)
-
-
-def findings_of(definition: object) -> list[Finding]:
-    """All there is to say of a definition before it is published; never raises."""
-    return [*check(definition), *shipping.shadowing(definition)]
+    if any(finding.is_error for finding in findings):
+        return Submission(definition, tuple(findings), format)
+    return Submission.of(definition, before=findings, format=format)

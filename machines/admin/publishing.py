@@ -9,11 +9,11 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import mark_safe
 
 from machines import offload
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.engine.definitions import embedded
+from machines.engine.definitions import CompiledDefinition, embedded
 from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
 from machines.services import Actor, Forbidden, definitions
@@ -46,12 +46,14 @@ class DefinitionForm(forms.Form):
             raise forms.ValidationError("Paste a definition, or choose a file.", code="required")
         return cleaned
 
-    def submission(self, who: str) -> Submission:
-        """What was handed in; a file goes before pasted text. Only after ``is_valid()``. Raises OffloadError."""
+    def submission(self, who: str, **wanted: bool) -> Submission:
+        """What was handed in, with what else is ``wanted`` of it: all that publishing it takes (``whole``), its diagram
+        (``drawn``). A file goes before pasted text. Only after ``is_valid()``. Raises OffloadError."""
         uploaded = self.cleaned_data.get("file")
         handed = uploaded.read(LIMIT + 1) if uploaded else self.cleaned_data["text"]
         name = uploaded.name if uploaded else ""
-        done = offload.run("read", handed, who=who, cpu=CPU, format=self.cleaned_data["format"], name=name)
+        words = {"format": self.cleaned_data["format"], "name": name}
+        done = offload.run("read", handed, who=who, cpu=CPU, **words, **wanted)
         return offload.submitted(done)
 
 
@@ -69,14 +71,15 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     form = DefinitionForm(request.POST, request.FILES)
     if not form.is_valid():
         return _screen(request, form, status=400)
-    submission = form.submission(Actor.of(request).id)
+    publish = "publish" in request.POST
+    submission = form.submission(Actor.of(request).id, whole=publish, drawn=not publish)
     if submission.errors:
         return _screen(request, _again(form, submission), submission, status=400)
-    if "publish" not in request.POST:
+    if not publish:
         return _screen(request, _again(form, submission), submission)
     known = set(MachineVersion.objects.values_list("pk", flat=True))
     try:
-        version = _published(request, submission.definition, form.cleaned_data["notes"])
+        version = _published(request, submission.compiled, form.cleaned_data["notes"])
     except (EngineUnavailable, Forbidden):
         raise
     except SignalboxError as error:
@@ -95,8 +98,8 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(machine_url(version.machine))
 
 
-def _published(request: HttpRequest, definition: dict[str, Any], notes: str) -> MachineVersion:
-    return definitions.publish(Actor.of(request), definition, reason=notes)
+def _published(request: HttpRequest, compiled: CompiledDefinition | None, notes: str) -> MachineVersion:
+    return definitions.publish(Actor.of(request), compiled, reason=notes)
 
 
 def _again(form: DefinitionForm, submission: Submission) -> DefinitionForm:
@@ -120,17 +123,10 @@ def _screen(
         status=status,
         form=form,
         submission=submission,
-        drawing=_preview(request, submission),
+        drawing=mark_safe(submission.drawing) if submission else "",  # noqa: S308  our own drawing
         along=list(embedded(submission.definition)) if submission and not submission.errors else [],
         back=machine_url(machine) if machine else reverse("admin:machines_machine_changelist"),
     )
-
-
-def _preview(request: HttpRequest, submission: Submission | None) -> SafeString | str:
-    if submission is None or submission.errors:
-        return ""
-    done = offload.run("draw", json.dumps(submission.definition), who=Actor.of(request).id, cpu=CPU)
-    return mark_safe(offload.drawn(done))  # noqa: S308  our own drawing
 
 
 def _current(name: str) -> str:

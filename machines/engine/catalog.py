@@ -9,7 +9,7 @@ from typing import Any
 
 from . import arguments
 from .calls import Caller
-from .definitions import StateOutline, check, compile, digest, embedded, outline, runs
+from .definitions import CompiledDefinition, StateOutline, compile_definition, digest, outline
 from .errors import BadInput, DefinitionError, EngineFault, UnknownMachine
 from .keys import Keys, Partition, partition_of
 from .records import PublishedMachine
@@ -120,21 +120,23 @@ class Catalog:
 
     # Publishing
 
-    def publish(self, definition: dict[str, Any], version: int | None, alone: bool) -> PublishedMachine:
-        findings = check(definition)
-        restored = version is not None and runs(definition)
-        if any(finding.is_error for finding in findings) and not restored:
-            raise DefinitionError(findings)
-        for inner in () if alone else embedded(definition).values():  # those that others invoke come first
+    def publish(
+        self, definition: dict[str, Any] | CompiledDefinition, version: int | None, alone: bool
+    ) -> PublishedMachine:
+        compiled = compile_definition(definition)
+        restored = version is not None and compiled.runs
+        if compiled.has_errors and not restored:
+            raise DefinitionError(list(compiled.findings))
+        for inner in () if alone else compiled.along.values():  # those that others invoke come first
             self._publish(inner, None, [])
-        return self._publish(definition, version, findings)
+        return self._publish(compiled, version, list(compiled.findings))
 
-    def _publish(self, definition: dict[str, Any], version: int | None, findings: list[Any]) -> PublishedMachine:
-        program = compile(definition)
+    def _publish(self, compiled: CompiledDefinition, version: int | None, findings: list[Any]) -> PublishedMachine:
+        program = compiled.program
         # Over the source too: a change of words alone is a new version as well.
-        name, fingerprint = program["machine"], digest({"program": program, "source": definition})
+        name, fingerprint = program["machine"], digest({"program": program, "source": compiled.source})
         number = "" if version is None else str(arguments.count("version", version, MAX_VERSION))
-        source = json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
+        source = json.dumps(compiled.source, ensure_ascii=False, separators=(",", ":"))
         text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
         count = int(self._caller.command("HGET", self._keys.machines, name) or self._partitions_of_new)
         created = False

@@ -13,6 +13,7 @@ from .accepting import Accepting
 from .calls import Caller, translate
 from .catalog import Catalog
 from .client import FAILURES, Client
+from .definitions import CompiledDefinition
 from .delivery import Delivery, Driven
 from .emitted import Emitted
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
@@ -88,9 +89,9 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         return self._caller.lacking(f"{self.keys.prefix}permitted")
 
     def publish(
-        self, definition: dict[str, Any], *, version: int | None = None, alone: bool = False
+        self, definition: dict[str, Any] | CompiledDefinition, *, version: int | None = None, alone: bool = False
     ) -> PublishedMachine:
-        """Check, compile and store a definition as the machine's current version.
+        """Check, compile and store a definition as the machine's current version; one that is compiled is stored.
 
         The same content again is the same version. ``version`` re-publishes under a known number, for restoring.
         ``alone``: without the machines that it brings along. Raises DefinitionError with every finding.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from machines.engine.definitions import Finding
+from machines.engine.definitions import CompiledDefinition, Finding
 from machines.submission import Submission
 
 
@@ -19,19 +19,16 @@ class Done:
     cpu: float
 
 
-def _read(text: str | bytes, *, format: str, name: str = "") -> dict[str, Any]:
+def _read(text: str | bytes, *, format: str, name: str = "", **wanted: bool) -> dict[str, Any]:
     """A text in a format, read and checked."""
     from machines import submission
 
-    return _told(submission.read(text, format=format, name=name))
+    return _told(submission.read(text, format=format, name=name), **wanted)
 
 
-def _check(text: str | bytes) -> dict[str, Any]:
+def _check(text: str | bytes, **wanted: bool) -> dict[str, Any]:
     """A definition as JSON, checked as an object that somebody sent."""
-    from machines.engine.definitions import check
-
-    definition = json.loads(text)
-    return _told(Submission(definition, tuple(check(definition))))
+    return _told(Submission.of(json.loads(text)), **wanted)
 
 
 def _draw(text: str | bytes, *, folds: Iterable[str] = ()) -> str:
@@ -42,9 +39,17 @@ def _draw(text: str | bytes, *, folds: Iterable[str] = ()) -> str:
     return diagrams.draw(outline(json.loads(text)), folds=frozenset(folds)).svg
 
 
-def _told(found: Submission) -> dict[str, Any]:
+def _told(found: Submission, *, whole: bool = False, drawn: bool = False) -> dict[str, Any]:
+    """``whole``: with all that publishing it takes; ``drawn``: with its diagram."""
+    from machines import diagrams
+
     findings = [asdict(finding) for finding in found.findings]
-    return {"definition": found.definition, "format": found.format, "findings": findings}
+    told = {"definition": found.definition, "format": found.format, "findings": findings}
+    if found.compiled is not None and whole:
+        told["compiled"] = found.compiled.as_dict()
+    if found.compiled is not None and drawn:
+        told["drawing"] = diagrams.draw(found.compiled.outline).svg
+    return told
 
 
 TASKS: dict[str, Callable[..., Any]] = {"read": _read, "check": _check, "draw": _draw}
@@ -53,7 +58,9 @@ TASKS: dict[str, Callable[..., Any]] = {"read": _read, "check": _check, "draw": 
 def submitted(done: Done) -> Submission:
     """What ``read`` and ``check`` answer."""
     told = done.answer
-    return Submission(told["definition"], tuple(Finding(**finding) for finding in told["findings"]), told["format"])
+    findings = tuple(Finding(**finding) for finding in told["findings"])
+    compiled = CompiledDefinition.from_dict(told["compiled"]) if "compiled" in told else None
+    return Submission(told["definition"], findings, told["format"], compiled, told.get("drawing", ""))
 
 
 def drawn(done: Done) -> str:

@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import DefinitionError
-from .document import read
+from .compiled import CompiledDefinition, compile_definition
 from .embedding import embedded, names_of
 from .findings import CODES, Code, Finding, finding
 from .outline import (
@@ -22,16 +21,16 @@ from .outline import (
     Outline,
     StateOutline,
     TransitionOutline,
-    outline_of,
 )
 from .path import quote, render
-from .program import digest, program_of
+from .program import digest
 from .recipients import Recipient, recipients
 
 __all__ = [
     "CODES",
     "SCHEMA",
     "Code",
+    "CompiledDefinition",
     "EventOutline",
     "FieldOutline",
     "Finding",
@@ -42,6 +41,7 @@ __all__ = [
     "TransitionOutline",
     "check",
     "compile",
+    "compile_definition",
     "digest",
     "embedded",
     "finding",
@@ -50,7 +50,6 @@ __all__ = [
     "quote",
     "recipients",
     "render",
-    "runs",
     "schema",
 ]
 
@@ -59,31 +58,18 @@ SCHEMA = Path(__file__).with_name("schema.json")
 
 def check(definition: object) -> list[Finding]:
     """Every finding, errors and warnings, in document order. Never raises, whatever it is given."""
-    _, report = read(definition)
-    return report.findings()
-
-
-def runs(definition: object) -> bool:
-    """Whether a definition that was published once can be published again under its number."""
-    machine, report = read(definition)
-    return machine is not None and not report.has_old_errors
+    return list(compile_definition(definition).findings)
 
 
 def compile(definition: object) -> dict[str, Any]:
     """The program of a definition. Raises DefinitionError, with all findings, when one is an error that no release ever
     let pass: what was published must go on running. ``check`` goes before publishing."""
-    machine, report = read(definition)
-    if machine is None or report.has_old_errors:
-        raise DefinitionError(report.findings())
-    return program_of(machine)
+    return compile_definition(definition).program
 
 
 def outline(definition: object) -> Outline:
     """Raises DefinitionError like ``compile``."""
-    machine, report = read(definition)
-    if machine is None or report.has_old_errors:
-        raise DefinitionError(report.findings())
-    return outline_of(machine)
+    return compile_definition(definition).outline
 
 
 @cache

@@ -140,8 +140,11 @@ def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
             continue
         inner = Report()
         inner.document = below.value | {"id": f"{machine}.{name}"}
-        _read_document(inner.document, inner)
+        found = _read_document(inner.document, inner)
         report.absorb(inner, below.path)
+        report.embedded += inner.embedded
+        if found is not None:
+            report.embedded.append((found, inner))
 
 
 def _check_embedded(document: Any, report: Report) -> None:

@@ -30,8 +30,11 @@ def recipients(definition: object) -> tuple[Recipient, ...]:
     """In document order, without the machine itself, its parent and children. Reads also what is not fit to be
     published; embedded machines speak for themselves."""
     machine = machine_of(definition)
-    if machine is None:
-        return ()
+    return () if machine is None else recipients_of(machine)
+
+
+def recipients_of(machine: Machine) -> tuple[Recipient, ...]:
+    """The same, of a definition that was read."""
     found = dict.fromkeys([*_sends(machine), *_invokes(machine)])
     return tuple(one for one in found if one.machine != machine.id)
 

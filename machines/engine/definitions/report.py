@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .findings import CODES, Finding
 from .path import Path, quote, render
 from .suggestions import Suggestions
+
+if TYPE_CHECKING:
+    from .model import Machine
 
 # Of errors, and of warnings: more than anyone reads; keeps a hostile document from filling the memory.
 MAX_FINDINGS = 500
@@ -17,10 +20,14 @@ LEFT_OUT = {"error": ("SB111", "findings"), "warning": ("SB217", "warnings")}
 
 
 class Report:
-    """``document`` is the plain copy; its order is the order of the findings."""
+    """``document`` is the plain copy; its order is the order of the findings. ``program``: of a machine without errors,
+    made when its size is checked. ``embedded``: the machines it brings along with their own reports, in publish order.
+    """
 
     def __init__(self) -> None:
         self.document: Any = None
+        self.program: dict[str, Any] | None = None
+        self.embedded: list[tuple[Machine, Report]] = []
         self.suggestions = Suggestions()
         self._found: list[tuple[Path, Finding]] = []
         self._later: set[int] = set()  # ids of findings

@@ -16,7 +16,8 @@ def review(machine: Machine, report: Report) -> None:
     if report.has_errors:
         return
     total = 0
-    for state, compiled in zip(machine.states.values(), program_of(machine)["states"], strict=True):
+    report.program = program_of(machine)
+    for state, compiled in zip(machine.states.values(), report.program["states"], strict=True):
         parts = _parts(compiled)
         total += parts
         if parts > limits.MAX_STATE_PARTS:

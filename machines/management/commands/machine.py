@@ -14,7 +14,7 @@ from django.db import DatabaseError
 
 from machines import acceptance, diagrams, formats
 from machines.connections import get_engine
-from machines.engine.definitions import outline, schema
+from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError
 from machines.models import Machine, MachineVersion
 from machines.publishing import restore
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         submission = self._read(file, format)
         if submission.errors:
             raise CommandError(f"nothing was published: {submission.summary}")
-        self._make_current(submission.definition, notes)
+        self._make_current(submission.compiled, notes)
 
     def _list(self, **_: Any) -> None:
         engine = get_engine()
@@ -84,7 +84,9 @@ class Command(BaseCommand):
         submission = self._read(file, format, to=self.stderr)
         if submission.errors:
             raise CommandError(f"nothing was drawn: {submission.summary}")
-        diagram = diagrams.draw(outline(submission.definition))
+        if submission.compiled is None:
+            raise CommandError("nothing was drawn: there is no definition")
+        diagram = diagrams.draw(submission.compiled.outline)
         text = diagrams.standalone(diagram.svg) if kind == "svg" else diagram.dot
         if output is None:
             self.stdout.write(text, ending="")
@@ -102,7 +104,7 @@ class Command(BaseCommand):
             left = "" if output is None and publish else "; what was written is a draft"
             raise CommandError(f"this definition cannot be published: {submission.summary}{left}")
         if publish:
-            self._make_current(submission.definition, notes)
+            self._make_current(submission.compiled, notes)
 
     def _export(self, name: str, number: int | None, format: str | None, output: str | None, **_: Any) -> None:
         try:
@@ -123,8 +125,8 @@ class Command(BaseCommand):
             _write(output, text)
             self.stderr.write(f"{output}: {format}, {len(text.encode())} bytes")
 
-    def _make_current(self, definition: dict[str, Any] | None, notes: str) -> None:
-        version = definitions.publish(Actor.console(), definition, reason=notes)
+    def _make_current(self, compiled: CompiledDefinition | None, notes: str) -> None:
+        version = definitions.publish(Actor.console(), compiled, reason=notes)
         self.stdout.write(f"{version.machine.name} v{version.number} is current ({version.digest})")
 
     def _schema(self, **_: Any) -> None:

@@ -1,0 +1,126 @@
+"""A definition read once: what is found about it, and all that is made from it.
+
+Everything on the way in takes it from here: the form that shows findings, the publisher, the engine, the diagram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any
+
+from ..errors import DefinitionError
+from .document import read
+from .embedding import embedded
+from .findings import Finding
+from .model import Machine
+from .outline import Outline, outline_of
+from .program import digest, program_of
+from .recipients import Recipient, recipients_of
+from .records import rebuild
+from .report import Report
+
+
+class CompiledDefinition:
+    """``source``: the document as it was handed in. ``findings``: errors and warnings, in document order. ``along``:
+    the machines it brings along, compiled, by full name in publish order.
+
+    ``program``, ``digest`` and ``outline`` raise DefinitionError with all findings where there is none: when an error
+    is one that no release ever let pass. What was published must go on running, so later rules do not take it away.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        findings: Sequence[Finding],
+        machine: Machine | None = None,
+        along: Mapping[str, CompiledDefinition] | None = None,
+    ) -> None:
+        self.source = source
+        self.findings = tuple(findings)
+        self.along = dict(along or {})
+        self._machine = machine
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether it may not be published."""
+        return any(finding.is_error for finding in self.findings)
+
+    @cached_property
+    def runs(self) -> bool:
+        """Whether it can be published again under its number, if it was once."""
+        return self._machine is not None
+
+    @cached_property
+    def program(self) -> dict[str, Any]:
+        """What the functions library inside Redis interprets."""
+        return program_of(self._checked)
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells programs apart."""
+        return digest(self.program)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What people read and diagrams draw."""
+        return outline_of(self._checked)
+
+    @cached_property
+    def recipients(self) -> tuple[Recipient, ...]:
+        """The machines it sends to or invokes, without those it brings along, which speak for themselves."""
+        return recipients_of(self._checked)
+
+    @property
+    def _checked(self) -> Machine:
+        if self._machine is None:
+            raise DefinitionError(list(self.findings))
+        return self._machine
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON, for another process. Raises DefinitionError."""
+        return {
+            "source": self.source,
+            "findings": [asdict(finding) for finding in self.findings],
+            "program": self.program,
+            "digest": self.digest,
+            "outline": asdict(self.outline),
+            "recipients": [asdict(one) for one in self.recipients],
+            "along": {name: inner.as_dict() for name, inner in self.along.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> CompiledDefinition:
+        """What ``as_dict`` gave."""
+        findings = [Finding(**finding) for finding in found["findings"]]
+        along = {name: cls.from_dict(inner) for name, inner in found["along"].items()}
+        made = cls(found["source"], findings, along=along)
+        made.__dict__ |= {
+            "runs": True,
+            "program": found["program"],
+            "digest": found["digest"],
+            "outline": rebuild(Outline, found["outline"]),
+            "recipients": tuple(rebuild(Recipient, one) for one in found["recipients"]),
+        }
+        return made
+
+
+def compile_definition(definition: object) -> CompiledDefinition:
+    """Read and check a definition; one that is compiled already is handed back. Never raises."""
+    if isinstance(definition, CompiledDefinition):
+        return definition
+    machine, report = read(definition)
+    # What has errors is not taken apart: it may be nested deeper than anything should be.
+    sources = embedded(definition) if report.embedded and not report.has_old_errors else {}
+    inside = {inner.id: _compiled(sources[inner.id], inner, found) for inner, found in report.embedded if sources}
+    return _compiled(definition, machine, report, inside)
+
+
+def _compiled(
+    source: Any, machine: Machine | None, report: Report, along: Mapping[str, CompiledDefinition] | None = None
+) -> CompiledDefinition:
+    made = CompiledDefinition(source, report.findings(), None if report.has_old_errors else machine, along)
+    if made.runs and report.program is not None:  # made when its size was checked
+        made.__dict__["program"] = report.program
+    return made

@@ -1,0 +1,146 @@
+"""A definition is read, checked and compiled once on its way in, whichever way it comes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from machines import offload
+from machines.engine.definitions import (
+    CompiledDefinition,
+    check,
+    compile,
+    compile_definition,
+    compiled,
+    embedded,
+    outline,
+    recipients,
+    weight,
+)
+from machines.models import MachineVersion
+from machines.offload.tasks import TASKS, Done
+from machines.services import Actor, definitions
+
+NEST: dict[str, Any] = {
+    "id": "nest",
+    "initial": "Empty",
+    "context": {"type": "object", "properties": {"eggs": {"type": "integer", "default": 0}}},
+    "events": {"lay": {"payload": {"count": {"type": "integer", "required": True}}}},
+    "machines": {
+        "egg": {"initial": "Whole", "states": {"Whole": {"on": {"hatch": "Open"}}, "Open": {"type": "final"}}},
+    },
+    "states": {
+        "Empty": {"on": {"lay": {"target": "Full", "actions": {"set": {"eggs": "event.count"}}}}},
+        "Full": {"invoke": {"src": "machine:egg", "onDone": "Empty"}},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often anything was read, made into a program and outlined; helpers work in this process, as JSON still."""
+    counted: Counter[str] = Counter()
+
+    def count(place: Any, name: str) -> None:
+        real = getattr(place, name)
+
+        def counting(given: Any) -> Any:
+            counted[f"{name} {given['id'] if isinstance(given, dict) else given.id}"] += 1
+            return real(given)
+
+        monkeypatch.setattr(place, name, counting)
+
+    def run(task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done:
+        return Done(json.loads(json.dumps(TASKS[task](text, **words), default=str)), 0.0)
+
+    count(compiled, "read")
+    count(compiled, "outline_of")
+    count(compiled, "program_of")
+    count(weight, "program_of")
+    monkeypatch.setattr(offload, "run", run)
+    return counted
+
+
+def published() -> set[str]:
+    return set(MachineVersion.objects.values_list("machine__name", flat=True))
+
+
+ONCE = {
+    "read nest": 1,
+    "program_of nest": 1, "program_of nest.egg": 1,
+    "outline_of nest": 1, "outline_of nest.egg": 1,
+}  # fmt: skip
+
+
+def test_by_the_admin(work, engine, admin_client):
+    text = json.dumps(NEST)
+    admin_client.post("/admin/machines/machine/add/", {"text": text, "format": "guess", "notes": "", "publish": "1"})
+    assert (dict(work), published()) == (ONCE, {"nest", "nest.egg"})
+
+
+def test_the_admin_shows_its_findings_and_its_diagram_from_one_reading(work, engine, admin_client):
+    page = admin_client.post("/admin/machines/machine/add/", {"text": json.dumps(NEST), "format": "json", "notes": ""})
+    assert b'class="plate"' in page.content
+    assert (work["read nest"], work["outline_of nest"], published()) == (1, 1, set())
+
+
+@pytest.mark.parametrize("body", [{"definition": NEST}, {"text": json.dumps(NEST), "format": "json"}])
+def test_by_the_api(work, engine, admin_client, body):
+    sent = json.dumps(body | {"reason": "first"})
+    answer = admin_client.post("/api/v1/machines", sent, content_type="application/json")
+    assert answer.status_code == 201, answer.content
+    assert (dict(work), published()) == (ONCE, {"nest", "nest.egg"})
+
+
+@pytest.mark.parametrize("verb", ["publish", "import"])
+def test_by_the_command(work, engine, db, tmp_path: Path, verb):
+    file = tmp_path / "nest.json"
+    file.write_text(json.dumps(NEST), encoding="utf-8")
+    call_command("machine", verb, str(file), *(["--publish"] if verb == "import" else []))
+    assert (dict(work), published()) == (ONCE, {"nest", "nest.egg"})
+
+
+def test_by_a_script_with_or_without_django(work, engine, db):
+    definitions.publish(Actor.console(), NEST)
+    assert dict(work) == ONCE
+    work.clear()
+    engine.publish(NEST | {"id": "other"})
+    assert dict(work) == {"read other": 1, "program_of other": 1, "program_of other.egg": 1}
+
+
+def test_the_same_document_again_compiles_nothing_else(work, engine, db):
+    first = definitions.publish(Actor.console(), NEST)
+    work.clear()
+    assert definitions.publish(Actor.console(), NEST) == first
+    assert dict(work) == {"read nest": 1, "program_of nest": 1, "program_of nest.egg": 1}
+
+
+def test_a_change_of_words_alone_compiles_only_what_changed(work, engine, db):
+    definitions.publish(Actor.console(), NEST)
+    work.clear()
+    assert definitions.publish(Actor.console(), NEST | {"description": "of a bird"}).number == 2
+    assert work["read nest"] == 1
+
+
+def test_it_holds_what_the_single_functions_say():
+    made = compile_definition(NEST)
+    assert compile_definition(made) is made
+    assert (made.source, list(made.findings), made.has_errors) == (NEST, check(NEST), False)
+    assert (made.program, made.outline, made.recipients) == (compile(NEST), outline(NEST), recipients(NEST))
+    assert {name: inner.source for name, inner in made.along.items()} == embedded(NEST)
+    assert {name: inner.program for name, inner in made.along.items()} == {
+        name: compile(inner) for name, inner in embedded(NEST).items()
+    }
+
+
+def test_another_process_gets_the_same():
+    made = compile_definition(NEST)
+    got = CompiledDefinition.from_dict(json.loads(json.dumps(made.as_dict())))
+    assert (got.source, got.findings, got.runs, got.digest) == (made.source, made.findings, True, made.digest)
+    assert (got.program, got.outline, got.recipients) == (made.program, made.outline, made.recipients)
+    assert got.along["nest.egg"].program == made.along["nest.egg"].program
