@@ -51,12 +51,7 @@ PRIVATE = {
 NOT_YET = {
     "api",
     "architecture",
-    "durability",
     "patterns",
-    "regions",
-    "security",
-    "settings",
-    "webhooks",
 }
 TERMS_NOT_YET = {"revision", "configuration", "re-drive", "prefetch", "bell", "pulse"}  # terms that only texts use
 GENERATED = {"engine-reference.md", "message-reference.md", "definition-reference.md", "conformance.md"}
