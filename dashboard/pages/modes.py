@@ -91,6 +91,7 @@ class Reading:
     heat: dict[str, int] = field(default_factory=dict)
     flows: dict[str, int] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
+    queue_heat: dict[str, int] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
 
 
@@ -104,7 +105,10 @@ def read(mode: Mode, plan: Plan, live: Live, troubled: Mapping[str, int]) -> Rea
         found.heat[state] = mode.heat(figure) if mode is not MODES["flow"] else 0
         found.states[state] = brief(figure) if mode.bounds is LENGTHS else short(int(figure))
     place = "dead" if mode is MODES["failures"] else "ready"
-    found.queues = {queue: short(live.queues.get(queue, {}).get(place, 0)) for queue in plan.index["queues"]}
+    jobs = {queue: live.queues.get(queue, {}).get(place, 0) for queue in plan.index["queues"]}
+    found.queues = {queue: short(number) for queue, number in jobs.items()}
+    if mode is MODES["failures"]:
+        found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
     if mode is not MODES["flow"]:
         found.flows = flows(plan, live)
     return found
@@ -157,7 +161,7 @@ FIGURES_OF = {"count": counts, "age": ages, "flow": counts, "time": lambda plan,
 
 
 def brief(ms: float) -> str:
-    """One unit, at most seven characters: ``45 s``, ``3 min``, ``2 h``, ``45 d``. ``modes.js`` says it the same way."""
+    """One unit, at most seven characters: ``45 s``, ``3 min``, ``2 h``, ``45 d``."""
     for least, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
         if ms >= least:
             return f"{int(ms // least)} {unit}"
@@ -165,7 +169,7 @@ def brief(ms: float) -> str:
 
 
 def short(number: int) -> str:
-    """At most seven characters: ``12,345``, ``345k``, ``1.2M``. ``static/js/format.js`` says it the same way."""
+    """At most seven characters: ``12,345``, ``345k``, ``1.2M``."""
     for least, unit, letter in ((999_500_000, 10**9, "G"), (999_500, 10**6, "M"), (99_999.5, 10**3, "k")):
         if number >= least:
             scaled = number / unit

@@ -227,6 +227,8 @@ def _queues(plan: Plan, paint: Paint, queues: Mapping[str, Mapping[str, int]], r
         held = queues.get(queue, {})
         paint.counts[part] = reading.queues[queue]
         paint.links[part] = reverse("queue", args=[plan.machine, queue])
+        if heat := reading.queue_heat.get(queue):
+            paint.mark(part, f"heat-{heat}")
         if held.get("ready"):
             paint.mark(part, "occupied")
         if held.get("dead"):

@@ -40,6 +40,11 @@ def age(seconds: float) -> str:
     return f"{whole // DAY} d"
 
 
+def until(seconds: float) -> str:
+    """Until a moment, ``seconds`` after it: ``in 12 s``, and ``overdue 3 s`` once it is past."""
+    return f"in {age(-seconds)}" if seconds <= 0 else f"overdue {age(seconds)}"
+
+
 def span(ms: float) -> str:
     """How long something took: ``<1 ms``, ``120 ms``, ``1.4 s``, from ten seconds on like an age."""
     if ms < 1:

@@ -56,14 +56,8 @@ def _time(ms: float | None, context: Context, kind: str) -> SafeString:
         times.exact(ms),
         int(ms),
         kind,
-        _words((now - ms) / 1000, kind),
+        (times.until if kind == "until" else times.age)((now - ms) / 1000),
     )
-
-
-def _words(seconds: float, kind: str) -> str:
-    if kind == "ago":
-        return times.age(seconds)
-    return f"in {times.age(-seconds)}" if seconds <= 0 else f"overdue {times.age(seconds)}"
 
 
 @register.simple_tag(takes_context=True)

@@ -1,6 +1,6 @@
 // Every age on the page ticks. Times are the server's: the page brings its clock along in <body data-now>.
 
-import { age, exact } from "./format.js";
+import { age, exact, until } from "./format.js";
 
 const offset = Number(document.body.dataset.now || Date.now()) - Date.now(); // ms the server's clock is ahead of ours
 
@@ -11,8 +11,7 @@ export function serverTime() {
 
 function words(element, now) {
   const seconds = (now - Number(element.dataset.at)) / 1000;
-  if (element.dataset.kind !== "until") return age(seconds);
-  return seconds <= 0 ? `in ${age(-seconds)}` : `overdue ${age(seconds)}`;
+  return element.dataset.kind === "until" ? until(seconds) : age(seconds);
 }
 
 function tick() {

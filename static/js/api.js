@@ -1,11 +1,11 @@
 // Trying an operation on its own page, with the session of whoever looks.
 
-const csrf = document.querySelector("[data-csrf]").dataset.csrf;
+import { send } from "./fetcher.js";
+import { segment } from "./format.js";
 
-// As instance ids and keys stand in a path: what no path segment can hold is written with a tilde.
-function segment(text) {
-  return encodeURIComponent(text.replaceAll("~", "~7E").replaceAll("/", "~2F").replace(/^\./, "~2E"));
-}
+const PATIENCE = 60_000; // ms that an answer is waited for
+
+const csrf = document.querySelector("[data-csrf]").dataset.csrf;
 
 function request(form) {
   const { method } = form.dataset;
@@ -21,7 +21,7 @@ function request(form) {
   const body = form.querySelector("[data-in=body]");
   if (method !== "GET") Object.assign(headers, { "X-CSRFToken": csrf, "Content-Type": "application/json" });
   const sent = method === "GET" ? undefined : body?.value || "{}";
-  return [query.size ? `${path}?${query}` : path, { method, headers, body: sent }];
+  return [query.size ? `${path}?${query}` : path, { method, headers, body: sent, limit: PATIENCE }];
 }
 
 function pretty(text, kind) {
@@ -29,12 +29,12 @@ function pretty(text, kind) {
   return JSON.stringify(JSON.parse(text), null, 2);
 }
 
-async function send(form) {
+async function tryOut(form) {
   const came = form.querySelector(".came");
   came.hidden = false;
   came.textContent = "…";
   try {
-    const answer = await fetch(...request(form));
+    const answer = await send(...request(form));
     const text = await answer.text();
     const head = ["ETag", "Location", "RateLimit", "Idempotent-Replayed"].filter((name) => answer.headers.get(name));
     const lines = [`${answer.status} ${answer.statusText}`, ...head.map((name) => `${name}: ${answer.headers.get(name)}`)];
@@ -49,7 +49,7 @@ for (const form of document.querySelectorAll("form.try")) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     event.stopPropagation(); // it may be sent again at once
-    send(form);
+    tryOut(form);
   });
 }
 

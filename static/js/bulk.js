@@ -1,9 +1,10 @@
+import { throttle } from "./fetcher.js";
 import { live } from "./lamp.js";
-import { refresh, throttled } from "./regions.js";
+import { refresh } from "./regions.js";
 
 const { bulk, page } = document.body.dataset;
 const REGIONS = ["head", "counts", "items"];
-const again = throttled(() => refresh(typed() ? REGIONS : [...REGIONS, "levers"], page), 500);
+const again = throttle(() => refresh(typed() ? REGIONS : [...REGIONS, "levers"], page), 500);
 
 live().subscribe(`instance:bulk/${bulk}`, (value) => {
   const shown = document.querySelector("[data-shown-version]").dataset.shownVersion;

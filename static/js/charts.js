@@ -2,6 +2,7 @@
 // when a new minute was measured.
 
 import { drawn } from "./chart.js";
+import { delay, fetchJson } from "./fetcher.js";
 import { resting } from "./lamp.js";
 import { refresh } from "./regions.js";
 
@@ -18,23 +19,10 @@ let timer;
 async function look() {
   clearTimeout(timer);
   if (document.hidden) return;
-  const found = last && resting() ? null : await read();
+  const found = last && resting() ? null : await fetchJson(panel.dataset.charts);
   if (found && found.measured !== last) await show(found);
   clearTimeout(timer);
-  timer = setTimeout(look, found ? pause(found) : SOON);
-}
-
-async function read() {
-  try {
-    const response = await fetch(panel.dataset.charts, {
-      credentials: "same-origin",
-      headers: { Accept: "application/json" },
-      signal: AbortSignal.timeout(10000),
-    });
-    return response.ok && !response.redirected ? await response.json() : null;
-  } catch {
-    return null;
-  }
+  timer = setTimeout(look, Math.max(found ? pause(found) : SOON, delay()));
 }
 
 function pause(found) {

@@ -8,7 +8,7 @@ import { Counters } from "./rates.js";
 const TICK = 1000; // ms
 
 /** Follows the queues that `connection` tells of: `show({route: value}, meta)` paints them. */
-export class Figures {
+export class QueueFigures {
   #counters = new Map();
   #ahead = 0; // ms the server's clock is ahead of ours
   #fresh = false;

@@ -1,4 +1,4 @@
-// Figures and ages in the same words as the server: dashboard/pages/times.py and painting.py.
+// Figures, ages and names in the same words as the server. tests/browser/rules/formats.json holds both to one table.
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -16,6 +16,20 @@ export function age(seconds) {
 
 function two(large, unit, small, part) {
   return small ? `${large} ${unit} ${small} ${part}` : `${large} ${unit}`;
+}
+
+/** Until a moment, `seconds` after it: "in 12 s", and "overdue 3 s" once it is past. */
+export function until(seconds) {
+  return seconds <= 0 ? `in ${age(-seconds)}` : `overdue ${age(seconds)}`;
+}
+
+/** One unit, at most seven characters: "45 s", "3 min", "2 h", "45 d". */
+export function brief(ms) {
+  const seconds = Math.floor(ms / 1000);
+  for (const [least, unit] of [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"]]) {
+    if (seconds >= least) return `${Math.floor(seconds / least)} ${unit}`;
+  }
+  return `${seconds} s`;
 }
 
 /** How long something took: "<1 ms", "120 ms", "1.4 s", from ten seconds on like an age. */
@@ -46,6 +60,11 @@ export function short(number) {
     }
   }
   return figure(number);
+}
+
+/** An instance's id or a key as it stands in a path: what no path segment can hold is written with a tilde. */
+export function segment(text) {
+  return encodeURIComponent(text.replaceAll("~", "~7E").replaceAll("/", "~2F").replace(/^\./, "~2E"));
 }
 
 const ZONE = globalThis.document?.body?.dataset.zone;

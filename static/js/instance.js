@@ -1,19 +1,20 @@
-import { live } from "./lamp.js";
 import { center } from "./diagram.js";
+import { throttle } from "./fetcher.js";
+import { live } from "./lamp.js";
 import { isAsShown, putJob, shapeOf } from "./progress.js";
-import { refresh, throttled } from "./regions.js";
+import { refresh } from "./regions.js";
 import { address, replays, settle } from "./replay.js";
 
 const { machine, instance } = document.body.dataset;
 const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "data", "history"];
-const again = throttled(renew, 300);
+const again = throttle(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;
 
 const connection = live();
 const followed = new Map(); // job -> how to stop
 const FOLLOWED = 20; // jobs of one instance
-const rejob = throttled(async () => (await refresh(["jobs"], address())) && follow(), 500);
+const rejob = throttle(async () => (await refresh(["jobs"], address())) && follow(), 500);
 
 center();
 follow();

@@ -1,10 +1,11 @@
+import { throttle } from "./fetcher.js";
 import { live } from "./lamp.js";
 import { isAsShown, putJob, shapeOf } from "./progress.js";
-import { refresh, throttled } from "./regions.js";
+import { refresh } from "./regions.js";
 
 const { jobPage, page } = document.body.dataset;
 const gone = document.querySelector("[data-gone]");
-const again = throttled(() => refresh(typed() ? TOLD : [...TOLD, "side"], page), 500);
+const again = throttle(() => refresh(typed() ? TOLD : [...TOLD, "side"], page), 500);
 const TOLD = ["head", "error", "timeline", "data"];
 let known = "";
 

@@ -5,12 +5,12 @@ import { figure } from "./format.js";
 import { Drawing } from "./drawing.js";
 import { countOf, put, putCount, putDepths } from "./paint.js";
 import { Rows } from "./rows.js";
-import { Figures } from "./search.js";
+import { SearchCounts } from "./search.js";
 
 const { machine, version } = document.body.dataset;
 const drawing = new Drawing(version);
 const rows = new Rows();
-const figures = new Figures(() => latest && paint(latest));
+const figures = new SearchCounts(() => latest && paint(latest));
 let latest = null;
 let seen = "";
 

@@ -1,12 +1,10 @@
 // What a drawing tells in each of its modes; dashboard/pages/modes.py has the same words and the scale.
 
-import { short } from "./format.js";
+import { brief, short } from "./format.js";
 import { countOf, takenOf } from "./paint.js";
 import { Counters } from "./rates.js";
 
 const MINUTE = 60_000;
-const HOUR = 3_600_000;
-const DAY = 86_400_000;
 const NOTHING = { text: "", still: true };
 
 /** How often lines were taken lately, out of the counters of one version. */
@@ -86,13 +84,6 @@ function stayOf(part, count, drawing, rate) {
   const leaving = of([own]);
   if (!count || !leaving || of(around) || rate(["others"])) return null;
   return (count / leaving) * MINUTE;
-}
-
-function brief(ms) {
-  for (const [least, unit] of [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"]]) {
-    if (ms >= least) return `${Math.floor(ms / least)} ${unit}`;
-  }
-  return `${Math.floor(ms / 1000)} s`;
 }
 
 function perMinute(rate) {

@@ -1,11 +1,12 @@
-import { live, resting } from "./lamp.js";
+import { throttle } from "./fetcher.js";
 import { figure } from "./format.js";
+import { live, resting } from "./lamp.js";
 import { changesIn, countOf, put, putCount, putDepths } from "./paint.js";
-import { refresh, throttled } from "./regions.js";
+import { refresh } from "./regions.js";
 
 const REGIONS = ["alarms", "tracks", "depths", "workers", "active"];
 const NOTE = ["note", "no-note"]; // it has another place while it says something
-const again = throttled(() => refresh(isWritten() ? REGIONS : [...REGIONS, ...NOTE]), 2000);
+const again = throttle(() => refresh(isWritten() ? REGIONS : [...REGIONS, ...NOTE]), 2000);
 let known = "";
 
 live().subscribe("overview", (value) => {

@@ -1,8 +1,9 @@
 import { serverTime } from "./ages.js";
-import { Figures } from "./figures.js";
+import { throttle } from "./fetcher.js";
+import { QueueFigures } from "./figures.js";
 import { live, resting } from "./lamp.js";
 import { changesIn } from "./paint.js";
-import { find, load, openSheet, refresh, throttled } from "./regions.js";
+import { find, load, openSheet, refresh } from "./regions.js";
 
 const { queuePage, placeShown, page } = document.body.dataset;
 const ABOUT = ["head", "limits"];
@@ -10,10 +11,10 @@ const WATCH = 2000; // ms between two looks at jobs that say how far they are
 const SELDOM = 5; // of these, for jobs that have said nothing so far
 const SOON = 5000; // ms before a lease ends: it was probably renewed since
 const connection = live();
-const figures = new Figures(connection);
+const figures = new QueueFigures(connection);
 const changed = document.querySelector("[data-changed]");
-const again = throttled(relist, 1000);
-const about = throttled(() => refresh(ABOUT, page), 1000);
+const again = throttle(relist, 1000);
+const about = throttle(() => refresh(ABOUT, page), 1000);
 let listed = "";
 let rules = "";
 let looks = 0;

@@ -1,11 +1,12 @@
-import { Figures } from "./figures.js";
+import { throttle } from "./fetcher.js";
+import { QueueFigures } from "./figures.js";
 import { live, resting } from "./lamp.js";
 import { changesIn } from "./paint.js";
-import { refresh, throttled } from "./regions.js";
+import { refresh } from "./regions.js";
 
 const connection = live();
-const figures = new Figures(connection);
-const again = throttled(() => refresh(["head", "queues", "sheets"]), 1000);
+const figures = new QueueFigures(connection);
+const again = throttle(() => refresh(["head", "queues", "sheets"]), 1000);
 let known = "";
 
 connection.subscribe("queues", ({ queues }, meta) => {

@@ -1,10 +1,11 @@
 // Parts of the page that are too rich to paint figure by figure: the server renders them anew, we put them in place.
 
+import { fetchText } from "./fetcher.js";
 import { parsed } from "./trusted.js";
 
 /** Takes the regions called `names` from the page at `url` and puts them in place of ours. */
-export async function refresh(names, url = location.href) {
-  const fresh = await load(url);
+export async function refresh(names, url = location.href, signal = undefined) {
+  const fresh = await load(url, signal);
   if (!fresh) return false;
   for (const name of names) {
     swap(find(document, name), find(fresh, name));
@@ -18,43 +19,10 @@ export async function refill(element, url) {
   if (fresh && !element.contains(document.activeElement)) element.replaceChildren(...fresh.body.childNodes);
 }
 
-/** `action` at once, and then at most every `pause` ms however often it is asked for. Asked while it runs: once more. */
-export function throttled(action, pause) {
-  let last = -Infinity;
-  let waiting = false;
-  let asked = false;
-  async function run() {
-    asked = false;
-    try {
-      await action();
-    } finally {
-      last = performance.now();
-      waiting = false;
-      if (asked) ask();
-    }
-  }
-  function ask() {
-    asked = true;
-    if (waiting) return;
-    waiting = true;
-    setTimeout(run, Math.max(0, last + pause - performance.now()));
-  }
-  return ask;
-}
-
 /** The document at `url`; null where there is none for us now. */
-export async function load(url) {
-  try {
-    const response = await fetch(url, {
-      credentials: "same-origin",
-      headers: { Accept: "text/html" },
-      signal: AbortSignal.timeout(10000), // an answer that never comes must not keep the next one away
-    });
-    if (!response.ok || response.redirected) return null; // signed out, or not there any more: the lamp tells
-    return parsed(await response.text());
-  } catch {
-    return null;
-  }
+export async function load(url, signal) {
+  const text = await fetchText(url, { signal });
+  return text === null ? null : parsed(text);
 }
 
 export function find(root, name) {

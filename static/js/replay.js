@@ -2,7 +2,8 @@
 // too: the drawing is painted here at once, all else comes from there.
 
 import { center } from "./diagram.js";
-import { openSheet, refresh, throttled } from "./regions.js";
+import { throttle } from "./fetcher.js";
+import { openSheet, refresh } from "./regions.js";
 
 const { page } = document.body.dataset;
 const MOMENT = ["past", "head", "held", "waiting", "jobs", "data", "history", "view", "caption", "levers-aside"];
@@ -16,11 +17,12 @@ let whole = false; // the drawing and the levers have to come from the server
 
 /** Replays; `regions` are those to take besides the moment's own once it is now again. */
 export function replays(regions) {
-  const again = throttled(async () => {
-    const names = whole ? regions() : MOMENT;
+  const again = throttle(async (signal) => {
+    const everything = whole;
     whole = false;
-    if (await refresh(names, address())) settle();
-  }, 150);
+    if (await refresh(everything ? regions() : MOMENT, address(), signal)) settle();
+    else whole ||= everything; // it is still to come
+  }, 150).again; // an answer under way is of another moment
 
   function show(version) {
     const known = moments();

@@ -2,7 +2,7 @@
 // how many are new.
 
 import { timeSince } from "./ages.js";
-import { question } from "./asking.js";
+import { follow } from "./fetcher.js";
 import { refill } from "./regions.js";
 
 const list = () => document.querySelector("[data-list]");
@@ -10,7 +10,7 @@ const rows = () => [...document.querySelectorAll("tr[data-row]")];
 const line = () => document.querySelector("[data-fresh]");
 
 export class Rows {
-  #ask = question(address, put);
+  #ask = follow(address, put);
 
   constructor() {
     line().addEventListener("click", (event) => {

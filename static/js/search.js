@@ -1,16 +1,16 @@
 // The figures of a search: asked of the server when something moved, since the live values are of all instances.
 
-import { question } from "./asking.js";
+import { follow } from "./fetcher.js";
 
 const terms = () => document.querySelector("[data-list]").dataset;
 
-export class Figures {
+export class SearchCounts {
   #found = null;
   #ask;
 
   /** `changed` is called when the figures differ from before. */
   constructor(changed) {
-    this.#ask = question(
+    this.#ask = follow(
       () => terms().counts,
       (found) => {
         const before = JSON.stringify(this.#now());

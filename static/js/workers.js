@@ -2,13 +2,14 @@
 // is being typed into an order stays.
 
 import { serverTime } from "./ages.js";
+import { throttle } from "./fetcher.js";
 import { live, resting } from "./lamp.js";
-import { find, load, throttled } from "./regions.js";
+import { find, load } from "./regions.js";
 
 const SILENT_AFTER = Number(document.body.dataset.silentAfter); // ms
 const REGIONS = ["house", "unwritten"];
 const EVERY = 10000; // ms
-const again = throttled(reconcile, 2000);
+const again = throttle(reconcile, 2000);
 
 const cards = (root) => new Map([...root.querySelectorAll("[data-worker]")].map((card) => [card.dataset.worker, card]));
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.utils import timezone
 from playwright.sync_api import expect
 
-from dashboard.models import Preferences
-from dashboard.pages import times
 from tests.pages.conftest import example
 
 from .conftest import keys_work, log_in
@@ -113,18 +109,3 @@ def test_the_browsers_zone_is_offered_once(browser, user_of, activation):
     expect(page).to_have_url(re.compile("/queues/$"))
     expect(page.locator(".foot")).to_contain_text("UTC+9")
     expect(page.get_by_role("form", name="Time zone")).to_have_count(0)
-
-
-def test_moments_read_the_same_in_script_and_on_the_server(as_, activation):
-    moments = [0, 951_782_400_000, 1_700_000_000_000, 1_750_000_000_000, 1_793_836_800_000]
-    page = as_("viewer", "vera")
-    kept = Preferences(user=get_user_model().objects.get(username="vera"))
-    for zone, clock in [("America/St_Johns", 12), ("Asia/Kathmandu", 24), ("UTC", 12)]:
-        kept.time_zone, kept.clock = zone, clock
-        kept.save()
-        page.goto("/")
-        script = "async (all) => { const { moment } = await import('/static/js/format.js'); return all.map(moment); }"
-        token = times.clock.set(clock)
-        with timezone.override(zone):
-            assert page.evaluate(script, moments) == [times.said(ms) for ms in moments]
-        times.clock.reset(token)

@@ -147,35 +147,3 @@ def test_ages_tick(page, engine, activation):
     age = page.locator("table.instances time").first
     before = age.inner_text()
     expect(age).not_to_have_text(before)
-
-
-def test_ages_and_figures_read_the_same_in_script_and_on_the_server(page):
-    from dashboard.pages.painting import short
-    from dashboard.pages.times import age, exact
-
-    seconds = [-1, 0, 0.5, 59, 60, 3599, 3600, 3660, 7500, 86399, 86400, 90000, 273600, 863999, 864000, 4e6]
-    numbers = [0, 1, 999, 1000, 12345, 99999, 100000, 345600, 999499, 999500, 1234567, 9.94e6, 45678901, 1500000000]
-    numbers = [int(number) for number in numbers]
-    script = """async ([seconds, numbers, ms]) => {
-        const { age, short, exact } = await import("/static/js/format.js");
-        return [seconds.map(age), numbers.map(short), exact(ms)];
-    }"""
-    ages, shorts, moment = page.evaluate(script, [seconds, numbers, 1_700_000_000_000])
-    assert ages == [age(one) for one in seconds]
-    assert shorts == [short(one) for one in numbers]
-    assert moment == exact(1_700_000_000_000)
-
-
-def test_what_is_asked_for_while_the_last_answer_is_under_way_is_fetched_once_more(page):
-    runs = """async () => {
-        const { throttled } = await import("/static/js/regions.js");
-        let runs = 0;
-        const ask = throttled(async () => { runs += 1; if (runs === 1) { ask(); ask(); throw new Error("lost"); } }, 5);
-        const meant = (event) => event.preventDefault();
-        addEventListener("unhandledrejection", meant);
-        ask();
-        await new Promise((done) => setTimeout(done, 100));
-        removeEventListener("unhandledrejection", meant);
-        return runs;
-    }"""
-    assert page.evaluate(runs) == 2

@@ -169,17 +169,6 @@ def test_rates_are_differences_and_never_wrong_after_a_restart(page):
     assert page.evaluate(script) == [None, 0, 5, 2.5, 0, None, 0, None, None, 1000]
 
 
-def test_times_read_the_same_in_script_and_on_the_server(page):
-    from dashboard.pages.times import span
-
-    spans = [0, 0.9, 1, 99.9, 999.9, 1000, 1449, 1999, 9999, 10_000, 65_000, 7_500_000]
-    script = """async (spans) => {
-        const { span } = await import("/static/js/format.js");
-        return spans.map(span);
-    }"""
-    assert page.evaluate(script, spans) == [span(ms) for ms in spans]
-
-
 def test_without_script_a_queue_is_paused_and_purged_all_the_same(as_, engine, dead):
     page = as_("supervisor", "sue", java_script_enabled=False)
     page.goto(QUEUE)

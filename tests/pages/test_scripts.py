@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ SCRIPTS = sorted([*(ROOT / "static/js").rglob("*.js"), *(path for at in SERVED[1
 TEMPLATES = sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "examples/templates").rglob("*.html")])
 HTML_STRINGS = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "eval("]
 HTML_STRINGS += ["new Function", "setHTMLUnsafe", ".srcdoc", "javascript:"]
+EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", re.M)
 IMPORT = re.compile(r"^import (?:.* from )?\"([^\"]+)\";$", re.M)
 
 
@@ -67,6 +69,19 @@ def test_every_form_that_posts_carries_the_csrf_token(template):
     for form in re.findall(r"<form\b.*?</form>", template.read_text(encoding="utf-8"), re.S):
         if 'method="post"' in form:
             assert "{% csrf_token %}" in form
+
+
+def test_no_two_scripts_export_one_name():
+    exported = Counter(name for script in SCRIPTS for name in EXPORT.findall(script.read_text(encoding="utf-8")))
+    assert "throttle" in exported
+    assert [name for name, times in exported.items() if times > 1] == []
+
+
+def test_every_request_goes_through_the_one_fetcher():
+    asking = [
+        path.name for path in SCRIPTS if re.search(r"\bfetch\(|XMLHttpRequest|sendBeacon", path.read_text("utf-8"))
+    ]
+    assert asking == ["fetcher.js"]
 
 
 def test_every_entry_is_used_by_a_page():

@@ -1,11 +1,11 @@
 // The Patterns page: each section in sight is asked for anew every two seconds, and a form is answered by its section alone.
 
+import { send } from "../js/fetcher.js";
 import { live, resting } from "../js/lamp.js";
 import { load } from "../js/regions.js";
 import { parsed } from "../js/trusted.js";
 
 const EVERY = 2000; // ms
-const WAIT = 10000; // ms for an answer
 const UNKNOWN = "It is not known whether that was done: Redis or the site did not answer.";
 const NOT_DONE = "That was not done: load the page anew.";
 
@@ -71,14 +71,13 @@ async function renew(name) {
   if (fresh && !busy.has(name) && !isUsed(named(name))) put(named(name), fresh);
 }
 
-async function send(form, button) {
+async function submit(form, button) {
   const { pattern: name } = form.closest("[data-pattern]").dataset;
   busy.add(name);
   try {
     const body = new FormData(form, button);
-    const signal = AbortSignal.timeout(WAIT);
     const address = button?.hasAttribute("formaction") ? button.formAction : form.action;
-    const response = await fetch(address, { method: "POST", body, headers: { "X-Section": name, Accept: "text/html" }, signal });
+    const response = await send(address, { method: "POST", body, headers: { "X-Section": name, Accept: "text/html" } });
     const fresh = sectionIn(parsed(await response.text()));
     if (!fresh) return say(name, response.status === 403 ? NOT_DONE : UNKNOWN);
     const told = [...fresh.querySelector(".told").childNodes];
@@ -108,7 +107,7 @@ document.addEventListener("submit", (event) => {
   if (!form.closest("[data-pattern]") || form.method !== "post") return;
   const again = event.defaultPrevented; // it is under way
   event.preventDefault();
-  if (!again) send(form, event.submitter);
+  if (!again) submit(form, event.submitter);
 });
 
 live();

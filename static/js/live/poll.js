@@ -1,5 +1,6 @@
 // The same snapshots over HTTP, for a page that cannot have a socket.
 
+import { delay, send } from "../fetcher.js";
 import { SIGNED_OUT } from "./connection.js";
 
 const EVERY = 3000; // ms
@@ -11,7 +12,7 @@ export class Poller {
   #round = 0; // answers of a round that was stopped are thrown away
 
   /** `host`: topics(), polled(f), refused(topic, error), close(reason), outcome("polling" | "stale" | "offline", ms). */
-  constructor(host, { api = "/api/v1/live/", fetch = (...args) => window.fetch(...args) } = {}) {
+  constructor(host, { api = "/api/v1/live/", fetch } = {}) {
     this.host = host;
     this.api = api;
     this.fetch = fetch;
@@ -43,17 +44,16 @@ export class Poller {
     }
     const pause = document.hidden ? EVERY_HIDDEN : EVERY;
     this.host.outcome(outcome, pause);
-    this.#timer = setTimeout(() => this.#poll(round), pause);
+    this.#timer = setTimeout(() => this.#poll(round), Math.max(pause, delay()));
   }
 
   async #ask(topic, round) {
     let response;
     let answer;
     try {
-      response = await this.fetch(`${this.api}?topic=${encodeURIComponent(topic)}`, {
+      response = await send(`${this.api}?topic=${encodeURIComponent(topic)}`, {
         headers: { Accept: "application/json" },
-        credentials: "same-origin",
-        signal: AbortSignal.timeout(10000),
+        fetch: this.fetch,
       });
       answer = await response.json();
     } catch {

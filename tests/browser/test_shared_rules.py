@@ -1,0 +1,117 @@
+"""The script's half of rules that the server states, too: both are held to one table, in ``rules``; and what a script
+puts on a drawing is what the server puts there."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from playwright.sync_api import Page
+
+from dashboard.models import Preferences
+
+from .conftest import is_live
+
+TABLES = Path(__file__).parent / "rules"
+FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
+PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))
+ALL = """async (tables) => {
+    const formats = await import("/static/js/format.js");
+    const told = ([name, rows]) => [name, rows.map(([given]) => [given, formats[name](given)])];
+    return Object.fromEntries(Object.entries(tables).map(told));
+}"""
+MERGE = """async (cases) => {
+    const { merge } = await import("/static/js/live/store.js");
+    return cases.map(([value, patch]) => [value, patch, merge(value, patch)]);
+}"""
+
+# Names, texts and classes of all parts of the drawing; `wipe` takes away first what a script may put there.
+PARTS = """(wipe) => {
+    const kept = /^(occupied|dead|shown|chosen|heat-[1-5])$/;
+    const kinds = ["[data-state]", "[data-transition]", "[data-queue]", ".mark"];
+    const parts = [...document.querySelectorAll(`.sb-diagram :is(${kinds})`)];
+    const slots = (part) => [...part.querySelectorAll(".count, .flow, .told")];
+    if (wipe) {
+        for (const part of parts) {
+            for (const slot of slots(part)) slot.textContent = "";
+            part.classList.remove("occupied", "shown", ...[1, 2, 3, 4, 5].map((heat) => `heat-${heat}`));
+            if (!part.matches(".queue, [data-transition]")) part.removeAttribute("aria-label");
+        }
+        document.dispatchEvent(new Event("redrawn"));
+    }
+    return Object.fromEntries(parts.map((part) => [part.id, [
+        slots(part).map(({ textContent }) => textContent),
+        [...part.classList].filter((name) => kept.test(name)).sort(),
+        part.getAttribute("aria-label"),
+    ]]));
+}"""
+DAY = 86_400_000  # ms
+DESK = {
+    "id": "desk",
+    "initial": "Open",
+    "context": {"count": 0},
+    "states": {
+        "Open": {"sla": "15m", "on": {"take": "Busy"}},
+        "Busy": {
+            "initial": "Asked",
+            "states": {
+                "Asked": {"invoke": {"src": "ask", "onDone": "Told", "retry": {"attempts": 1}}},
+                "Told": {"sla": "1h", "on": {"again": "Asked"}},
+            },
+            "on": {"drop": "Open", "end": "Done"},
+        },
+        "Done": {"type": "final"},
+    },
+}
+
+
+def test_formats_are_as_their_table_says(page: Page) -> None:
+    tables = {name: rows for name, rows in FORMATS.items() if name != "moment"}
+    assert page.evaluate(ALL, tables) == tables
+
+
+def test_patches_merge_as_their_table_says(page: Page) -> None:
+    assert page.evaluate(MERGE, PATCHES) == PATCHES
+
+
+def test_moments_are_told_in_the_zone_and_on_the_clock_of_the_table(as_, activation) -> None:
+    page = as_("viewer", "vera")
+    kept = Preferences(user=get_user_model().objects.get(username="vera"))
+    for case in FORMATS["moment"]:
+        kept.time_zone, kept.clock = case["zone"], case["clock"]
+        kept.save()
+        page.goto("/")
+        assert page.evaluate(ALL, {"moment": case["rows"]}) == {"moment": case["rows"]}
+
+
+@pytest.fixture
+def desk(engine) -> None:
+    """Instances in every state: late ones, one whose job is dead, and work on a queue."""
+    engine.publish(DESK)
+    now = int(time.time() * 1000)
+    for number in range(12):
+        engine.create("desk", f"d{number}", now=now - 3 * DAY)
+    for number in range(7):
+        engine.fire("desk", f"d{number}", "take", now=now - 2 * DAY)
+    for number in range(3):
+        (job,) = engine.take("desk", "ask", "w", now=now - 2 * DAY)
+        if number < 2:
+            engine.complete(job, {}, now=now - 2 * DAY)
+        else:
+            engine.fail(job, "no answer", kind="TimeoutError", retry=False, now=now - 2 * DAY)
+    engine.fire("desk", "d6", "end", now=now - DAY)
+
+
+@pytest.mark.parametrize("view", ["", "&view=top"])
+@pytest.mark.parametrize("mode", ["count", "age", "failures"])
+def test_a_script_puts_on_a_drawing_what_the_server_does(as_, desk, mode: str, view: str) -> None:
+    plain, scripted = as_("viewer", "vera", java_script_enabled=False), as_("viewer", "victor")
+    for page in (plain, scripted):
+        page.goto(f"/machines/desk/?mode={mode}{view}")
+    is_live(scripted)
+    served = plain.evaluate(PARTS, False)
+    assert any(classes for _, classes, _ in served.values())
+    assert scripted.evaluate(PARTS, True) == served

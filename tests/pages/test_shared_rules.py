@@ -1,0 +1,63 @@
+"""The server's half of rules that a script states, too: both are held to one table, in ``tests/browser/rules``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.utils import timezone
+
+from dashboard.live.changes import merged
+from dashboard.pages import modes, times
+from dashboard.pages.converters import InstanceId
+from dashboard.pages.places import PLACES
+from dashboard.templatetags.room import figure
+
+ROOT = Path(__file__).parents[2]
+TABLES = ROOT / "tests/browser/rules"
+FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
+PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))
+OURS: dict[str, Callable[[Any], str]] = {
+    "age": times.age,
+    "brief": modes.brief,
+    "exact": times.exact,
+    "figure": figure,
+    "segment": lambda name: quote(InstanceId().to_url(name), safe=""),
+    "short": modes.short,
+    "span": times.span,
+    "until": times.until,
+}
+
+
+def test_the_table_has_a_row_for_each_format() -> None:
+    assert set(FORMATS) == {*OURS, "moment"}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_format_is_as_its_table_says(name: str) -> None:
+    for given, text in FORMATS[name]:
+        assert OURS[name](given) == text
+
+
+@pytest.mark.parametrize("case", FORMATS["moment"], ids=lambda case: f"{case['zone']}-{case['clock']}")
+def test_a_moment_is_told_in_the_zone_and_on_the_clock_of_the_table(case: dict[str, Any]) -> None:
+    token = times.clock.set(case["clock"])
+    with timezone.override(case["zone"]):
+        assert [[ms, times.said(ms)] for ms, _ in case["rows"]] == case["rows"]
+    times.clock.reset(token)
+
+
+@pytest.mark.parametrize(("value", "patch", "result"), PATCHES)
+def test_a_patch_merges_as_its_table_says(value: Any, patch: Any, result: Any) -> None:
+    assert merged(value, patch) == result
+
+
+def test_the_keys_lead_to_the_places_of_the_bar() -> None:
+    script = next((ROOT / "static/js").rglob("keys.js")).read_text("utf-8")
+    named = set(re.findall(r"\[data-place=(\w+)\]", script))
+    assert named == {place.name for place in PLACES} | {"account"}
