@@ -43,6 +43,13 @@ def pinned(name: str) -> list[Requirement]:
     return found
 
 
+@pytest.mark.parametrize("name", LOCKS.values())
+def test_a_pin_says_why_it_is_there(name: str):
+    lines = [line for line in (ROOT / name).read_text().splitlines() if line and not line.startswith(("#", "-r "))]
+    assert lines
+    assert [line for line in lines if len(line.partition("#")[2].split()) < 3] == []
+
+
 def version(one: Requirement) -> str:
     return str(one.specifier).removeprefix("==")
 
