@@ -176,7 +176,7 @@ def site(prefix: str, transactional_db: None) -> Iterator[str]:
         thread.start()
         yield port.address(listener).rstrip("/")
         server.should_exit = True
-        thread.join(timeout=20)
+        thread.join(timeout=60)
         assert not thread.is_alive(), "the site does not stop"
 
 

@@ -76,7 +76,7 @@ def test_while_the_first_is_under_way_the_second_is_turned_away(door, boss, monk
 
     def slowly(*given, **more):
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return real(*given, **more)
 
     monkeypatch.setattr(instances, "fire", slowly)
@@ -91,11 +91,11 @@ def test_while_the_first_is_under_way_the_second_is_turned_away(door, boss, monk
     thread = threading.Thread(target=first)
     thread.start()
     try:
-        assert inside.wait(30)
+        assert inside.wait(60)
         second = boss.post(EVENTS, {"event": "open"}, Idempotency_Key="k")
     finally:
         go_on.set()
-        thread.join(30)
+        thread.join(60)
     assert (second.status_code, second.json()["code"]) == (409, "SB724")
     assert answers[0].status_code == 200
 

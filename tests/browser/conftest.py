@@ -33,7 +33,7 @@ __all__ = ["activation", "devices", "user_of", "waiting"]
 PASSWORD = "let me in"
 # What a browser writes into its console about an answer that is meant to be no 200.
 MEANT = re.compile(r"Failed to load resource: the server responded with a status of (400|404|409|422)")
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="package")

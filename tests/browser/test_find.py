@@ -20,9 +20,9 @@ def test_rows_stay_and_say_where_to_and_new_ones_wait_to_be_asked_for(page, engi
     engine.delete(activation, "d2")
     engine.create(activation, "d4")
     engine.create(activation, "d5")
-    expect(rows.nth(1)).to_contain_text("moved to Waiting", timeout=30_000)
-    expect(rows.nth(2)).to_contain_text("deleted", timeout=30_000)
-    expect(page.locator("[data-fresh]")).to_have_text("2 new", timeout=30_000)
+    expect(rows.nth(1)).to_contain_text("moved to Waiting")
+    expect(rows.nth(2)).to_contain_text("deleted")
+    expect(page.locator("[data-fresh]")).to_have_text("2 new")
     assert page.locator("[data-fresh]").get_attribute("aria-live") == "polite"
     assert [row.get_attribute("data-row") for row in rows.all()] == ["d0", "d1", "d2", "d3"]
     page.locator("[data-fresh] a").click()
@@ -46,7 +46,7 @@ def test_figures_follow_a_search_and_views_are_kept(page, engine, activation):
     engine.create(activation, "d8", actor="bert")
     engine.create(activation, "d9", actor="anna")
     for place in (tab, drawn, page.locator(".narrower [data-found]")):
-        expect(place).to_have_text("3", timeout=30_000)
+        expect(place).to_have_text("3")
     expect(page.locator(".facts [data-total]")).to_have_text("5")
     page.get_by_label("a name for this view").fill("anna's")
     page.get_by_role("button", name="Keep").click()

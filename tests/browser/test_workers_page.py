@@ -98,7 +98,7 @@ def test_a_worker_told_to_be_quiet_is_seen_so_everywhere_and_half_written_orders
     workers.shows("box:18")
     expect(card(ann, "box:18")).to_be_visible(timeout=10_000)
     workers.leaves("box:17")
-    expect(card(sue)).to_have_count(0, timeout=10_000)
+    expect(card(sue)).to_have_count(0)
 
 
 def test_without_script_orders_are_given_all_the_same(browser, user_of, workers):

@@ -146,12 +146,12 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(engine, st
     bulk = previewed(engine, event="label", filter={})
     process = start("--concurrency", "2")
     bulk.run("ann")
-    eventually(lambda: bulk.get().data["tried"] > 0, "some are moved", patience=60)
+    eventually(lambda: bulk.get().data["tried"] > 0, "some are moved")
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert 0 < bulk.get().data["tried"] < 3000
     with Running(engine, discover()):
-        eventually(lambda: bulk.get().state == "done", "another worker goes on", patience=60)
+        eventually(lambda: bulk.get().state == "done", "another worker goes on")
     assert bulk.get().data["outcomes"]["done"] == 3000
     assert sent(engine, ids) == {1: 3000}
 

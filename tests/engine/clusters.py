@@ -15,7 +15,7 @@ from machines.server import Guarded, binary
 
 NODES = 3
 SLOTS = 16384
-READY_WITHIN = 30.0  # seconds
+READY_WITHIN = 60.0  # seconds
 
 
 @dataclass

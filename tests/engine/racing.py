@@ -68,7 +68,7 @@ def in_processes(
         for process in running:
             process.stdin.write("go\n")
             process.stdin.flush()
-        return Counter(word for process in running for word in json.loads(process.communicate(timeout=30)[0]))
+        return Counter(word for process in running for word in json.loads(process.communicate(timeout=90)[0]))
     finally:
         for process in running:
             process.kill()

@@ -78,7 +78,7 @@ def test_a_deliverer_killed_at_any_point_leaves_each_message_to_be_applied_once(
         post(pair, "xy"[n % 2], n)
     post(pair, "nobody", 10)
     process = run(VICTIM, redis_url, pair.keys.prefix, function, moment)
-    assert process.wait(20) == -signal.SIGKILL
+    assert process.wait(90) == -signal.SIGKILL
     settle(pair)
     assert (told(pair, "x"), told(pair, "y")) == ([0, 2, 4, 6, 8], [1, 3, 5, 7, 9])
     assert len(pair.get("teller", "t").data["lost"]) == 1
@@ -142,7 +142,7 @@ def test_a_server_that_is_killed_between_delivery_and_settling_repeats_nothing(s
     for n in range(3):
         post(frail, "x", n)
     process = run(VICTIM, server.url, frail.keys.prefix, "sb_deliver", "after")
-    assert process.wait(20) == -signal.SIGKILL
+    assert process.wait(90) == -signal.SIGKILL
     assert (told(frail), waiting(frail)) == ([0, 1, 2], 3)
     crash(server)
     settle(frail)

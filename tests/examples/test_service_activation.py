@@ -107,11 +107,11 @@ def test_nobody_ever_sees_one_queue_without_the_other(engine, flow):
     reader = threading.Thread(target=look)
     reader.start()
     try:
-        assert began.wait(30)
+        assert began.wait(60)
         drain(engine, discover(), queues=["todo"], concurrency=4)
     finally:
         over.set()
-        reader.join(30)
+        reader.join(60)
     assert uneven == []
     assert depths(engine) == [0, 60, 60]
 
@@ -249,7 +249,7 @@ def test_while_it_runs_the_job_shows_whom_marketing_asks(engine, flow, monkeypat
     flow()
     step(engine, "todo")
     answers = threading.Semaphore(2)
-    monkeypatch.setattr(handlers, "_work", lambda *_: answers.acquire(timeout=30))
+    monkeypatch.setattr(handlers, "_work", lambda *_: answers.acquire(timeout=60))
     (waiting,) = engine.jobs(MACHINE, "devices")
     with Running(engine, discover(), queues=["devices"]):
         try:
@@ -261,5 +261,5 @@ def test_while_it_runs_the_job_shows_whom_marketing_asks(engine, flow, monkeypat
             )
         finally:
             answers.release(10)
-        eventually(lambda: "offered" in engine.get(MACHINE, "new device").configuration, "all are asked", patience=30)
+        eventually(lambda: "offered" in engine.get(MACHINE, "new device").configuration, "all are asked")
     assert engine.get(MACHINE, "new device").data["offers"] == 5

@@ -10,7 +10,7 @@ from tests.faults.processes import LONG, wait_for
 from tests.faults.shifted import DAY
 from tests.stage.processes import eventually
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.redis
 
 CLOCKS = [str(-DAY), str(DAY), "jumping"]
 JOBS = 40

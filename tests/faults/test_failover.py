@@ -10,7 +10,7 @@ from tests.faults.processes import LONG, kill, wait_for
 from tests.faults.proxy import Proxy
 from tests.stage.processes import eventually
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.redis
 
 JOBS = 300
 

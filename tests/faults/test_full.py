@@ -8,7 +8,7 @@ from tests.faults.builders import begin, line
 from tests.faults.processes import LONG, wait_for
 from tests.stage.processes import eventually
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.redis
 
 JOBS = 4
 

@@ -18,7 +18,7 @@ from tests.faults.processes import LONG, wait_for
 from tests.stage.processes import eventually
 from tests.worker.builders import Running
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.redis
 
 JOBS = 60
 TIMEOUT = 0.3  # seconds until a call is given up

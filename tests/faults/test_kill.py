@@ -11,7 +11,7 @@ from tests.faults.builders import begin, line
 from tests.faults.processes import LONG
 from tests.stage.processes import eventually
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.redis
 
 INSTANCES = 10_000  # of two jobs each
 WORKERS = 3

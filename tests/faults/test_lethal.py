@@ -7,7 +7,7 @@ from tests.faults.builders import begin, line
 from tests.faults.processes import LONG
 from tests.stage.processes import eventually
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.redis
 
 ATTEMPTS = 3
 LETHAL = 2

@@ -16,7 +16,7 @@ from tests.faults.proxy import Fault
 from tests.stage.processes import eventually
 from tests.worker.builders import Running
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.redis
 
 COMMANDS = {
     "take": b"sb_take",

@@ -19,7 +19,7 @@ from tests.live.service import Service
 
 #: a reconcile that no test waits for: what shows up before it came by a hint
 NEVER = 60.0
-PATIENCE = 10.0  # seconds until a test gives up; what is waited for takes milliseconds
+PATIENCE = 60.0  # seconds until a test gives up; what is waited for takes milliseconds
 
 
 class Watcher:

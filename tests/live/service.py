@@ -37,7 +37,7 @@ class Service:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=90)
         self.process.stdout.close()
 
     @property

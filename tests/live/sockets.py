@@ -17,7 +17,7 @@ from django.test import Client
 from dashboard.access import RIGHTS
 from tests.live.builders import Screen
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def make_user(name: str, *rights: str) -> User:

@@ -42,7 +42,7 @@ async ({ topic, dead }) => {
 OPEN = "values.at(-1)?.[0].counts?.Open"
 
 
-PATIENCE = 30.0  # seconds; what is waited for takes milliseconds
+PATIENCE = 60.0  # seconds; what is waited for takes milliseconds
 
 
 def until(tab: Page, holds: str) -> None:

@@ -19,7 +19,7 @@ from machines.engine import Engine, Fire
 from tests.live.builders import Screen
 from tests.live.service import Service
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 STEPS = 30
 
 

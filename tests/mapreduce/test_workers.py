@@ -47,7 +47,7 @@ def test_a_lost_workers_chunk_is_run_again_by_another(engine, start, prefix):
     run = made(engine, range(100), map_function=handlers.gated, chunks=4)
     run.map()
     workers = {str(process.pid): process for process in (start("--concurrency", "1"), start("--concurrency", "1"))}
-    eventually(lambda: set(begun()) == set(workers), "both have a chunk", patience=60)
+    eventually(lambda: set(begun()) == set(workers), "both have a chunk")
     pid, first = next(iter(begun().items()))
     os.kill(int(pid), signal.SIGKILL)
     workers[pid].wait()

@@ -80,12 +80,12 @@ def test_when_all_helpers_are_busy_few_wait_and_not_for_long(pool):
     def occupy() -> None:
         with pool.helper():
             started.set()
-            release.wait(20)
+            release.wait(60)
 
     release = threading.Event()
     thread = threading.Thread(target=occupy)
     thread.start()
-    started.wait(20)
+    started.wait(60)
     for who in ("7", "8"):
         with pytest.raises(NoHelper) as caught:
             pool.run("check", "{}", who=who, cpu=CPU)
@@ -122,7 +122,7 @@ def test_a_helper_knows_no_secret_of_the_site(pool, monkeypatch):
 def test_a_helper_ends_with_whoever_started_it():
     made = Helper()
     made._link.close()
-    assert made._process.wait(20) == 0
+    assert made._process.wait(90) == 0
 
 
 def test_none_can_be_started_is_an_error_in_words(pool, monkeypatch):

@@ -100,7 +100,7 @@ async def test_over_asgi_too_where_many_are_answered_at_once(ready, transactiona
 async def test_a_socket_has_one_from_its_handshake_on(prefix, transactional_db):
     stranger = Socket()
     await stranger.send_input({"type": "websocket.connect"})
-    accepted = await stranger.receive_output(timeout=10)
+    accepted = await stranger.receive_output(timeout=60)
     ids = [value.decode() for name, value in accepted["headers"] if name == b"x-request-id"]
     assert [flakes.is_id(id) for id in ids] == [True]
     stranger.stop()
@@ -130,7 +130,7 @@ def test_no_request_waits_for_a_redis_that_hangs(settings):
         asking = [thread for thread in threading.enumerate() if thread.name == "request ids" and thread.is_alive()]
         assert len(asking) == 1  # it waits, and nobody else did
         assert all(decode(id).node is None for id in made)
-    asking[0].join(timeout=30)
+    asking[0].join(timeout=60)
 
 
 def test_the_first_range_is_taken_beside_and_then_ids_are_of_a_node(prefix):

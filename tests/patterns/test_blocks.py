@@ -92,7 +92,7 @@ def test_threads_and_processes_that_race_get_each_number_once_and_each_in_order(
         racer.stdin.flush()
     numbers = Blocks(engine.client, "race", size=7, prefix=prefix)
     here = in_threads([lambda: [numbers.next() for _ in range(700)] + numbers.many(300)] * 6)
-    there = [json.loads(racer.communicate(timeout=60)[0]) for racer in racers]
+    there = [json.loads(racer.communicate(timeout=90)[0]) for racer in racers]
     for made in (*here, *there):
         assert made == sorted(made)
     everything = list(itertools.chain(*here, *there))

@@ -66,7 +66,7 @@ def test_readers_that_are_killed_between_reading_and_acknowledging_lose_nothing(
                 break
         process.kill()
         said += process.stdout.read().splitlines(keepends=True)
-    said += [line for process in survivors for line in process.communicate(timeout=60)[0].splitlines(keepends=True)]
+    said += [line for process in survivors for line in process.communicate(timeout=90)[0].splitlines(keepends=True)]
     did = Counter(int(line.split()[1]) for line in said if line.startswith("did"))
     acked = Counter(int(line.split()[1]) for line in said if line.startswith("acked"))
     assert set(did) == set(acked) == set(range(200))

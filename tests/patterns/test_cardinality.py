@@ -171,7 +171,7 @@ def test_threads_and_processes_that_race_count_each_member_once(make, redis_url,
         racer.stdin.write("go\n")
         racer.stdin.flush()
     here = in_threads([partial(each.add, f"m{i}", "t", now=NOW) for i in range(30) for each in (few, turned)])
-    there = [int(racer.communicate(timeout=60)[0]) for racer in racers]
+    there = [int(racer.communicate(timeout=90)[0]) for racer in racers]
     all_of_them = 59 * 7 + 10 + 1 + 2 * 60
     assert sum(here[::2]) + sum(there) == few.count(at=NOW).number == all_of_them
     assert turned.count(at=NOW) == Count(pytest.approx(all_of_them, rel=3 * 0.0081), False, 0.0081, TODAY)

@@ -68,7 +68,7 @@ def test_threads_and_processes_that_race_lose_no_increment(engine, redis_url, pr
 
     assert in_threads([count_up] * 2) == [None, None]
     for racer in racers:
-        racer.communicate(timeout=60)
+        racer.communicate(timeout=90)
         assert racer.returncode == 0
     assert records.get("count").value == 120
     assert engine.client.get(f"{foreign}text") == "120"

@@ -109,7 +109,7 @@ def test_threads_and_processes_that_race_take_turns_and_each_gets_a_larger_fence
     for racer in racers:
         go(racer)
     in_threads([count_up] * 2)
-    there = [int(word) for racer in racers for word in racer.communicate(timeout=60)[0].split()]
+    there = [int(word) for racer in racers for word in racer.communicate(timeout=90)[0].split()]
     assert path.read_text() == "36"
     assert len({fence for _, fence in fences} | set(there)) == 36
     assert [fence for _, fence in fences] == sorted(fence for _, fence in fences)  # in the order they held it
@@ -274,7 +274,7 @@ def test_who_waits_gets_it_when_it_is_released_and_never_asks_twice_at_once(lock
     before = engine.client.info("commandstats")["cmdstat_fcall"]["calls"]
     wait_for(lambda: engine.client.info("commandstats")["cmdstat_fcall"]["calls"] > before + 1)
     assert held.release()
-    waiting.join(30)
+    waiting.join(60)
     assert locks.peek("x").owner == "next"
 
 

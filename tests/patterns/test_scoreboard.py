@@ -209,7 +209,7 @@ def test_threads_and_processes_that_race_lose_no_point(make, redis_url, prefix):
         racer.stdin.flush()
     in_threads([partial(board.add, name, 3) for name in ("ann", "bob") for _ in range(40)])
     for racer in racers:
-        racer.communicate(timeout=60)
+        racer.communicate(timeout=90)
         assert racer.returncode == 0
     assert [(p.member, p.score) for p in board.top(2)] == [("bob", 520.0), ("ann", 320.0)]
     assert sum(place.score for place in board.top(100)) == 520 + 320 + 100

@@ -206,7 +206,7 @@ def test_writers_that_race_lose_nothing(engine, redis_url, prefix):
         racer.stdin.write("go\n")
         racer.stdin.flush()
     in_threads([add] * 4)
-    assert [racer.communicate(timeout=60) and racer.returncode for racer in racers] == [0, 0]
+    assert [racer.communicate(timeout=90) and racer.returncode for racer in racers] == [0, 0]
     after = sessions.get(token)
     assert (after.state["n"], after.version) == (240, 241)
 

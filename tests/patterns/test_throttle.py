@@ -94,7 +94,7 @@ def test_threads_and_processes_that_race_get_the_limit_and_not_one_more(throttle
         sum(verdict.allowed for verdict in in_threads([partial(how, "race", "k", limit=50, per=60, now=NOW)] * 20))
         for how in (throttle.take, throttle.count)
     ]
-    there = [[int(count) for count in racer.communicate(timeout=60)[0].split()] for racer in racers]
+    there = [[int(count) for count in racer.communicate(timeout=90)[0].split()] for racer in racers]
     assert [sum(counts) for counts in zip(here, *there, strict=True)] == [50, 50]
 
 

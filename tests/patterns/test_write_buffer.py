@@ -246,10 +246,10 @@ def test_sums_are_exact_where_processes_add_and_flushers_are_killed_between_clai
     dying = [
         start(FLUSHER, tmp_path / f"{number}", end) for number, end in enumerate(["claimed", "written", "written"])
     ]
-    assert [process.wait(60) for process in dying] == [-signal.SIGKILL] * 3
+    assert [process.wait(90) for process in dying] == [-signal.SIGKILL] * 3
     flushers = [start(FLUSHER, tmp_path / name, "") for name in ("first", "second")]
     adders.append(start(ADDER, 150))
-    assert [process.wait(60) for process in (*adders, *flushers)] == [0] * 5
+    assert [process.wait(90) for process in (*adders, *flushers)] == [0] * 5
     buffer = WriteBuffer(engine.client, "race", prefix=prefix, partitions=2)
     last = []
     while buffer.size():

@@ -404,7 +404,7 @@ def test_a_worker_works_and_waits_with_its_line(place: Place, as_account, tmp_pa
         eventually(lambda: engine.counts("errand")["done"] == 4, "a job wakes a worker that waits")
     finally:
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=90)
     assert process.returncode == 0, said
     assert {text for text in place.denied() if "config|" not in text} == set(), said
     assert {"blpop", "client|id"} <= place.called()

@@ -93,7 +93,7 @@ def test_who_waits_for_a_place_gets_it_when_one_is_free():
         thread = threading.Thread(target=enter)
         thread.start()
         assert not entered.is_set()
-    thread.join(20)
+    thread.join(60)
     assert entered.is_set()
 
 
@@ -107,7 +107,7 @@ def test_only_so_many_passwords_are_hashed_at_a_time(settings):
     assert not done.wait(0.05)
     for _ in range(hashing.AT_ONCE):
         hashing._hashes.release()
-    assert done.wait(20)
+    assert done.wait(60)
     thread.join()
 
 

@@ -221,7 +221,7 @@ def test_however_many_approve_at_the_same_time_it_is_done_once(order, actor):
     start = Barrier(len(people))
 
     def approve(one: Actor) -> str:
-        start.wait(timeout=30)
+        start.wait(60)
         try:
             return approvals.approve(one, request.pk).state
         except NotOpen:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from dashboard.serving.arrivals import Arrivals
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 async def test_addresses_take_turns_and_a_round_reads_a_few():

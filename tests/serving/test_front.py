@@ -15,7 +15,7 @@ from dashboard.serving.gate import Room
 from dashboard.serving.light import LightHandler
 from tests.security.test_headers import check
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 ROOM = Room.of(4)  # one of a caller at a time, two of an address; 8 and 16 wait
 
 

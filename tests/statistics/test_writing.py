@@ -109,7 +109,7 @@ def test_flushers_at_the_same_moment_add_to_the_same_hour(box, sample, rounds):
     both = threading.Barrier(4)
 
     def work(mine: list) -> None:
-        both.wait(20)
+        both.wait(60)
         try:
             for batch in mine:
                 writing.write(batch)

@@ -85,7 +85,7 @@ class Running:
 
     def __exit__(self, *_: object) -> None:
         self.launcher.stop()
-        self._thread.join(15)
+        self._thread.join(60)
         assert not self._thread.is_alive(), "the worker did not stop"
 
 

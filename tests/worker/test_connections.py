@@ -53,6 +53,6 @@ def test_a_connection_that_broke_in_one_job_is_not_left_to_the_next(engine, erra
 
     handler = first_async if breaking is breaks_async else first
     with Running(engine, registry_of(run=handler), concurrency=1):
-        eventually(lambda: engine.get("errand", "e1").state != "doing", "it has ended", patience=30)
+        eventually(lambda: engine.get("errand", "e1").state != "doing", "it has ended")
     ended = engine.get("errand", "e1")
     assert (ended.state, ended.data["answer"]) == ("done", {"users": 0})

@@ -45,7 +45,7 @@ def test_an_attempt_that_is_not_over_by_then_has_failed(engine, put, let, kind):
     cancelled = threading.Event()
 
     def deaf(job):
-        let.wait(20)
+        let.wait(60)
 
     def listening(job):
         job.wait(20)
@@ -63,7 +63,7 @@ def test_an_attempt_that_is_not_over_by_then_has_failed(engine, put, let, kind):
         job = engine.job("errand", id)
         assert job.kind == "Timeout"
         if kind == "coroutine":
-            assert cancelled.wait(10)
+            assert cancelled.wait(60)
         assert worker.summary() in ("1 dead", "1 lost")  # the latter where a sweep was quicker to say so
 
 
@@ -71,7 +71,7 @@ def test_an_attempt_that_is_not_over_by_then_has_failed(engine, put, let, kind):
 def test_the_next_job_does_not_wait_for_a_handler_that_does_not_end(engine, put, let, kind):
     def function(job):
         if job.payload == "stuck":
-            let.wait(30)
+            let.wait(60)
 
     async def coroutine(job):  # one that will not be cancelled
         while job.payload == "stuck" and not let.is_set():
@@ -116,7 +116,7 @@ def test_only_so_many_threads_are_left_behind(engine, put, let, monkeypatch):
     monkeypatch.setattr(hand, "MOST_STUCK", 2)
     for _ in range(5):
         put()
-    with Running(engine, registry_of(run=lambda job: let.wait(30)), concurrency=1) as worker:
+    with Running(engine, registry_of(run=lambda job: let.wait(60)), concurrency=1) as worker:
         eventually(lambda: places(engine).get("dead") == 3, "two are left behind, and the third keeps its place")
         assert worker.hand.open == 1
         assert len(worker.hand.stuck) == 3
@@ -129,11 +129,11 @@ def test_a_job_whose_time_is_over_before_its_turn_goes_back_without_losing_an_at
 
     def handler(job):
         begun.set()
-        let.wait(20)
+        let.wait(60)
 
     put(timeout=0)
     with Running(engine, registry_of(run=handler), concurrency=1, prefetch=1) as worker:
-        assert begun.wait(10)
+        assert begun.wait(60)
         id = put()
         eventually(lambda: worker.tally.outcomes["returned"], "it was taken ahead and went back")
         assert engine.job("errand", id).attempt <= 1

@@ -13,15 +13,15 @@ def test_a_wait_whose_command_is_still_on_its_way_is_ended_all_the_same(engine):
 
     def late(*given, **options):
         about_to.set()
-        go_on.wait(30)
+        go_on.wait(60)
         return blpop(*given, **options)
 
     bell._client.blpop = late
     waiting = threading.Thread(target=bell.wait, args=[[engine.keys.news]], daemon=True)
     waiting.start()
-    assert about_to.wait(30)
+    assert about_to.wait(60)
     threading.Timer(0.1, go_on.set).start()
     bell.interrupt()
-    waiting.join(30)
+    waiting.join(60)
     assert not waiting.is_alive()
     bell.close()

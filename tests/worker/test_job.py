@@ -89,7 +89,7 @@ def test_progress_is_seen_while_the_handler_works(engine, errand, colour):
     def plain(job):
         for done in range(1001):
             job.progress(done, 1000, "sorting")
-        assert let.wait(20)
+        assert let.wait(60)
 
     async def coroutine(job):
         job.progress(1000, 1000, "sorting")
@@ -162,7 +162,7 @@ def test_the_worker_tells_a_handler_why_its_job_is_gone(engine, errand):
 
     errand("e1")
     with Running(engine, registry_of(run=handler)) as worker:
-        assert begun.wait(10)
+        assert begun.wait(60)
         engine.fire("errand", "e1", "cancel")
         eventually(lambda: "1 lost" in worker.summary(), "it was told")
     assert told == ["withdrawn"]

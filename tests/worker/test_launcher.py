@@ -24,7 +24,7 @@ class Gate:
     def __call__(self, job):
         self.jobs.append(job)
         self.begun.release()
-        assert self.let.wait(20)
+        assert self.let.wait(60)
         return "let"
 
     def patient(self, job):
@@ -75,20 +75,20 @@ def test_once_does_one_batch_and_stops(engine, errand):
 
 
 def test_an_idle_worker_hears_the_doorbell_at_once(engine, errand):
-    with Running(engine, registry_of(run=print), block=10) as worker:
+    with Running(engine, registry_of(run=print), block=3600) as worker:
         eventually(lambda: engine.workers() and worker.routes.served, "the worker is there")
         errand("e1")
-        eventually(lambda: state(engine, "e1") == "done", "the job is done", patience=2)
+        eventually(lambda: state(engine, "e1") == "done", "the job is done")
 
 
 def test_an_idle_worker_hears_the_doorbell_of_every_partition(redis_url, prefix):
     engine = Engine.from_url(redis_url, prefix=prefix, partitions=4)
     engine.publish(builders.errand())
-    with Running(engine, registry_of(run=print), block=30.0, rescan=30.0):
+    with Running(engine, registry_of(run=print), block=3600, rescan=3600):
         eventually(lambda: engine.workers(), "the worker is there")
         for id in map(str, range(6)):
             engine.create("errand", id)
-            eventually(lambda id=id: state(engine, id) == "done", f"job {id} is done", patience=5)
+            eventually(lambda id=id: state(engine, id) == "done", f"job {id} is done")
     engine.client.close()
 
 
@@ -122,7 +122,7 @@ def test_it_never_holds_more_than_it_can_run(engine, errand, gate):
         errand(f"e{number}")
     with Running(engine, registry_of(run=gate), concurrency=2):
         for _ in range(2):
-            assert gate.begun.acquire(timeout=10)
+            assert gate.begun.acquire(timeout=60)
         assert places(engine) == {"ready": 3, "leased": 2}
         assert not gate.begun.acquire(timeout=0.3)
         gate.let.set()
@@ -134,7 +134,7 @@ def test_one_slow_handler_does_not_hold_up_the_others(engine, gate):
     engine.publish(builders.errand("quick", src="quick"))
     engine.create("slow", "s")
     with Running(engine, registry_of(slow=gate, quick=print), concurrency=2):
-        assert gate.begun.acquire(timeout=10)
+        assert gate.begun.acquire(timeout=60)
         for number in range(5):
             engine.create("quick", f"q{number}")
         eventually(lambda: engine.counts("quick")["done"] == 5, "the quick ones are done")
@@ -144,10 +144,10 @@ def test_one_slow_handler_does_not_hold_up_the_others(engine, gate):
 def test_a_withdrawn_jobs_handler_learns_of_it_while_it_runs(engine, errand, gate):
     errand("e1")
     with Running(engine, registry_of(run=gate.patient), concurrency=1):
-        assert gate.begun.acquire(timeout=10)
+        assert gate.begun.acquire(timeout=60)
         engine.fire("errand", "e1", "cancel")
         errand("e2")
-        assert gate.begun.acquire(timeout=10), "the handler did not end, there was no room for the next job"
+        assert gate.begun.acquire(timeout=60), "the handler did not end, there was no room for the next job"
         assert gate.jobs[0].lost
         engine.fire("errand", "e2", "cancel")
 
@@ -156,7 +156,7 @@ def test_a_lease_is_renewed_while_a_handler_works(engine, gate):
     engine.publish(builders.errand(lease="800ms"))
     engine.create("errand", "e1")
     with Running(engine, registry_of(run=gate)) as worker:
-        assert gate.begun.acquire(timeout=10)
+        assert gate.begun.acquire(timeout=60)
         first = _leased_until(engine)
         eventually(lambda: _leased_until(engine) > first + 800, "it is renewed past the end of the first lease")
         gate.let.set()
@@ -182,7 +182,7 @@ def test_what_is_missing_here_is_left_to_the_worker_that_has_it(engine):
 def test_stopping_lets_jobs_in_hand_finish_and_takes_no_more(engine, errand, gate):
     errand("e1")
     with Running(engine, registry_of(run=gate), concurrency=1):
-        assert gate.begun.acquire(timeout=10)
+        assert gate.begun.acquire(timeout=60)
         errand("e2")
         threading.Timer(0.3, gate.let.set).start()
     assert (state(engine, "e1"), places(engine)) == ("done", {"ready": 1})
@@ -192,7 +192,7 @@ def test_stopping_lets_jobs_in_hand_finish_and_takes_no_more(engine, errand, gat
 def test_past_the_deadline_what_is_in_hand_is_handed_back(engine, errand, gate):
     errand("e1")
     with Running(engine, registry_of(run=gate), grace=0.2):
-        assert gate.begun.acquire(timeout=10)
+        assert gate.begun.acquire(timeout=60)
     assert places(engine) == {"ready": 1}
     assert engine.jobs("errand", "errands", place="ready")[0].attempt == 0
     gate.let.set()
@@ -201,7 +201,7 @@ def test_past_the_deadline_what_is_in_hand_is_handed_back(engine, errand, gate):
 def test_asked_a_second_time_it_hands_back_now(engine, errand, gate):
     errand("e1")
     with Running(engine, registry_of(run=gate), grace=60) as worker:
-        assert gate.begun.acquire(timeout=10)
+        assert gate.begun.acquire(timeout=60)
         worker.stop()
     assert places(engine) == {"ready": 1}
 
@@ -209,7 +209,7 @@ def test_asked_a_second_time_it_hands_back_now(engine, errand, gate):
 def test_a_handler_that_ends_after_its_job_was_handed_back_changes_nothing(engine, errand, gate):
     errand("e1")
     with Running(engine, registry_of(run=gate), grace=0.1) as worker:
-        assert gate.begun.acquire(timeout=10)
+        assert gate.begun.acquire(timeout=60)
     gate.let.set()
     eventually(lambda: not worker.hand.running(), "the late handler has ended")
     assert worker.summary() == "1 returned"
@@ -256,7 +256,7 @@ def test_stopped_while_redis_hangs_it_waits_for_one_call_and_not_for_each_job(en
         errand(f"e{number}")
     with Running(hanging, registry_of(run=gate), grace=0.1, concurrency=3):
         for _ in range(3):
-            assert gate.begun.acquire(timeout=10)
+            assert gate.begun.acquire(timeout=60)
         hanging.hang = True
     assert (hanging.asked, places(engine)) == (1, {"leased": 3})
     gate.let.set()

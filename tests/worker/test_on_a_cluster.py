@@ -27,12 +27,12 @@ def engine(tmp_path, redis_url):
 def test_it_takes_from_all_of_them_has_a_row_and_obeys(engine):
     engine.publish(builders.errand())
     with Running(engine, registry_of(run=print), id="w1") as worker:
-        eventually(engine.workers, "it is listed", patience=30)
+        eventually(engine.workers, "it is listed")
         for number in range(30):
             engine.create("errand", f"e{number}")
         engine.enqueue("errand", "run", queue="run")
-        eventually(lambda: engine.counts("errand")["done"] == 30, "all are done", patience=30)
-        eventually(lambda: worker.tally.done == 31, "the bare one, too", patience=30)
+        eventually(lambda: engine.counts("errand")["done"] == 30, "all are done")
+        eventually(lambda: worker.tally.done == 31, "the bare one, too")
         engine.direct("w1", "quiet", actor="alice", reason="a deploy")
-        eventually(lambda: worker.status == "quiet", "it has obeyed", patience=30)
+        eventually(lambda: worker.status == "quiet", "it has obeyed")
     assert engine.workers() == []

@@ -31,11 +31,11 @@ def test_quiet_it_finishes_what_it_has_and_takes_no_more_until_it_is_to_work_aga
 
     def handler(job):
         begun.set()
-        assert let.wait(20)
+        assert let.wait(60)
 
     errand("e1")
     with Running(engine, registry_of(run=handler), concurrency=1, id="w1"):
-        assert begun.wait(10)
+        assert begun.wait(60)
         tell(engine, "w1", "quiet")
         eventually(lambda: row(engine).status == "quiet", "its row says so")
         errand("e2")
@@ -64,7 +64,7 @@ def test_told_to_stop_it_ends_as_after_a_term(engine, errand):
     thread.start()
     eventually(engine.workers, "it is there")
     tell(engine, "w1", "stop")
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
     assert engine.workers() == []
 
@@ -87,11 +87,11 @@ def test_the_row_says_what_is_at_work(engine, errand):
 
     def handler(job):
         begun.set()
-        assert let.wait(20)
+        assert let.wait(60)
 
     errand("e1")
     with Running(engine, registry_of(run=handler), concurrency=3, id="w1"):
-        assert begun.wait(10)
+        assert begun.wait(60)
         eventually(lambda: row(engine).holding, "it says what it holds")
         held = row(engine)
         (job,) = held.holding

@@ -62,13 +62,13 @@ def test_what_is_taken_ahead_is_renewed_and_goes_back_at_a_stop(engine):
 
     def handler(job):
         begun.set()
-        assert let.wait(20)
+        assert let.wait(60)
 
     engine.publish(builders.errand(lease="300ms"))
     for number in range(6):
         engine.create("errand", f"e{number}")
     with Running(engine, registry_of(run=handler), concurrency=1, prefetch=3) as worker:
-        assert begun.wait(10)
+        assert begun.wait(60)
         eventually(lambda: places(engine) == {"ready": 2, "leased": 4}, "three are taken ahead")
         until = [job.lease_until for job in engine.jobs("errand", "errands", place="leased")]
         eventually(
@@ -90,7 +90,7 @@ def test_a_slow_job_holds_up_one_thread_and_nothing_that_was_taken_with_it(engin
 
     def handler(job):
         if job.instance == "e3":
-            assert let.wait(20)
+            assert let.wait(60)
 
     with Running(engine, registry_of(run=handler), concurrency=2, prefetch=20):
         eventually(lambda: engine.counts("errand")["done"] == 29, "all the others are done")
@@ -103,7 +103,7 @@ def test_jobs_taken_ahead_of_slow_ones_go_back_after_a_while(engine):
 
     def handler(job):
         if slow.is_set():
-            assert let.wait(30)
+            assert let.wait(60)
         elif job.instance == "e199":
             slow.set()
 
@@ -111,9 +111,9 @@ def test_jobs_taken_ahead_of_slow_ones_go_back_after_a_while(engine):
     for number in range(600):
         engine.create("errand", f"e{number}")
     with Running(engine, registry_of(run=handler), concurrency=1):
-        eventually(lambda: places(engine).get("leased") == 1, "all but the one at work have gone back", patience=30)
+        eventually(lambda: places(engine).get("leased") == 1, "all but the one at work have gone back")
         let.set()
-        eventually(lambda: engine.counts("errand")["done"] == 600, "all are done", patience=30)
+        eventually(lambda: engine.counts("errand")["done"] == 600, "all are done")
 
 
 def test_one_worker_does_the_jobs_of_one_priority_in_their_order(engine):

@@ -181,7 +181,7 @@ def test_a_coroutine_whose_job_is_lost_before_its_first_step_is_over_as_well(eng
 
 def _lost_once(begun):
     def tell(job):
-        threading.Thread(target=lambda: (begun.wait(10), job.lose("withdrawn"))).start()
+        threading.Thread(target=lambda: (begun.wait(60), job.lose("withdrawn"))).start()
 
     return tell
 

@@ -168,7 +168,7 @@ def test_the_first_pass_and_the_one_after_an_outage_trust_no_memory(engine, lit,
 # A worker at work
 
 
-def test_a_running_worker_fires_timers_on_time(engine):
+def test_a_running_worker_fires_timers_and_none_too_early(engine):
     engine.publish(lamp(after="400ms"))
     with Running(engine, registry_of(run=print)) as worker:
         eventually(lambda: worker.routes.machines, "the worker knows the machine")
@@ -178,7 +178,7 @@ def test_a_running_worker_fires_timers_on_time(engine):
         eventually(lambda: engine.counts("lamp")["Off"] == 5, "the lamps are off")
     for number in range(5):
         lit, off = reversed(engine.history("lamp", f"l{number}"))
-        assert 400 <= off.at - lit.at < 1400, "ms, on a machine that may be busy"
+        assert off.at - lit.at >= 400
 
 
 def test_a_worker_without_any_handler_fires_timers_too(engine, lit):

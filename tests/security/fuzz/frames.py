@@ -19,7 +19,7 @@ from .stage import Stage
 from .verdicts import Verdict
 
 MOST = 64  # frames of one socket, beside bursts
-PATIENCE = 10.0  # seconds until a socket has to have answered
+PATIENCE = 60.0  # seconds until a socket has to have answered
 WATCHED = "machine:gate"
 MARK = "instance:nowhere/mark"  # what is asked for last: the answer to it comes behind all others
 EVERY = 20  # inputs between two looks whether the other socket sees what happens
