@@ -20,14 +20,15 @@ guarded = Guarded(command, grace=float(sys.argv[2]))
 print("guardian", guarded.pid, flush=True)
 time.sleep(60)
 """
-CHILD = "import os, time; print('child', os.getpid(), flush=True); time.sleep(60)"
+# Several processes write to one pipe: each writes its line at once.
+CHILD = "import os, time; os.write(1, b'child %d\\n' % os.getpid()); time.sleep(60)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + CHILD
-FORK = "import os\nif os.fork() == 0: print('fork', os.getpid(), flush=True)\ntime.sleep(60)"
+FORK = "import os\nif os.fork() == 0: os.write(1, b'fork %d\\n' % os.getpid())\ntime.sleep(60)"
 POLITE = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); " + CHILD
 # Ends by itself on TERM, but leaves a process of its own behind.
 PARENT_OF_ANOTHER = (
     "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
-    "print('other', p.pid, flush=True); " + CHILD
+    "import os; os.write(1, b'other %d\\n' % p.pid); " + CHILD
 )
 
 

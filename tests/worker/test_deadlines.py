@@ -64,7 +64,8 @@ def test_an_attempt_that_is_not_over_by_then_has_failed(engine, put, let, kind):
         assert job.kind == "Timeout"
         if kind == "coroutine":
             assert cancelled.wait(60)
-        assert worker.summary() in ("1 dead", "1 lost")  # the latter where a sweep was quicker to say so
+        # The latter where a sweep was quicker to say so.
+        eventually(lambda: worker.summary() in ("1 dead", "1 lost"), "the worker counts it")
 
 
 @pytest.mark.parametrize("kind", ["function", "coroutine"])
