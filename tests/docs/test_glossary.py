@@ -49,7 +49,6 @@ PRIVATE = {
 }
 
 NOT_YET = {
-    "api",
     "architecture",
     "patterns",
 }
