@@ -1,12 +1,12 @@
 -- needs: json, keys, replies
--- What a call with an idempotency key answered the first time, kept for a day under a key of its own.
+-- Stores the reply to a call with an idempotency key for a day, so that a repeated call gets the same reply.
 local idempotency = {}
 
 local KEEP_MS = 86400000
 
--- The first answer, marked as given again; nil where there is none. Whether what was asked for happened nobody can tell
--- where somebody else wrote into its place.
-function idempotency.recall(key)
+-- Answers the stored reply, marked as replayed; nil when there is none, FAULT when another program wrote the key: the engine
+-- cannot tell then whether the call happened.
+function idempotency.read(key)
     local stored = redis.call('GET', key)
     if not stored then return nil end
     local ok, reply = pcall(cmsgpack.unpack, stored)
@@ -17,17 +17,17 @@ function idempotency.recall(key)
     return reply
 end
 
--- The first answer to a call on this instance; nil where there is none, or where the instance was made again since under
--- the same id: that outcome was another instance's.
-function idempotency.replayed(root, id, key)
-    local reply = idempotency.recall(keys.outcome(root, id, key))
+-- Answers the stored reply to a call on this instance. nil when there is none, or when the instance was created anew under
+-- the same id: that reply belongs to another instance.
+function idempotency.find(root, id, key)
+    local reply = idempotency.read(keys.outcome(root, id, key))
     if not reply or reply[1] ~= replies.OK then return reply end
     local created = redis.call('HGET', keys.instance(root, id), '_created')
     if created and created ~= json.number(tonumber(cjson.decode(reply[4])._created)) then return nil end
     return reply
 end
 
-function idempotency.keep(key, reply)
+function idempotency.store(key, reply)
     redis.call('SET', key, cmsgpack.pack(reply), 'PX', KEEP_MS)
 end
 

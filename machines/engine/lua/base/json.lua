@@ -1,21 +1,21 @@
 -- needs: strings, work_budget
--- JSON that keeps what the bundled decoder loses: empty arrays stay arrays, and what is not JSON is refused.
--- Nulls inside tables are json.null; arrays carry the metatable json.array.
+-- JSON with what the bundled decoder loses: empty arrays stay arrays, and invalid JSON is refused. A null inside a table is
+-- json.null; arrays carry the metatable json.array.
 local json = { null = {}, array = { __name = 'array' } }
 
 local MAX_DEPTH = 32
 local MAX_KEPT = 1000
 local MAX_EXACT = 2 ^ 53
-local SHORT = 1e14 -- whole numbers below this come out of tostring() digit for digit
+local SHORT = 1e14 -- tostring() prints whole numbers below this digit for digit
 local ESCAPES = { b = '\b', f = '\f', n = '\n', r = '\r', t = '\t', ['"'] = '"', ['\\'] = '\\', ['/'] = '/' }
 local QUOTED = { ['"'] = '\\"', ['\\'] = '\\\\', ['\b'] = '\\b', ['\f'] = '\\f', ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t' }
 
 local find, match, sub, byte, char, format = string.find, string.match, string.sub, string.byte, string.char, string.format
 local getmetatable, type, charge = getmetatable, type, work_budget.charge
 
--- Units of work.
+-- Costs in units of work.
 local ITEM, VALUE, PAIR, COMPARISON, FRACTION, ESCAPE = 4, 3, 8, 1, 20, 2
-local EVERY = 64 -- items between two charges
+local EVERY = 64 -- items per charge
 local SHORT_TEXT = 64 -- bytes
 
 function json.list(items)
@@ -40,7 +40,7 @@ local function utf8_char(code)
         0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
 end
 
--- One \uXXXX escape (or a surrogate pair) whose 'u' is at `at`; answers the character and the next position.
+-- Reads one \uXXXX escape (or a surrogate pair) whose 'u' is at `at`; answers the character and the next position.
 local function unicode_escape(text, at)
     local hex = string.match(text, '^%x%x%x%x', at + 1)
     if not hex then fail(text, at, 'a \\u escape takes four hex digits') end
@@ -96,7 +96,7 @@ local function read_number(text, at)
     local number = tonumber(sub(text, at, stop))
     if fraction or exponent then charge(FRACTION) end
     if number ~= number or number == math.huge or number == -math.huge then fail(text, at, 'a number out of range') end
-    -- An id from a 64-bit counter would come out as its neighbour.
+    -- A larger id from a 64-bit counter would silently become its neighbour.
     if not fraction and not exponent and (number >= MAX_EXACT or number <= -MAX_EXACT) then
         fail(text, at, 'an integer past 2^53; send it as text')
     end
@@ -113,8 +113,9 @@ local function check_depth(text, at, depth)
     if depth > MAX_DEPTH then fail(text, at, 'nested deeper than ' .. MAX_DEPTH) end
 end
 
--- Most lists of numbers are of such: the digits, and where the next sign is. nil where it is anything else.
-local function short_whole(text, at)
+-- Reads a short whole number, the most common item of an array: answers its digits and the position of the next separator,
+-- or nil for any other item.
+local function read_short_whole(text, at)
     local first = byte(text, at)
     if not first or first < 48 or first > 57 then return nil end
     local digits, after = match(text, '^(%d+)[ \t\r\n]*()[,%]]', at)
@@ -129,7 +130,7 @@ local function read_array(text, at, depth)
     while true do
         count = count + 1
         if count % EVERY == 0 then charge(EVERY * ITEM) end
-        local digits, after = short_whole(text, at)
+        local digits, after = read_short_whole(text, at)
         if digits then
             items[count], at = tonumber(digits), after
         else
@@ -169,14 +170,14 @@ local function read_object(text, at, depth)
     end
 end
 
-local WORDS = { [116] = { 'true', true }, [102] = { 'false', false }, [110] = { 'null', json.null } }
+local LITERALS = { [116] = { 'true', true }, [102] = { 'false', false }, [110] = { 'null', json.null } }
 
 read_value = function(text, at, depth)
     local mark = byte(text, at)
     if mark == 34 then return read_string(text, at) end
     if mark == 123 then return read_object(text, at, depth) end
     if mark == 91 then return read_array(text, at, depth) end
-    local word = WORDS[mark]
+    local word = LITERALS[mark]
     if word then
         if sub(text, at, at + #word[1] - 1) ~= word[1] then fail(text, at, 'a value was expected') end
         return word[2], at + #word[1]
@@ -184,7 +185,7 @@ read_value = function(text, at, depth)
     return read_number(text, at)
 end
 
--- The value of a whole JSON text; throws {sb = message}. `depth`: the level it will stand on, 1 where it stands alone.
+-- Decodes a whole JSON text; throws {sb = message}. `depth`: the level at which the value will be nested, 1 by default.
 function json.decode(text, depth)
     charge(6 + #text / 8)
     local value, at = read_value(text, skip(text, 1), depth or 1)
@@ -193,9 +194,9 @@ function json.decode(text, depth)
     return value
 end
 
--- The same for a text from outside, which may be no UTF-8: whoever reads it later would see something else.
+-- Decodes a text from outside, which may be invalid UTF-8: other readers of the stored text would see another value.
 function json.read(text, depth)
-    if not strings.valid(text) then error({ sb = 'not JSON: the text is not UTF-8' }) end
+    if not strings.is_valid(text) then error({ sb = 'not JSON: the text is not UTF-8' }) end
     return json.decode(text, depth)
 end
 
@@ -203,7 +204,7 @@ local function escape(letter)
     return QUOTED[letter] or format('\\u%04x', byte(letter))
 end
 
--- One look for all three is cheapest for a short text, and one for each for a long one.
+-- One pattern for all three is cheapest for a short text, three plain searches for a long one.
 local function needs_escapes(text)
     if #text <= SHORT_TEXT then return find(text, '[%c"\\]') end
     return find(text, '"', 1, true) or find(text, '\\', 1, true) or find(text, '%c')
@@ -219,12 +220,12 @@ function json.quote(text)
     return '"' .. text .. '"'
 end
 
--- Numbers repeat (counts, versions, the second it is now) and writing one out is dear: the last few hundred are kept.
-local written, kept = {}, 0
+-- Formatting a number is expensive and numbers repeat (counts, versions, the current second), so a thousand are cached.
+local written, kept_count = {}, 0
 
 local function keep(value, text)
-    if kept >= MAX_KEPT then written, kept = {}, 0 end
-    written[value], kept = text, kept + 1
+    if kept_count >= MAX_KEPT then written, kept_count = {}, 0 end
+    written[value], kept_count = text, kept_count + 1
     return text
 end
 
@@ -265,7 +266,7 @@ local function encode_table(value, depth)
     return '{' .. table.concat(parts, ',') .. '}'
 end
 
--- JSON text of a value; keys sorted, so equal values give equal text. nil is null.
+-- Encodes a value as JSON, nil as null. Keys are sorted, so that equal values give equal texts.
 function json.encode(value, depth)
     local kind = type(value)
     if kind == 'string' then return json.quote(value) end

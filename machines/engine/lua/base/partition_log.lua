@@ -1,31 +1,32 @@
 -- needs: keys, streams
--- The log of a partition: what machines emit and log, and what was done to it. It keeps the newest entries, and beyond
--- those what a group of readers has not acknowledged, up to a bound.
+-- The log of a partition, a stream: what instances emit and log, and what operators did. It keeps the newest entries, and
+-- older ones that a consumer group has not acknowledged, up to a bound.
 local partition_log = {}
 
-local KEEP = 10000
-local BOUND = 10 * KEEP -- what nobody reads goes after all: memory is bounded
-local EVERY = 64 -- entries that this server has written to a log between two looks at what may go
+local KEEP_ENTRIES = 10000
+local MAX_ENTRIES = 10 * KEEP_ENTRIES -- unread entries are dropped beyond this: memory is bounded
+local TRIM_EVERY = 64 -- appended entries between two checks of the length
 local MOST_LOGS = 10000
 
-local written, logs = {}, 0
+local appended, log_count = {}, 0
 
--- Is it time to look? Counted here and not asked of the log: a command costs as much as a third of writing the entry.
-local function is_time(key)
-    local count = written[key]
+-- Tells whether to check the length. Counting here is cheaper than asking Redis: a command costs a third of appending an
+-- entry.
+local function is_trim_due(key)
+    local count = appended[key]
     if not count then
-        if logs >= MOST_LOGS then return true end -- more than are counted: each of those is asked every time
-        count, logs = 0, logs + 1
+        if log_count >= MOST_LOGS then return true end -- more logs than are counted: these are checked every time
+        count, log_count = 0, log_count + 1
     end
-    written[key] = (count + 1) % EVERY
-    return written[key] == 0
+    appended[key] = (count + 1) % TRIM_EVERY
+    return appended[key] == 0
 end
 
--- Fields and values follow. Throws, with nothing written, where the log is of another type.
-function partition_log.write(root, ...)
+-- Appends an entry of the given fields and values. Throws before writing when the key has another type.
+function partition_log.append(root, ...)
     local key = keys.log(root)
     redis.call('XADD', key, '*', ...)
-    if is_time(key) and redis.call('XLEN', key) > KEEP then streams.trim(key, KEEP, BOUND) end
+    if is_trim_due(key) and redis.call('XLEN', key) > KEEP_ENTRIES then streams.trim(key, KEEP_ENTRIES, MAX_ENTRIES) end
 end
 
 return partition_log

@@ -1,5 +1,5 @@
 -- needs: guard_explanation, json, permits, work_budget
--- What the functions answer: an array that begins with a status word. machines/engine/replies.py reads them.
+-- Builds the replies of the functions: arrays that begin with a status. machines/engine/replies.py reads them.
 local replies = {}
 
 replies.OK = 'OK'
@@ -19,8 +19,8 @@ replies.OVERFLOW = 'OVERFLOW'
 replies.NOT_ALLOWED = 'NOTALLOWED'
 replies.APPROVAL = 'APPROVAL'
 
--- Ids of the transitions taken, between spaces.
-function replies.edges(ctx)
+-- Joins the ids of the transitions taken with spaces.
+function replies.join_transitions(ctx)
     local edges = ctx.edges
     if #edges == 1 then return edges[1].id end
     local listed = {}
@@ -28,17 +28,17 @@ function replies.edges(ctx)
     return table.concat(listed, ' ')
 end
 
--- {OK, transitions, replayed, JSON of the instance hash as it now is}, and '1' when the step put messages into the
--- outbox. One text is cheaper, for server and client alike, than an item for each field and value; none is cheaper still,
--- for callers that want it short.
-function replies.instance(ctx)
+-- {OK, transitions, replayed, JSON of the instance hash after the step}, with '1' at the end when the step put messages into
+-- the outbox. One JSON text costs server and client less than an item for each field. A batch may ask for a short reply,
+-- without the JSON.
+function replies.build_instance(ctx)
     local text = ctx.batch and ctx.batch.short and '' or cjson.encode(ctx.raw)
-    if ctx.mail and ctx.mail[1] then return { replies.OK, replies.edges(ctx), '0', text, '1' } end
-    return { replies.OK, replies.edges(ctx), '0', text }
+    if ctx.mail and ctx.mail[1] then return { replies.OK, replies.join_transitions(ctx), '0', text, '1' } end
+    return { replies.OK, replies.join_transitions(ctx), '0', text }
 end
 
--- The data as JSON, put together of what is stored.
-local function data_after(ctx)
+-- Encodes the data as JSON from the stored texts of its fields.
+local function encode_data(ctx)
     local parts = {}
     for _, field in ipairs(ctx.program.ordered) do
         local raw = ctx.raw[field.name]
@@ -47,78 +47,81 @@ local function data_after(ctx)
     return '{' .. string.sub(table.concat(parts), 2) .. '}'
 end
 
--- What the event selects is not for this person: the transition, where it leads, and the groups it is for.
-function replies.barred(ctx, event)
+-- NOTALLOWED: the selected transition is reserved for groups that the person is not in. Names the transition, its targets
+-- and the groups.
+function replies.build_not_allowed(ctx, event)
     local transition, names = ctx.barred, {}
     for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
     return { replies.NOT_ALLOWED, event, transition.id, table.concat(names, ', '), json.encode(transition.allow) }
 end
 
--- The action takes a second person who has not approved just this: what it would be done to, as it is, and the transitions
--- that the event selects; then those that were approved, where some were.
-function replies.alone(ctx, action)
+-- APPROVAL: the action needs the approval of a second person. Names the instance as it is and the selected transitions, then
+-- the transitions that were approved, if any.
+function replies.build_approval(ctx, action)
     local permit = ctx.permit
     local approved = permit.action == action and permit.transitions or ''
     return { replies.APPROVAL, action, ctx.id, json.number(ctx.version), ctx.program.version, permits.selected(ctx), approved }
 end
 
-local MOST_NAMES = 1000 -- of events, that an explanation lists
+local MAX_NAMES = 1000 -- event names in an explanation
 
-local function names_of(ctx, config, state)
+local function encode_state_names(ctx, config, state)
     local names = ctx.chart and { unpack(config and config.names or {}) } or { ctx.program.states[state].name }
     return json.encode(json.list(names))
 end
 
-local function known_events(program)
+local function encode_known_events(program)
     if not program.known_text then
         local known = program.known_list
-        program.known_text = json.encode(json.list({ unpack(known, 1, math.min(#known, MOST_NAMES)) }))
+        program.known_text = json.encode(json.list({ unpack(known, 1, math.min(#known, MAX_NAMES)) }))
     end
     return program.known_text
 end
 
-local function outcome_text(seen)
-    if not seen.after then return 'null' end
-    return '{"configuration":' .. names_of(seen.after, seen.after.config, seen.after.state)
-        .. ',"data":' .. data_after(seen.after) .. ',"transitions":' .. json.quote(replies.edges(seen.after)) .. '}'
+local function encode_outcome(findings)
+    if not findings.after then return 'null' end
+    local after = findings.after
+    return '{"configuration":' .. encode_state_names(after, after.config, after.state)
+        .. ',"data":' .. encode_data(after) .. ',"transitions":' .. json.quote(replies.join_transitions(after)) .. '}'
 end
 
--- The explanation of an event as JSON. `seen.after` is the context after a step that was not committed, if it went through.
-function replies.explanation(ctx, event, seen)
-    local candidates = seen.candidates or {}
+-- Encodes the explanation of an event as JSON. `findings.after` is the context after a step that was not committed, where
+-- the step succeeded.
+function replies.encode_explanation(ctx, event, findings)
+    local candidates = findings.candidates or {}
     work_budget.stop()
     return '{"event":' .. json.quote(event)
-        .. ',"state":' .. names_of(ctx, ctx.was, ctx.origin)
+        .. ',"state":' .. encode_state_names(ctx, ctx.was, ctx.origin)
         .. ',"version":' .. json.number(ctx.version)
-        .. ',"taken":' .. (seen.after and 'true' or 'false')
-        .. ',"why":' .. json.encode(seen.why)
-        .. ',"error":' .. json.encode(seen.error)
+        .. ',"taken":' .. (findings.after and 'true' or 'false')
+        .. ',"why":' .. json.encode(findings.why)
+        .. ',"error":' .. json.encode(findings.error)
         .. ',"work":' .. json.number(math.ceil(ctx.work or 0))
         .. ',"exhausted":' .. (ctx.exhausted and 'true' or 'false')
         .. ',"candidates":[' .. table.concat(candidates, ',') .. ']'
-        .. ',"omitted":' .. (seen.count or 0) - #candidates
-        .. ',"known":' .. known_events(ctx.program)
-        .. ',"outcome":' .. outcome_text(seen) .. '}'
+        .. ',"omitted":' .. (findings.count or 0) - #candidates
+        .. ',"known":' .. encode_known_events(ctx.program)
+        .. ',"outcome":' .. encode_outcome(findings) .. '}'
 end
 
--- Why nothing could be taken: 'unknown event', 'final', 'no transition', 'guards' or 'error'.
-function replies.refusal(ctx, event, failure)
-    local seen = { error = failure }
+-- Finds why no transition was taken: 'unknown event', 'final', 'no transition', 'guards' or 'error'.
+function replies.explain_refusal(ctx, event, failure)
+    local findings = { error = failure }
     local known = ctx.program
     work_budget.start_explanation()
     if ctx.raw._done or not ctx.chart and known.states[ctx.state].final then
-        seen.why = 'final'
-        return seen
+        findings.why = 'final'
+        return findings
     end
-    seen.candidates, seen.count = guard_explanation.candidates(ctx, event)
+    findings.candidates, findings.count = guard_explanation.candidates(ctx, event)
     if failure then
-        seen.why = 'error'
-    elseif seen.count > 0 then
-        seen.why = 'guards'
+        findings.why = 'error'
+    elseif findings.count > 0 then
+        findings.why = 'guards'
     else
-        seen.why = (known.open or known.known[event]) and 'no transition' or 'unknown event'
+        findings.why = (known.open or known.known[event]) and 'no transition' or 'unknown event'
     end
-    return seen
+    return findings
 end
 
 return replies

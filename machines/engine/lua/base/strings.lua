@@ -1,5 +1,5 @@
 -- needs: work_budget
--- Texts are UTF-8 and are counted, cut and ordered by characters, in time that grows with their length only.
+-- UTF-8 strings: length, order and parts by characters, in time that grows with the length only.
 local strings = {}
 
 local CHARACTER = '[%z\1-\127\192-\255][\128-\191]*'
@@ -9,8 +9,8 @@ local charge = work_budget.charge
 
 local CHUNK = 256 -- bytes compared at a time
 
--- a < b by bytes, which in UTF-8 is by code points. Lua's own `<` asks the locale the server was started in.
-function strings.before(a, b)
+-- a < b by bytes, which in UTF-8 is the order of code points. Lua's own `<` depends on the locale of the server.
+function strings.is_before(a, b)
     if a == b then return false end
     local shorter, from = math.min(#a, #b), 1
     if shorter > CHUNK then
@@ -28,15 +28,14 @@ function strings.before(a, b)
     return #a < #b
 end
 
--- Does Lua's own `<` order as texts.before does? It asks the locale the server was started in: every language puts `a`
--- before `B`, and only bytes do not.
-local by_bytes = 'B' < 'a' and '_' < 'a' and 'z' < '\195\164'
+-- Whether Lua's `<` orders by bytes under the locale of the server: every language sorts `a` before `B`, bytes do not.
+local SORTS_BY_BYTES = 'B' < 'a' and '_' < 'a' and 'z' < '\195\164'
 
--- Sorts a list of texts in place.
+-- Sorts a list of strings in place.
 function strings.sort(list)
-    if by_bytes then return table.sort(list) end
+    if SORTS_BY_BYTES then return table.sort(list) end
     charge(#list * 4 * math.log(#list + 1))
-    table.sort(list, strings.before)
+    table.sort(list, strings.is_before)
 end
 
 function strings.length(text)
@@ -45,8 +44,8 @@ function strings.length(text)
     return #text - continuing
 end
 
--- The character at a position from 1; nil where there is none.
-function strings.at(text, position)
+-- Answers the character at a position from 1; nil past the end.
+function strings.character_at(text, position)
     if position < 1 or position > #text then return nil end
     charge(#text / 4)
     if not find(text, '[\128-\255]') then return sub(text, position, position) end
@@ -57,42 +56,42 @@ function strings.at(text, position)
     end
 end
 
--- The beginning of a text, at most `most` bytes, without half a character at its end.
-function strings.cut(text, most)
-    if #text <= most then return text end
-    local stop = most
+-- Cuts a text to its first `limit` bytes, without half a character at the end.
+function strings.cut_head(text, limit)
+    if #text <= limit then return text end
+    local stop = limit
     while stop > 0 and find(text, '^[\128-\191]', stop + 1) do stop = stop - 1 end
     return sub(text, 1, stop)
 end
 
--- The end of a text, likewise.
-function strings.tail(text, most)
-    if #text <= most then return text end
-    local start = #text - most + 1
+-- Cuts a text to its last `limit` bytes, without half a character at the start.
+function strings.cut_tail(text, limit)
+    if #text <= limit then return text end
+    local start = #text - limit + 1
     while find(text, '^[\128-\191]', start) do start = start + 1 end
     return sub(text, start)
 end
 
-local CHARACTERS = {
+local VALID_CHARACTERS = {
     '^[%z\1-\127]+', '^[\194-\223][\128-\191]', '^\224[\160-\191][\128-\191]', '^[\225-\236\238\239][\128-\191][\128-\191]',
     '^\237[\128-\159][\128-\191]', '^\240[\144-\191][\128-\191][\128-\191]', '^[\241-\243][\128-\191][\128-\191][\128-\191]',
     '^\244[\128-\143][\128-\191][\128-\191]',
 }
 
-local function next_character(text, at)
-    for _, pattern in ipairs(CHARACTERS) do
+local function skip_character(text, at)
+    for _, pattern in ipairs(VALID_CHARACTERS) do
         local _, stop = find(text, pattern, at)
         if stop then return stop + 1 end
     end
 end
 
--- Is it UTF-8 (RFC 3629)?
-function strings.valid(text)
+-- Tells whether the text is UTF-8 (RFC 3629).
+function strings.is_valid(text)
     charge(#text / 12)
     local at = find(text, '[\128-\255]')
     if at then charge(#text - at) end
     while at and at <= #text do
-        at = next_character(text, at)
+        at = skip_character(text, at)
         if not at then return false end
     end
     return true

@@ -1,16 +1,16 @@
--- How long a call has been at work. The server does nothing else meanwhile, so that calls which handle many things stop
--- in time and leave the rest to the next one.
+-- Measures how long a call runs. The server does nothing else meanwhile, so calls that handle many things stop in time and
+-- leave the rest to the next call.
 local time_limit = {}
 
-local system = rawget(_G, 'os') -- not there on Redis 7.0; its TIME, unlike that of later servers, goes on within a call
+local os_library = rawget(_G, 'os') -- absent on Redis 7.0, whose TIME advances within a call, unlike that of later servers
 
 local function seconds()
-    if system then return system.clock() end
+    if os_library then return os_library.clock() end
     local time = redis.call('TIME')
     return time[1] + time[2] / 1e6
 end
 
--- A function that tells whether more than `ms` have passed since.
+-- Answers a function that tells whether more than `ms` have passed since.
 function time_limit.start(ms)
     local began = seconds()
     return function() return (seconds() - began) * 1000 > ms end

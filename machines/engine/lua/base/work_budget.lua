@@ -1,42 +1,42 @@
 -- before each call: stop
--- What one step may cost the server, which does nothing else meanwhile. Work is counted and not timed, so that a step ends
--- alike on every machine. A unit is about a tenth of a microsecond (benchmarks/README.md says how that was measured).
--- The count begins with the picture of an instance and ends with its commit; outside of steps nothing is counted.
+-- Limits the work of one step, because the server does nothing else meanwhile. Work is counted and not timed, so that a step
+-- ends alike on every machine. A unit is about a tenth of a microsecond (benchmarks/README.md says how that was measured).
+-- The count starts with the context of an instance and ends with its commit; outside of steps nothing is counted.
 local work_budget = {}
 
-local STEP = 250000 -- 25 ms: reading the payload, guards, actions, and what they ask to be written
-local EXPLANATION = 60000 -- 6 ms: why an event was refused
+local STEP = 250000 -- 25 ms: reading the payload, guards, actions, and preparing what they write
+local EXPLANATION = 60000 -- 6 ms: explaining why an event was refused
 
 local left = math.huge
-local whole = STEP
+local limit = STEP
 
-local function overrun()
-    local what = whole == STEP and 'the step' or 'the explanation'
-    error({ sb = string.format('%s needs more than the %d units of work that one may take', what, whole), hard = true })
+local function throw_exceeded()
+    local what = limit == STEP and 'the step' or 'the explanation'
+    error({ sb = string.format('%s needs more than the %d units of work that one may take', what, limit), hard = true })
 end
 
 local function start(units)
-    left, whole = units, units
+    left, limit = units, units
 end
 
 function work_budget.start() start(STEP) end
 function work_budget.start_explanation() start(EXPLANATION) end
 function work_budget.stop() left = math.huge end
 
--- Takes units away; throws what no block of actions catches once none are left, and again at each later charge.
+-- Charges units. Throws when none are left, and again at each later charge; no block of actions can catch this error.
 function work_budget.charge(units)
     left = left - units
-    if left < 0 then overrun() end
+    if left < 0 then throw_exceeded() end
 end
 
--- Was there too much work since it was started?
-function work_budget.exceeded() return left < 0 end
+-- Tells whether the work since the start exceeded the limit.
+function work_budget.is_exceeded() return left < 0 end
 
--- How many units were taken since it was started; 0 outside of steps.
-function work_budget.spent() return left < math.huge and whole - left or 0 end
+-- Answers the units charged since the start; 0 outside of steps.
+function work_budget.count_spent() return left < math.huge and limit - left or 0 end
 
--- Passes on what an expression threw because the work is used up: nothing may take it for an error of the expression.
-function work_budget.pass(caught)
+-- Throws the error of an exceeded budget again: it must not count as an error of an expression.
+function work_budget.rethrow_exceeded(caught)
     if type(caught) == 'table' and caught.hard then error(caught, 0) end
 end
 

@@ -1,11 +1,11 @@
 -- needs: values
--- Lengths of time as definitions write them, in ms: a number, or text such as "1.5s".
+-- Parses durations of definitions to ms: a number, or text such as "1.5s".
 local durations = {}
 
 local MAX_MS = 3.2e11 -- ten years
 local UNITS = { [''] = 1, ms = 1, s = 1000, m = 60000, h = 3600000, d = 86400000 }
 
-function durations.ms(value)
+function durations.parse(value)
     local number = value
     if type(value) == 'string' then
         local digits, unit = string.match(value, '^%s*(%d*%.?%d+)%s*(%a*)%s*$')

@@ -1,22 +1,22 @@
 -- needs: json, values
--- The declared data fields of a program. Each is kept as one hash field a person can read in redis-cli:
--- a field of exactly one scalar type as plain text, every other one as JSON. Absent reads as null.
+-- The declared data fields of a program. Each is one hash field that a person can read with redis-cli: a field of exactly
+-- one scalar type as plain text, any other as JSON. An absent field reads as null.
 local fields = {}
 
 local MAX_BYTES = 65536 -- of one field, and of all data of an instance
 local MAX_NAME = 64
-local LONG = 16 -- changes
+local INDEX_FROM = 16 -- changed fields from which on a set finds them faster
 
 local MAX_EXACT = 2 ^ 53
 local type = type
 
-local function whole(value)
+local function is_whole(value)
     return type(value) == 'number' and value % 1 == 0 and value < MAX_EXACT and value > -MAX_EXACT
 end
 
-local fits = {
+local tests = {
     any = function() return true end,
-    integer = whole,
+    integer = is_whole,
     number = function(value) return type(value) == 'number' end,
     string = function(value) return type(value) == 'string' end,
     boolean = function(value) return type(value) == 'boolean' end,
@@ -25,21 +25,21 @@ local fits = {
     null = function(value) return value == nil or value == json.null end,
 }
 
--- The test for a list of types: one function where there is one type, which is nearly always.
-function fields.tester(types)
-    if #types == 1 then return fits[types[1]] end
-    return function(value) return fields.fits(value, types) end
+-- Makes the test for a list of types: a single function in the common case of one type.
+function fields.make_test(types)
+    if #types == 1 then return tests[types[1]] end
+    return function(value) return fields.has_type(value, types) end
 end
 
--- Does the value have one of the named types?
-function fields.fits(value, types)
+-- Tells whether the value has one of the named types.
+function fields.has_type(value, types)
     for _, name in ipairs(types) do
-        if fits[name](value) then return true end
+        if tests[name](value) then return true end
     end
     return false
 end
 
-function fields.expected(types)
+function fields.describe_types(types)
     return table.concat(types, ' or ')
 end
 
@@ -58,7 +58,7 @@ local codecs = {
     json = { encode = to_json, decode = read_json, as_json = to_text },
 }
 
--- The codec of one declared field; `initial` is its first raw value or nil.
+-- Compiles one declared field; `initial` is the raw first value or nil.
 function fields.compile(spec)
     local codec = codecs[spec.type]
     local field = {
@@ -66,46 +66,46 @@ function fields.compile(spec)
         types = spec.types or { spec.type },
         decode = codec.decode,
         as_json = codec.as_json,
-        quoted = ',' .. json.quote(spec.name) .. ':', -- as a history entry lists it, comma first
-        plain = codec.as_json == to_text, -- its raw text is JSON already
+        quoted = ',' .. json.quote(spec.name) .. ':', -- prefix of its pair in a history entry
+        plain = codec.as_json == to_text, -- the raw text is valid JSON
         scalar = spec.type ~= 'json',
     }
-    local fitting, encode = fields.tester(field.types), codec.encode
-    local function misfit(value)
-        values.fail(string.format('%s takes %s, not %s (%s)', spec.name, fields.expected(field.types),
+    local has_type, encode = fields.make_test(field.types), codec.encode
+    local function throw_misfit(value)
+        values.fail(string.format('%s takes %s, not %s (%s)', spec.name, fields.describe_types(field.types),
             values.kind(value), values.show(value)))
     end
     function field.encode(value)
-        if not fitting(value) then misfit(value) end
+        if not has_type(value) then throw_misfit(value) end
         local raw = encode(value)
         if #raw > MAX_BYTES then values.fail(spec.name .. ' is longer than ' .. MAX_BYTES .. ' bytes') end
         return raw
     end
-    -- A number has no length to check, and is what steps write most.
+    -- Numbers, the most common type, need no check of their length.
     if spec.type == 'integer' or spec.type == 'number' then
         function field.encode(value)
-            if fitting(value) then return encode(value) end
-            return misfit(value)
+            if has_type(value) then return encode(value) end
+            return throw_misfit(value)
         end
     end
     if spec.initial then field.initial = field.encode(values.plain(json.decode(spec.initial))) end
     return field
 end
 
--- The current value of a field inside a step.
+-- Reads the current value of a field inside a step.
 function fields.read(ctx, field)
     local raw = ctx.raw[field.name]
     if raw == nil then return nil end
     return field.decode(raw)
 end
 
-local function index_changes(ctx)
+local function index_changed(ctx)
     ctx.listed = {}
     for _, field in ipairs(ctx.changed) do ctx.listed[field] = true end
 end
 
--- Each field stands once in the list of changes. Nearly all lists are so short that looking through them is cheapest.
-local function touch(ctx, field)
+-- Adds a field once to the list of changes. Most lists are so short that a linear search is fastest.
+local function mark_changed(ctx, field)
     local changed, listed, i = ctx.changed, ctx.listed, 1
     if listed then
         if listed[field] then return end
@@ -117,25 +117,25 @@ local function touch(ctx, field)
         end
     end
     changed[i] = field
-    if i == LONG then index_changes(ctx) end
+    if i == INDEX_FROM then index_changed(ctx) end
 end
 
-function fields.put(ctx, field, raw)
+function fields.put_raw(ctx, field, raw)
     local name = field.name
     if ctx.raw[name] ~= raw then
         ctx.raw[name] = raw
-        touch(ctx, field)
+        mark_changed(ctx, field)
         if #raw > ctx.program.share then ctx.heavy = true end
     end
 end
 
--- What one field may take without anyone having to look at the others: its part of the bytes all data may have.
-function fields.share(count)
+-- Computes the bytes that one field may have without a check of the whole: its part of the limit for all data.
+function fields.compute_share(count)
     return math.floor(MAX_BYTES / math.max(1, count)) - MAX_NAME
 end
 
--- Throws when all data together has grown past its limit. Called where a field took more than its share.
-function fields.weigh(ctx)
+-- Throws when all data together exceeds its limit. Called when a field exceeds its share.
+function fields.check_size(ctx)
     local bytes = 0
     for _, field in ipairs(ctx.program.ordered) do
         local raw = ctx.raw[field.name]
@@ -147,13 +147,13 @@ function fields.weigh(ctx)
 end
 
 function fields.write(ctx, field, value)
-    fields.put(ctx, field, field.encode(value))
+    fields.put_raw(ctx, field, field.encode(value))
 end
 
 function fields.clear(ctx, field)
     if ctx.raw[field.name] ~= nil then
         ctx.raw[field.name] = nil
-        touch(ctx, field)
+        mark_changed(ctx, field)
     end
 end
 

@@ -1,7 +1,7 @@
 -- needs: actions, data_indexes, expressions, fields, job_requests, json, keys, permits, reserved_events, values
 -- needs: work_budget
--- Compiled definitions, kept between calls. An instance names its definition as `<version>:<digest>`, so an
--- entry can never be mistaken for another content, whatever was flushed, restored or published meanwhile.
+-- Compiled definitions, cached between calls. An instance names its definition as `<version>:<digest>`, so a cached program
+-- always has the right content, even after a flush, a restore or another publication.
 local programs = {}
 
 local FORMAT = 1
@@ -11,9 +11,9 @@ local TRANSITION = 40 -- units of work to compile one
 
 local cache, cached = {}, 0
 
--- SCXML 3.12.1: a descriptor matches an event that is equal to it or begins with it and a dot. A timer is no event that
--- anyone sends: it is heard where it was set, and by no pattern.
-local function matches(descriptor, event)
+-- SCXML 3.12.1: a descriptor matches an event that equals it or begins with it and a dot. An `after` event matches only its
+-- own name: wildcards do not match timers.
+local function matches_descriptor(descriptor, event)
     if descriptor == event then return true end
     if string.find(event, '^after%.t%d+$') then return false end
     if descriptor == '*' then return true end
@@ -21,27 +21,27 @@ local function matches(descriptor, event)
     return string.sub(event, 1, #prefix + 1) == prefix .. '.' or event == prefix
 end
 
-local function listens(transition, event)
+local function matches_event(transition, event)
     for _, descriptor in ipairs(transition.events) do
-        if matches(descriptor, event) then return true end
+        if matches_descriptor(descriptor, event) then return true end
     end
     return false
 end
 
--- The transitions for an event, in document order, looked up once and remembered (to a bound).
-local function listener(transitions)
-    local known, count = {}, 0
+-- Makes the lookup of transitions by event, in document order. Results are cached up to a bound.
+local function make_lookup(transitions)
+    local lists, count = {}, 0
     return function(event)
-        local found = known[event]
-        if found then return found end
-        found = {}
+        local list = lists[event]
+        if list then return list end
+        list = {}
         for _, transition in ipairs(transitions) do
-            if listens(transition, event) then found[#found + 1] = transition end
+            if matches_event(transition, event) then list[#list + 1] = transition end
         end
         if count < MAX_EVENTS then
-            known[event], count = found, count + 1
+            lists[event], count = list, count + 1
         end
-        return found
+        return list
     end
 end
 
@@ -81,14 +81,14 @@ local function compile_invokes(spec, compiled)
     return spec.invoke or {}
 end
 
--- Where a chart goes by default: {targets, actions}; a single state may stand for itself.
+-- Compiles a default entry to {targets, actions}; a single target may be a plain number.
 local function compile_entry(spec, compiled)
     if not spec then return nil end
     if type(spec) == 'number' then return { targets = { spec } } end
     return { targets = spec.targets or { spec.target }, actions = actions.compile(spec.actions, compiled) }
 end
 
--- The parts of a state that take work to compile, by what they are called in it. Which of them it lacks is false.
+-- The parts of a state that cost work to compile. A part that a state lacks is false.
 local PARTS = { 'listening', 'always', 'entry', 'exit', 'invokes', 'initial', 'default', 'donedata', 'timed' }
 local IS_PART = {}
 for _, name in ipairs(PARTS) do IS_PART[name] = true end
@@ -100,7 +100,7 @@ local function compile_parts(state, compiled)
         if transition.delay then timed[#timed + 1] = transition end
     end
     return {
-        listening = listener(transitions),
+        listening = make_lookup(transitions),
         always = compile_transitions(spec.always, compiled, state.index),
         entry = actions.compile(spec.entry, compiled),
         exit = actions.compile(spec.exit, compiled),
@@ -112,9 +112,9 @@ local function compile_parts(state, compiled)
     }
 end
 
--- Compiles a state when the first step comes to it: a definition of many states holds the server for those alone that are
--- visited.
-local function complete(state, compiled)
+-- Compiles a state when the first step enters it, so that a definition of many states costs the server only the visited
+-- ones.
+local function compile_state(state, compiled)
     local parts = compile_parts(state, compiled)
     if state.kind == 'history' and not parts.default then
         local parent = compiled.states[state.parent]
@@ -125,11 +125,11 @@ local function complete(state, compiled)
     state.spec = nil
 end
 
-local function lazily(compiled)
+local function make_lazy(compiled)
     return {
         __index = function(state, name)
             if not IS_PART[name] then return nil end
-            complete(state, compiled)
+            compile_state(state, compiled)
             return state[name]
         end,
     }
@@ -156,33 +156,33 @@ local function outline_state(spec, index, root)
     }
 end
 
--- Forms that need the whole interpreter, wherever they stand.
+-- Forms that need the statechart interpreter (`chart`) wherever they occur.
 local CHART_FORMS = { trigger = true, send = true, cancel = true }
 
--- What expressions and actions of a state make necessary for the machine; `acting`: inside actions.
-local function survey(node, compiled, acting)
+-- Notes what the expressions and actions of a state require; `in_action`: inside an action.
+local function survey_node(node, compiled, in_action)
     if type(node) ~= 'table' then return end
     local form = node[1]
     if CHART_FORMS[form] then compiled.flat = false end
-    if form == 'in' and acting then compiled.precise, compiled.flat = true, false end
-    for _, part in pairs(node) do survey(part, compiled, acting) end
+    if form == 'in' and in_action then compiled.precise, compiled.flat = true, false end
+    for _, part in pairs(node) do survey_node(part, compiled, in_action) end
 end
 
 local function survey_transitions(list, compiled)
     for _, spec in ipairs(list or {}) do
         if spec.targets or spec.delay then compiled.flat = false end
         if spec.allow then compiled.guarded = true end
-        survey(spec.guard, compiled, false)
-        survey(spec.actions, compiled, true)
+        survey_node(spec.guard, compiled, false)
+        survey_node(spec.actions, compiled, true)
     end
 end
 
--- The actions `finalize` of machines that are invoked, by invoke: compiled with the state that invokes them.
-local function finalizers(compiled)
+-- Makes the lookup of `finalize` actions by invoke. Reading one compiles the state that has the invoke.
+local function make_finalizers(compiled)
     return setmetatable({}, {
-        __index = function(found, id)
+        __index = function(list, id)
             local host = compiled.states[compiled.hosted[id]]
-            return host and host.invokes and rawget(found, id)
+            return host and host.invokes and rawget(list, id)
         end,
     })
 end
@@ -191,31 +191,31 @@ local function survey_invokes(list, compiled, state)
     for _, invoke in ipairs(list or {}) do
         if invoke.machine then
             compiled.flat, state.hosts = false, true
-            compiled.finalizers = compiled.finalizers or finalizers(compiled)
+            compiled.finalizers = compiled.finalizers or make_finalizers(compiled)
             compiled.hosted[invoke.id] = state.index
             if type(invoke.machine) == 'string' then compiled.reaches[invoke.machine] = true end
         else
             compiled.invoked_by[invoke.id] = state.index
         end
-        survey(invoke, compiled, false)
-        survey(invoke.finalize, compiled, true)
+        survey_node(invoke, compiled, false)
+        survey_node(invoke.finalize, compiled, true)
     end
 end
 
--- Learns what kind of machine it is without compiling anything.
+-- Notes the features of a state without compiling it.
 local function survey_state(spec, compiled, state)
     if spec.kind or spec.parent or spec.donedata or spec.final and spec.exit then compiled.flat = false end
     survey_transitions(spec.transitions, compiled)
     survey_transitions(spec.always, compiled)
     survey_invokes(spec.invoke, compiled, state)
-    for _, list in pairs({ spec.entry or false, spec.exit or false }) do survey(list, compiled, true) end
-    for _, entry in pairs({ spec.initial or false, spec.default or false }) do survey(entry, compiled, true) end
+    for _, list in pairs({ spec.entry or false, spec.exit or false }) do survey_node(list, compiled, true) end
+    for _, entry in pairs({ spec.initial or false, spec.default or false }) do survey_node(entry, compiled, true) end
     if spec.always and spec.always[1] then compiled.eventless = true end
     if spec.invoke and spec.invoke[1] then compiled.invokes_any = true end
 end
 
--- What is below what. The states stand in document order, so that a parent comes before its children.
-local function arrange(compiled)
+-- Links parents and children. States are in document order, so a parent comes before its children.
+local function link_states(compiled)
     for index, state in ipairs(compiled.states) do
         local parent = compiled.states[state.parent]
         if state.kind == 'history' then
@@ -231,13 +231,13 @@ local function arrange(compiled)
     end
 end
 
--- Gives each declared payload field its test; answers the required ones by event.
-local function declare(events)
+-- Compiles the types of payload fields; answers the names of the required ones by event.
+local function compile_events(events)
     local required = {}
     for event, declared in pairs(events) do
         required[event] = {}
         for name, spec in pairs(declared) do
-            spec.fits = fields.tester(spec.types)
+            spec.fits = fields.make_test(spec.types)
             if spec.required then table.insert(required[event], name) end
         end
         table.sort(required[event])
@@ -245,13 +245,13 @@ local function declare(events)
     return required
 end
 
-local function set_of(names)
+local function to_set(names)
     local set = {}
     for _, name in ipairs(names or {}) do set[name] = true end
     return set
 end
 
-local function outline(source, version, root)
+local function outline_program(source, version, root)
     local compiled = {
         flow_key = keys.flow(root),
         history_prefix = keys.history(root, ''),
@@ -264,8 +264,8 @@ local function outline(source, version, root)
         histories = {},
         invoked_by = {},
         hosted = {},
-        reaches = set_of(source.brings), -- machines it invokes by name, or brings along
-        accepts = source.accepts and set_of(source.accepts.from),
+        reaches = to_set(source.brings), -- machines that it invokes by name, or whose definitions it contains
+        accepts = source.accepts and to_set(source.accepts.from),
         configurations = { count = 0, of = {} },
         plans = 0,
         history = source.history or 100,
@@ -283,24 +283,24 @@ local function outline(source, version, root)
         quoted_events = {},
     }
     for i, spec in ipairs(source.states) do compiled.index[spec.name] = i end
-    compiled.required = declare(compiled.events)
-    compiled.share = fields.share(#(source.data or {}))
+    compiled.required = compile_events(compiled.events)
+    compiled.share = fields.compute_share(#(source.data or {}))
     for i, spec in ipairs(source.data or {}) do
         local field = fields.compile(spec)
         compiled.fields[spec.name], compiled.ordered[i], compiled.columns[i + 1] = field, field, spec.name
     end
-    -- Programs of earlier releases may list a reserved name; what is known may be fired.
-    for _, name in ipairs(source.known or {}) do compiled.known[name] = not reserved_events.is(name) or nil end
+    -- Programs of earlier releases may list a reserved event, which must not become known: known events can be fired.
+    for _, name in ipairs(source.known or {}) do compiled.known[name] = not reserved_events.is_reserved(name) or nil end
     return compiled
 end
 
--- Compiles one published program for one partition; throws what a broken program makes it throw.
+-- Compiles one published program for one partition; throws the error of a broken program.
 function programs.compile(source, version, root, def, secret)
     if source.format ~= FORMAT then error({ sb = 'program format ' .. tostring(source.format) .. ' is not known here' }) end
-    local compiled = outline(source, version, root)
+    local compiled = outline_program(source, version, root)
     compiled.def = def
     compiled.secret = secret
-    local lazy = lazily(compiled)
+    local lazy = make_lazy(compiled)
     for i, spec in ipairs(source.states) do
         compiled.states[i] = outline_state(spec, i, root)
         survey_state(spec, compiled, compiled.states[i])
@@ -310,31 +310,31 @@ function programs.compile(source, version, root, def, secret)
     if compiled.initial.actions or #compiled.initial.targets > 1 then compiled.flat = false end
     compiled.output = source.output and expressions.compile(source.output, compiled)
     if compiled.output then compiled.flat = false end
-    arrange(compiled)
+    link_states(compiled)
     return compiled
 end
 
--- Compiles all states of a program that is about to be published, as far as one step's work goes; throws as compile does.
--- The rest is compiled when an instance comes to it.
-function programs.check(source, root)
+-- Compiles all states of a program before it is published, within the work of one step; throws like compile. Further states
+-- are compiled when an instance enters them.
+function programs.check_work(source, root)
     local compiled = programs.compile(source, 0, root, '0:0', '')
     work_budget.start()
     local ok, caught = pcall(function()
         for _, state in ipairs(compiled.states) do state.listening('') end
     end)
-    local exceeded = work_budget.exceeded()
+    local exceeded = work_budget.is_exceeded()
     work_budget.stop()
     if not ok and not exceeded then error(caught, 0) end
 end
 
-local function remember(root, def, compiled)
+local function cache_program(root, def, compiled)
     if cached >= MAX_CACHED then cache, cached = {}, 0 end
     cache[root] = cache[root] or {}
     cache[root][def], cached = compiled, cached + 1
     return compiled
 end
 
--- The program an instance names; nil and a sentence where it is not there or not what the name says.
+-- Answers the program that an instance names; nil and a sentence when it is missing or has another digest.
 function programs.load(root, def)
     local versions = cache[root]
     local compiled = versions and versions[def]
@@ -343,24 +343,24 @@ function programs.load(root, def)
     if not version then return nil, 'a definition is named <version>:<digest>, not ' .. def end
     local row = redis.call('HMGET', keys.definition(root, version), 'program', 'digest', 'secret')
     if not row[1] then return nil, 'version ' .. version .. ' is not published here' end
-    local held = row[2] or 'none'
-    if held ~= digest then return nil, 'version ' .. version .. ' has the digest ' .. held .. ', not ' .. digest end
+    local stored = row[2] or 'none'
+    if stored ~= digest then return nil, 'version ' .. version .. ' has the digest ' .. stored .. ', not ' .. digest end
     local fresh = programs.compile(cjson.decode(row[1]), version, root, def, row[3])
     data_indexes.attach(fresh)
-    return remember(root, def, fresh)
+    return cache_program(root, def, fresh)
 end
 
--- Forgets the programs of a partition whose list of indexed fields has changed since they were compiled.
-function programs.refresh(root)
+-- Drops cached programs of a partition whose list of indexed fields has changed since they were compiled.
+function programs.drop_outdated(root)
     local versions = cache[root]
     if not versions then return end
-    local listed = data_indexes.listed(root)
+    local listed = data_indexes.read_list(root)
     for def, compiled in pairs(versions) do
         if compiled.listed ~= listed then versions[def], cached = nil, cached - 1 end
     end
 end
 
--- `"event"` in JSON, quoted once per event name.
+-- Answers the event's name as JSON, quoted once for each known name.
 function programs.quoted_event(compiled, event)
     local quoted = compiled.quoted_events[event]
     if not quoted then

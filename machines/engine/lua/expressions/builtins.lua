@@ -208,14 +208,14 @@ function builtins.fail(_, message) values.fail(values.text(message)) end
 
 function builtins.random(ctx)
     charge(8)
-    return random.number(ctx)
+    return random.make_number(ctx)
 end
 
 function builtins.random_token(ctx, length)
     values.whole(length)
     if length < 1 or length > MAX_TOKEN then values.fail('random_token() takes a length from 1 to ' .. MAX_TOKEN) end
     charge(length * 20)
-    return random.token(ctx, length)
+    return random.make_token(ctx, length)
 end
 
 return builtins

@@ -124,7 +124,7 @@ local function ordering(compare)
     return function(_, a, b)
         a, b = plain(a), plain(b)
         if type(a) == 'string' and type(b) == 'string' then
-            return compare(strings.before(a, b) and -1 or a == b and 0 or 1, 0)
+            return compare(strings.is_before(a, b) and -1 or a == b and 0 or 1, 0)
         end
         local left, right = numeric(a), numeric(b)
         return left ~= nil and right ~= nil and compare(left, right)

@@ -32,7 +32,7 @@ local function judge(node, ctx)
     local evaluate = expressions.compile(node, ctx.program)
     local ok, value = pcall(evaluate, ctx)
     if not ok then
-        work_budget.pass(value)
+        work_budget.rethrow_exceeded(value)
         return 'error', values.message(value)
     end
     return values.truth(value) and 'true' or 'false'
@@ -110,7 +110,7 @@ end
 local function verdict_of(transition, ctx)
     if not transition.guard then return 'open' end
     local ok, value = pcall(transition.guard, ctx)
-    if not ok then work_budget.pass(value) end
+    if not ok then work_budget.rethrow_exceeded(value) end
     return not ok and 'error' or values.truth(value) and 'open' or 'guard'
 end
 
@@ -167,7 +167,7 @@ function guard_explanation.candidates(ctx, event)
     local listed, all = {}, listeners(ctx, event)
     local ok, caught = pcall(ctx.chart and chart_candidates or flat_candidates, ctx, event, listed)
     if ok then return listed, #all end
-    if not work_budget.exceeded() then error(caught, 0) end
+    if not work_budget.is_exceeded() then error(caught, 0) end
     work_budget.stop()
     for i = #listed + 1, math.min(#all, #listed + MAX_UNEXPLAINED) do listed[i] = unexplained(ctx, event, all[i]) end
     return listed, #all

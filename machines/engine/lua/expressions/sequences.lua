@@ -26,7 +26,7 @@ function sequences.item(_, x, key)
     if key == 'length' then return length(x) end
     local at = position(key)
     if not at then return nil end
-    if kind == 'string' then return strings.at(x, at + 1) end
+    if kind == 'string' then return strings.character_at(x, at + 1) end
     return values.plain(x[at + 1])
 end
 
@@ -171,7 +171,7 @@ function sequences.substring(_, text, from, to)
 end
 
 function sequences.char_at(_, text, at)
-    return strings.at(values.text(text), whole(at, 0) + 1) or ''
+    return strings.character_at(values.text(text), whole(at, 0) + 1) or ''
 end
 
 function sequences.characters(_, text)
@@ -186,7 +186,7 @@ end
 
 -- The number of a character in Unicode; nothing where there is none.
 function sequences.char_code(_, text, at)
-    local character = strings.at(values.text(text), whole(at, 0) + 1)
+    local character = strings.character_at(values.text(text), whole(at, 0) + 1)
     if not character then return nil end
     local first, code = string.byte(character), string.byte(character)
     for _, mark in ipairs({ 192, 224, 240 }) do

@@ -75,7 +75,7 @@ function values.less(a, b)
     if type_a == 'number' and type_b == 'number' then return a < b end
     if type_a == 'string' and type_b == 'string' then
         charge(1.5)
-        return strings.before(a, b)
+        return strings.is_before(a, b)
     end
     local ka, kb = values.kind(a), values.kind(b)
     if ka == 'array' and kb == 'array' then return compare_arrays(a, b) < 0 end
@@ -167,7 +167,7 @@ function values.get(container, key)
         return values.plain(container[key < 0 and #container + key + 1 or key + 1])
     elseif kind == 'string' then
         values.whole(key)
-        return strings.at(container, key < 0 and strings.length(container) + key + 1 or key + 1)
+        return strings.character_at(container, key < 0 and strings.length(container) + key + 1 or key + 1)
     end
     if kind == 'null' then values.fail('nothing there to look into (null)') end
     values.fail('cannot look into ' .. kind)

@@ -94,10 +94,10 @@ function batches.finish(batch, job, row, ms)
         queue = { jobs = {}, hashes = {}, count = 0, runs = {} }
         batch.queues[row.queue] = queue
     end
-    local bucket = queue_counters.bucket(ms)
+    local bucket = queue_counters.find_bucket(ms)
     queue.runs[bucket] = (queue.runs[bucket] or 0) + 1
     batch.ended[job] = true
-    if row.unique then return jobs.erase(batch.root, job, row) end
+    if row.unique then return jobs.delete(batch.root, job, row) end
     local count = queue.count + 1
     queue.jobs[count], queue.hashes[count], queue.count = job, keys.job(batch.root, job), count
 end
@@ -107,9 +107,9 @@ local function erase(batch, name, queue)
     if queue.count > 0 then
         pcall_redis('ZREM', keys.leased(batch.root, name), unpack(queue.jobs))
         call('DEL', unpack(queue.hashes))
-        jobs.relieve(batch.root, name)
+        jobs.ring_requested_bell(batch.root, name)
     end
-    queue_counters.ran(batch.root, name, queue.runs)
+    queue_counters.count_run_times(batch.root, name, queue.runs)
 end
 
 -- Writes all that was gathered.
@@ -119,7 +119,7 @@ function batches.close(batch)
         if count > 0 then call('HINCRBY', batch.flow_key, name, count) end
     end
     for name, queue in pairs(batch.queues) do erase(batch, name, queue) end
-    for queue, count in pairs(batch.rings) do jobs.ring(batch.root, queue, count) end
+    for queue, count in pairs(batch.rings) do jobs.ring_bell(batch.root, queue, count) end
 end
 
 return batches

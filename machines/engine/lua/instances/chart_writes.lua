@@ -58,20 +58,20 @@ function chart_writes.schedule(ctx, back)
         now[id] = true
         if before[id] ~= due and not ctx.raw._suspended then
             timers.schedule(root, ctx.id, id, due, ctx.now)
-            note(back, 'ZREM', key, timers.member(id, ctx.id), false)
+            note(back, 'ZREM', key, timers.make_member(id, ctx.id), false)
         end
     end
     for id, due in pairs(before) do
         if not now[id] then
             timers.unschedule(root, ctx.id, id)
-            note(back, 'ZADD', key, due, timers.member(id, ctx.id))
+            note(back, 'ZADD', key, due, timers.make_member(id, ctx.id))
         end
     end
 end
 
 function chart_writes.post(ctx, back)
     local key = keys.outbox(ctx.program.root)
-    due_times.mail(ctx.program.root)
+    due_times.note_messages(ctx.program.root)
     for _, mail in ipairs(ctx.mail) do
         local id = call('XADD', key, '*', 'kind', mail.kind, 'machine', mail.machine, 'id', mail.id,
             'body', cjson.encode(mail.body))

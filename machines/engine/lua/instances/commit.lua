@@ -24,7 +24,7 @@ local progress = { added = NONE, indexed = false, counted = 0, remembered = fals
 -- At most one notification in 50 ms for a partition; between two the key would still be there, so it is not tried.
 -- `now` is the server's own time in ms where the caller has read it already.
 function commit.pulse(root, now)
-    due_times.ring(root)
+    due_times.ring_bell(root)
     if not now then
         local time = call('TIME')
         now = time[1] * 1000 + time[2] / 1000
@@ -95,7 +95,7 @@ end
 local function note(ctx, args, count)
     local raw, gone = ctx.raw, nil
     if not (ctx.timers_changed or ctx.children_changed or ctx.over or next(ctx.noted)) then return count end
-    if ctx.timers_changed then raw._timers = timers.text(ctx) end
+    if ctx.timers_changed then raw._timers = timers.encode(ctx) end
     if ctx.children_changed then raw._children = next(ctx.children) and cjson.encode(ctx.children) or nil end
     if ctx.over then raw._done = '1' end
     local changed = { _timers = ctx.timers_changed, _children = ctx.children_changed, _done = ctx.over }
@@ -196,7 +196,7 @@ end
 -- Answers the job, and whether it was there already: the one that holds the unique key.
 local function add_job(ctx, spec)
     local going = spec.unique and ' ' .. progress.going .. ' ' .. (ctx.ending or '') .. ' '
-    local job, there, holder = jobs.add(ctx.program.root, spec, ctx.now, going)
+    local job, there, holder = jobs.enqueue(ctx.program.root, spec, ctx.now, going)
     if there then return job, true end
     if progress.added == NONE then progress.added = {} end
     table.insert(progress.added, { job = job, spec = spec, holder = holder })
@@ -219,7 +219,7 @@ local function start_invokes(ctx)
 end
 
 local function post(ctx, effect)
-    partition_log.write(ctx.program.root, 'kind', effect.kind, 'name', effect.name, 'data', effect.text,
+    partition_log.append(ctx.program.root, 'kind', effect.kind, 'name', effect.name, 'data', effect.text,
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version + 1)
 end
 
@@ -290,7 +290,7 @@ local function write(ctx, event, actor, reason, noted)
 end
 
 local function undo(ctx)
-    if ctx.program.indexed then data_indexes.take_back() end
+    if ctx.program.indexed then data_indexes.undo() end
     if progress.indexed then unindex(ctx) end
     if ctx.chart then chart_writes.take_back(progress.back) end
     if progress.counted_in then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end
@@ -298,7 +298,7 @@ local function undo(ctx)
     uncount_flow(ctx)
     for i = #progress.added, 1, -1 do
         local added = progress.added[i]
-        jobs.take_back(ctx.program.root, added.job, added.spec, added.holder)
+        jobs.undo_enqueue(ctx.program.root, added.job, added.spec, added.holder)
     end
 end
 
@@ -316,7 +316,7 @@ local function ring(ctx)
     for i = 1, #added do
         local spec = added[i].spec
         if (spec.delay or 0) == 0 then
-            if ctx.batch then batches.ring(ctx.batch, spec.queue) else jobs.ring(ctx.program.root, spec.queue) end
+            if ctx.batch then batches.ring(ctx.batch, spec.queue) else jobs.ring_bell(ctx.program.root, spec.queue) end
         end
     end
 end

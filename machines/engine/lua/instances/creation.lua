@@ -8,7 +8,7 @@ function creation.bad_id(id)
     if not id or #id == 0 or #id > MAX_ID then return 'an instance id has 1 to ' .. MAX_ID .. ' bytes' end
     if string.find(id, '%c') then return 'an instance id has no control characters' end
     if not string.find(id, '%S') then return 'an instance id is not only spaces' end
-    if not strings.valid(id) then return 'an instance id is UTF-8' end
+    if not strings.is_valid(id) then return 'an instance id is UTF-8' end
     return nil
 end
 
@@ -16,7 +16,7 @@ end
 local function fill(ctx, data, lenient)
     for _, field in ipairs(ctx.program.ordered) do
         if field.initial then
-            fields.put(ctx, field, field.initial)
+            fields.put_raw(ctx, field, field.initial)
         end
     end
     for name, value in pairs(data) do
@@ -75,7 +75,7 @@ function creation.create(compiled, id, data, now, actor, reason, parent)
     ctx.own = parent
     local ok, fault = commit.step(ctx, '(create)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
-    return replies.instance(ctx)
+    return replies.build_instance(ctx)
 end
 
 return creation

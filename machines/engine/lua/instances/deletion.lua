@@ -9,9 +9,9 @@ local function unindex(ctx)
     for _, leaf in ipairs(ctx.chart and ctx.was.leaves or { ctx.state }) do
         redis.pcall('ZREM', states[leaf].index_key, ctx.id)
     end
-    data_indexes.remove(ctx)
+    data_indexes.remove_instance(ctx)
     if ctx.raw._timers then
-        timers.list(ctx)
+        timers.read_list(ctx)
         for id in pairs(ctx.timers_before) do pcall(timers.unschedule, root, ctx.id, id) end
     end
     for job in string.gmatch(ctx.raw._jobs or '', '%S+') do jobs.remove(root, job, 'withdrawn') end
@@ -32,11 +32,11 @@ end
 function deletion.remove(ctx, actor, reason, told)
     local root = ctx.program.root
     if ctx.chart then call('XLEN', keys.outbox(root)) end
-    partition_log.write(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
+    partition_log.append(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version, 'actor', actor, 'reason', reason)
     farewell(ctx, told)
     unindex(ctx)
-    failures.drop(root, ctx.id)
+    failures.remove_instance(root, ctx.id)
     call('DEL', keys.instance(root, ctx.id), keys.history(root, ctx.id), keys.held(root, ctx.id))
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
     commit.pulse(root)

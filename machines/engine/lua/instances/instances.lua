@@ -34,7 +34,7 @@ function instances.current(root, version)
 end
 
 -- A server that led, followed and leads again has missed what was published meanwhile.
-instances.refresh = programs.refresh
+instances.refresh = programs.drop_outdated
 
 -- The reply for an instance that is not there: unknown itself, or its whole machine.
 function instances.missing(root)

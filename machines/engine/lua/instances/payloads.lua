@@ -42,7 +42,7 @@ function payloads.misfit(program, event, payload)
         if not spec then return "event '" .. event .. "' has no field '" .. name .. "'; its fields: " .. names(declared), name end
         if not spec.fits(value) then
             return string.format("field '%s' of event '%s' takes %s, not %s", name, event,
-                fields.expected(spec.types), values.kind(value)), name
+                fields.describe_types(spec.types), values.kind(value)), name
         end
     end
     local required = program.required[event]

@@ -99,7 +99,7 @@ local function told(ctx, leaves)
     local before = instances.read(ctx.program.root, ctx.id)
     local old_timers = before._timers and cjson.decode(before._timers) or {}
     local old_children = before._children and cjson.decode(before._children) or {}
-    local timers_now = ctx.chart and timers.list(ctx) or {}
+    local timers_now = ctx.chart and timers.read_list(ctx) or {}
     local children_now = ctx.chart and sends.children(ctx) or {}
     local ended = ctx.over or not ctx.chart and ctx.program.states[ctx.state].final
     return {
@@ -114,7 +114,7 @@ local function told(ctx, leaves)
         ended = child_rows(old_children, children_now),
         started = child_rows(children_now, old_children),
         messages = ctx.mail and #ctx.mail or 0,
-        transitions = replies.edges(ctx),
+        transitions = replies.join_transitions(ctx),
         done = (ended or ctx.raw._done ~= nil) and true or false,
         renewed = ctx.renewed or '',
         held = ctx.held or 0,

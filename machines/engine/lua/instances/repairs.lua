@@ -5,8 +5,8 @@
 local repairs = {}
 
 local function unfit(call)
-    local bad = arguments.missing(call.id, 'the id')
-        or arguments.misfit(call.expect, call.key, call.actor, call.reason, call.now)
+    local bad = arguments.check_present(call.id, 'the id')
+        or arguments.check(call.expect, call.key, call.actor, call.reason, call.now)
     if bad then return bad end
     if call.dry ~= '' and call.dry ~= 'dry' then return "a repair is previewed with 'dry', or done with ''" end
     if call.dry == '' and not string.find(call.reason, '%S') then return 'a repair needs a reason' end
@@ -24,10 +24,10 @@ function repairs.open(root, call)
     local bad = unfit(call)
     if bad then return nil, { replies.BAD_ARGUMENT, bad } end
     if call.key ~= '' and call.dry == '' then
-        local first = idempotency.replayed(root, call.id, call.key)
+        local first = idempotency.find(root, call.id, call.key)
         if first then return nil, first end
     end
-    local ctx, missing = instances.open(root, call.id, arguments.now(call.now))
+    local ctx, missing = instances.open(root, call.id, arguments.read_now(call.now))
     if not ctx then return nil, missing end
     if call.expect ~= '' and tonumber(call.expect) ~= ctx.version then
         return nil, { replies.CONFLICT, ctx.raw._version }
@@ -44,14 +44,14 @@ function repairs.patch(ctx, text)
     for name, value in pairs(data) do
         local field = ctx.program.fields[name]
         if not field then return "no data field '" .. name .. "'", name end
-        if value == json.null and not fields.fits(nil, field.types) then
+        if value == json.null and not fields.has_type(nil, field.types) then
             fields.clear(ctx, field)
         else
             local fine, caught = pcall(fields.write, ctx, field, values.plain(value))
             if not fine then return values.message(caught), name end
         end
     end
-    local fine, caught = pcall(fields.weigh, ctx)
+    local fine, caught = pcall(fields.check_size, ctx)
     if not fine then return values.message(caught), '' end
     return nil
 end
@@ -59,7 +59,7 @@ end
 -- All data as a new instance has it before its first action.
 function repairs.renew(ctx)
     for _, field in ipairs(ctx.program.ordered) do
-        if field.initial then fields.put(ctx, field, field.initial) else fields.clear(ctx, field) end
+        if field.initial then fields.put_raw(ctx, field, field.initial) else fields.clear(ctx, field) end
     end
 end
 
@@ -96,7 +96,7 @@ function repairs.alone(ctx, action, permit, actor)
     if permit == '' then return nil end
     local bad = permits.carry(ctx, permit, actor)
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    return ctx.permit and permits.lacks_second(ctx, action) and replies.alone(ctx, action) or nil
+    return ctx.permit and permits.lacks_second(ctx, action) and replies.build_approval(ctx, action) or nil
 end
 
 -- The same for what is done to the instance that waits for a job.
@@ -120,8 +120,8 @@ end
 
 -- The reply for what was done, kept for whoever asks again with the same key.
 function repairs.keep(ctx, call)
-    local reply = replies.instance(ctx)
-    if call.key ~= '' then idempotency.keep(keys.outcome(ctx.program.root, call.id, call.key), reply) end
+    local reply = replies.build_instance(ctx)
+    if call.key ~= '' then idempotency.store(keys.outcome(ctx.program.root, call.id, call.key), reply) end
     return reply
 end
 

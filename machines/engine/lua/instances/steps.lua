@@ -18,29 +18,29 @@ end
 function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
     local taken, failure = steps.settle(ctx, event, payload, facts)
     if not taken then
-        if ctx.barred then return replies.barred(ctx, event) end
+        if ctx.barred then return replies.build_not_allowed(ctx, event) end
         local before = failure and instances.again(ctx) or ctx
         before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
-        return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
+        return { replies.REFUSED, replies.encode_explanation(before, event, replies.explain_refusal(before, event, failure)) }
     end
-    if ctx.permit and permits.lacks_second(ctx, 'fire:' .. event) then return replies.alone(ctx, 'fire:' .. event) end
+    if ctx.permit and permits.lacks_second(ctx, 'fire:' .. event) then return replies.build_approval(ctx, 'fire:' .. event) end
     ctx.own = facts
     local ok, why = commit.step(ctx, event, actor, reason, noted or payloads.note(payload), clock)
     if not ok then return { replies.FAULT, why } end
-    return replies.instance(ctx)
+    return replies.build_instance(ctx)
 end
 
 -- The same without the commit.
 function steps.explain(ctx, event, payload)
     local taken, failure = steps.settle(ctx, event, payload)
-    local work = ctx.work or work_budget.spent()
+    local work = ctx.work or work_budget.count_spent()
     local before = instances.again(ctx)
     before.payload, before.work, before.exhausted = payload, work, ctx.exhausted
-    local seen = replies.refusal(before, event, failure)
+    local seen = replies.explain_refusal(before, event, failure)
     if taken then
         seen.why, seen.after = nil, ctx
     end
-    return { replies.OK, replies.explanation(before, event, seen) }
+    return { replies.OK, replies.encode_explanation(before, event, seen) }
 end
 
 return steps

@@ -27,7 +27,7 @@ local function effect(ctx, made, bytes)
         values.fail('the effects of one step have more than ' .. MAX_EFFECT_BYTES .. ' bytes together')
     end
     charge(EFFECT + bytes / 100)
-    shared_lists.add(ctx, 'effects', made)
+    shared_lists.append(ctx, 'effects', made)
 end
 
 -- The value is written as JSON here and not by the commit: one that is too large or too deep refuses the step.
@@ -45,9 +45,9 @@ forms.set = function(action, program)
     local field, value = field_of(program, action[2]), expressions.compile(action[3], program)
     if LITERAL[action[3][1]] then
         local fine, raw = pcall(field.encode, value())
-        if fine then return function(ctx) fields.put(ctx, field, raw) end end
+        if fine then return function(ctx) fields.put_raw(ctx, field, raw) end end
     end
-    local put, encode = fields.put, field.encode
+    local put, encode = fields.put_raw, field.encode
     return function(ctx) put(ctx, field, encode(value(ctx))) end
 end
 
@@ -78,12 +78,12 @@ end
 
 -- Stands for an action with a reserved name, which a program of an earlier release may hold.
 local function refusing(name)
-    return function() values.fail(reserved_events.why(name)) end
+    return function() values.fail(reserved_events.describe(name)) end
 end
 
 forms.raise = function(action, program)
     local event, payload, computed = named(action[2], program), optional(action[3], program), type(action[2]) == 'table'
-    if not computed and reserved_events.is(action[2]) then return refusing(action[2]) end
+    if not computed and reserved_events.is_reserved(action[2]) then return refusing(action[2]) end
     return function(ctx)
         charge(SENDING)
         if #ctx.internal >= MAX_RAISED then values.fail('more than ' .. MAX_RAISED .. ' raised events wait') end
@@ -91,7 +91,7 @@ forms.raise = function(action, program)
         if computed then sends.check_event(name) end
         -- Values share their parts: without a bound, an event that raises itself with twice its payload never ends.
         values.encoded('the payload of ' .. name, given)
-        shared_lists.add(ctx, 'internal', { name, given })
+        shared_lists.append(ctx, 'internal', { name, given })
     end
 end
 
@@ -104,12 +104,12 @@ local function make_send(spec, program)
         charge(SENDING)
         made.id = id(ctx)
         if location then
-            made.handle = made.id or 'send.' .. timers.unique(ctx)
+            made.handle = made.id or 'send.' .. timers.make_id(ctx)
             fields.write(ctx, location, made.handle)
         end
         made.event, made.to, made.type = event(ctx), to(ctx), kind(ctx)
         local wait, payload = delay(ctx), data(ctx)
-        if wait ~= nil then made.delay = durations.ms(wait) end
+        if wait ~= nil then made.delay = durations.parse(wait) end
         made.payload = payload == nil and {} or payload
         made.text = values.encoded('the data of ' .. made.event, made.payload)
         sends.send(ctx, made)
@@ -188,7 +188,7 @@ forms.enqueue = function(action, program)
 end
 
 forms.emit = function(action, program)
-    if reserved_events.is(action[2]) then return refusing(action[2]) end
+    if reserved_events.is_reserved(action[2]) then return refusing(action[2]) end
     local payload = optional(action[3], program)
     return function(ctx) tell(ctx, 'emit', action[2], payload(ctx)) end
 end

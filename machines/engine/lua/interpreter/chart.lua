@@ -70,14 +70,14 @@ function chart.open(ctx, guard)
     if not ctx.program.raises then return values.truth(guard(ctx)) end
     local ok, value = pcall(guard, ctx)
     if ok then return values.truth(value) end
-    work_budget.pass(value)
+    work_budget.rethrow_exceeded(value)
     sends.platform(ctx, 'error.execution', values.message(value))
     return false
 end
 
 -- What a step failed with, as text. Nothing is counted from here on.
 local function failure(ctx, caught)
-    ctx.work, ctx.exhausted = work_budget.spent(), work_budget.exceeded()
+    ctx.work, ctx.exhausted = work_budget.count_spent(), work_budget.is_exceeded()
     work_budget.stop()
     return values.message(caught)
 end
@@ -90,7 +90,7 @@ local function holds(ctx, transition)
     if not guard then return true end
     local ok, value = pcall(guard, ctx)
     if ok then return value == true or values.truth(value) end
-    work_budget.pass(value)
+    work_budget.rethrow_exceeded(value)
     if ctx.program.raises then sends.platform(ctx, 'error.execution', values.message(value)) end
     return false
 end
@@ -171,10 +171,10 @@ end
 
 local function arm(ctx, state)
     for _, transition in ipairs(state.timed) do
-        local delay = run(ctx, function() return durations.ms(transition.delay(ctx)) end)
+        local delay = run(ctx, function() return durations.parse(transition.delay(ctx)) end)
         if delay then
             charge(TIMER)
-            timers.arm(ctx, { timers.unique(ctx), ctx.now + delay, transition.events[1], state.index, '', '', '', 0 })
+            timers.arm(ctx, { timers.make_id(ctx), ctx.now + delay, transition.events[1], state.index, '', '', '', 0 })
         end
     end
 end
@@ -272,7 +272,7 @@ local function microstep(ctx, transitions)
     if ctx.microsteps > MAX_MICROSTEPS then
         give_up('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
     end
-    for i = 1, #transitions do shared_lists.add(ctx, 'edges', transitions[i]) end
+    for i = 1, #transitions do shared_lists.append(ctx, 'edges', transitions[i]) end
     carry_out(ctx, configurations.plan(ctx.program, ctx.config, transitions, ctx.raw), transitions)
 end
 
@@ -280,7 +280,7 @@ end
 
 -- Never used again, not even by another instance that lives under the same id later.
 local function child_id(ctx, invoke)
-    local number = string.format('%.0f', ctx.raw._created) .. '.' .. timers.unique(ctx)
+    local number = string.format('%.0f', ctx.raw._created) .. '.' .. timers.make_id(ctx)
     local id = ctx.id .. '~' .. invoke .. '~' .. number
     return #id <= 200 and id or redis.sha1hex(ctx.id) .. '~' .. redis.sha1hex(invoke) .. '~' .. number
 end
@@ -304,7 +304,7 @@ local function start(ctx, invoke, state)
     charge(job_requests.JOB)
     local plan = job_requests.plan(ctx, invoke, 'the input of ' .. invoke.id)
     job_requests.claim(ctx, invoke, plan)
-    shared_lists.add(ctx, 'started', { invoke = invoke, plan = plan, state = state })
+    shared_lists.append(ctx, 'started', { invoke = invoke, plan = plan, state = state })
 end
 
 -- States entered since, and still active, begin what they invoke, in document order.
@@ -332,7 +332,7 @@ local function pass_on(ctx, event)
             local finalize = ctx.program.finalizers[id]
             if finalize then run(ctx, finalize) end
         end
-        if child.autoforward and not reserved_events.is(event[1]) then
+        if child.autoforward and not reserved_events.is_reserved(event[1]) then
             local data = values.encoded('the data of ' .. event[1], event[2])
             sends.mail(ctx, 'event', child, { event = event[1], data = data, sendid = facts.sendid })
         end
@@ -386,7 +386,7 @@ local function settle(ctx)
         if transitions then microstep(ctx, transitions) end
     end
     if ctx.finished then exit_all(ctx) end
-    if ctx.heavy then fields.weigh(ctx) end
+    if ctx.heavy then fields.check_size(ctx) end
 end
 
 -- What the end of an instance means to others: children and timers end, whoever invoked it gets the done data.
@@ -460,7 +460,7 @@ local function begin(ctx)
     carry_out(ctx, plan, { initial })
     ctx.was = nil
     settle(ctx)
-    fields.weigh(ctx)
+    fields.check_size(ctx)
 end
 
 -- The first macrostep of a new instance.

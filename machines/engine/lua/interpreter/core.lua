@@ -49,7 +49,7 @@ local function first_open(ctx, transitions)
         if ok then
             if value == true or values.truth(value) then return transition end
         else
-            work_budget.pass(value)
+            work_budget.rethrow_exceeded(value)
         end
     end
 end
@@ -117,7 +117,7 @@ local function run(ctx, transition)
     take(ctx, transition)
     local state = ctx.program.states[ctx.state]
     if state.always[1] or ctx.internal[1] then settle(ctx) end
-    if ctx.heavy then fields.weigh(ctx) end
+    if ctx.heavy then fields.check_size(ctx) end
 end
 
 local function attempt(ctx, transitions, choose)
@@ -142,7 +142,7 @@ function core.step(ctx, event, payload, facts)
     local transitions = state.listening(event)
     local ok, taken = pcall(attempt, ctx, transitions, first_open_boldly)
     -- No transition was begun: what threw was a guard.
-    if not ok and ctx.edges == NONE and not work_budget.exceeded() then
+    if not ok and ctx.edges == NONE and not work_budget.is_exceeded() then
         ctx.draws = nil
         ok, taken = pcall(attempt, ctx, transitions, first_open)
     end
@@ -153,7 +153,7 @@ end
 local function begin(ctx)
     enter(ctx, ctx.program.initial.targets[1])
     settle(ctx)
-    fields.weigh(ctx)
+    fields.check_size(ctx)
 end
 
 -- The first macrostep of a new instance.

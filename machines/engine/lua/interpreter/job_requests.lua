@@ -18,7 +18,7 @@ function job_requests.compile(spec, program)
     spec.make_delay = computed(spec.delay, program)
     spec.make_unique = computed(spec.unique, program)
     spec.plain = not (spec.make_input or spec.make_priority or spec.make_delay or spec.make_unique)
-    spec.unusual = spec.plain and jobs.unusual(spec) or nil
+    spec.unusual = spec.plain and jobs.list_unusual(spec) or nil
     return spec
 end
 
@@ -45,7 +45,7 @@ function job_requests.plan(ctx, spec, what)
     return {
         input = spec.make_input and values.encoded(what, spec.make_input(ctx)),
         priority = spec.make_priority and priority(spec.make_priority(ctx)),
-        delay = spec.make_delay and durations.ms(spec.make_delay(ctx)),
+        delay = spec.make_delay and durations.parse(spec.make_delay(ctx)),
         unique = spec.make_unique and unique(spec.make_unique(ctx)),
     }
 end
@@ -54,7 +54,7 @@ end
 -- looked at when the step is written: it may be about to leave them.
 function job_requests.claim(ctx, spec, plan)
     if not plan or not plan.unique then return end
-    local holder = jobs.holder(ctx.program.root, spec.queue, plan.unique)
+    local holder = jobs.find_holder(ctx.program.root, spec.queue, plan.unique)
     local own = ' ' .. (ctx.raw._jobs or '') .. ' ' .. (ctx.ending or '') .. ' '
     if holder and not string.find(own, ' ' .. holder .. ' ', 1, true) then
         values.fail('the unique key ' .. values.show(plan.unique) .. ' of queue ' .. spec.queue

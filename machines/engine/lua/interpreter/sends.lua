@@ -17,7 +17,7 @@ sends.PROCESSOR = PROCESSOR
 -- An event of the queues: [name, payload, facts].
 function sends.internal(ctx, name, payload, facts)
     if #ctx.internal >= MAX_WAITING then values.fail('more than ' .. MAX_WAITING .. ' raised events wait') end
-    shared_lists.add(ctx, 'internal', { name, payload, facts })
+    shared_lists.append(ctx, 'internal', { name, payload, facts })
 end
 
 -- An event of the engine itself: SCXML's platform events.
@@ -27,7 +27,7 @@ end
 
 function sends.external(ctx, name, payload, facts)
     if #ctx.external >= MAX_WAITING then values.fail('more than ' .. MAX_WAITING .. ' sent events wait') end
-    shared_lists.add(ctx, 'external', { name, payload, facts })
+    shared_lists.append(ctx, 'external', { name, payload, facts })
 end
 
 -- How many machines deep the instance was invoked; 0 for one that no other invoked.
@@ -59,15 +59,15 @@ function sends.mail(ctx, kind, to, body)
     if kind == 'event' or kind == 'start' then restrict(ctx, body) end
     if kind == 'start' then body.depth = sends.depth(ctx) + 1 end
     body.from = { machine = ctx.program.machine, id = ctx.id }
-    shared_lists.add(ctx, 'mail', { kind = kind, machine = to.machine, id = to.id, body = body })
+    shared_lists.append(ctx, 'mail', { kind = kind, machine = to.machine, id = to.id, body = body })
 end
 
 -- Throws where a name that was computed is none an event may have.
 function sends.check_event(name)
-    if name == '' or #name > MAX_EVENT or string.find(name, '[%c ]') or not strings.valid(name) then
+    if name == '' or #name > MAX_EVENT or string.find(name, '[%c ]') or not strings.is_valid(name) then
         values.fail('an event has a name of 1 to ' .. MAX_EVENT .. ' bytes without spaces, not ' .. values.show(name))
     end
-    if reserved_events.is(name) then values.fail(reserved_events.why(name)) end
+    if reserved_events.is_reserved(name) then values.fail(reserved_events.describe(name)) end
 end
 
 function sends.address(ctx)
@@ -89,7 +89,7 @@ local function instance(ctx, machine, id)
     if #machine > MAX_MACHINE or not string.find(machine, '^[%a_][%w_.-]*$') then
         values.fail('no machine can be called ' .. values.show(machine))
     end
-    if #id > MAX_ID or not string.find(id, '%S') or string.find(id, '%c') or not strings.valid(id) then
+    if #id > MAX_ID or not string.find(id, '%S') or string.find(id, '%c') or not strings.is_valid(id) then
         values.fail('no instance can have the id ' .. values.show(id))
     end
     return { machine = machine, id = id }
@@ -123,8 +123,8 @@ end
 -- Hands an event to whoever `to` names, at once. `text`: the payload as JSON, where it was written already. `sends.send` has
 -- refused reserved names; a delayed one that an earlier release took may still come here.
 function sends.route(ctx, to, event, payload, facts, text)
-    if reserved_events.is(event) then
-        return sends.platform(ctx, 'error.communication', reserved_events.why(event), facts.sendid)
+    if reserved_events.is_reserved(event) then
+        return sends.platform(ctx, 'error.communication', reserved_events.describe(event), facts.sendid)
     end
     local whom = addressee(ctx, to)
     if whom == nil then
@@ -153,7 +153,7 @@ function sends.send(ctx, spec)
     local text = spec.text or values.encoded('the data of ' .. spec.event, spec.payload)
     local target = spec.to == nil and '' or type(spec.to) == 'string' and spec.to
         or '#_scxml_' .. spec.to.machine .. '/' .. spec.to.id
-    timers.arm(ctx, { timers.unique(ctx), ctx.now + spec.delay, spec.event, 0, spec.handle or spec.id or '', text, target,
+    timers.arm(ctx, { timers.make_id(ctx), ctx.now + spec.delay, spec.event, 0, spec.handle or spec.id or '', text, target,
         spec.id and 1 or 0 })
 end
 

@@ -1,18 +1,18 @@
 -- needs: calendar, pattern_keys
--- How many different members came on a day: a sketch that takes every one of them, and beside it a set for as long as that
--- is small. So a count can be exact, nothing has to be turned into anything, and a union of days is a union of sketches.
+-- Counts distinct members of a day: a HyperLogLog sketch takes all of them, and a set as long as it is small. So a count can
+-- be exact, nothing has to be converted, and a union of days is a union of sketches.
 local cardinality = {}
 
 local call = redis.call
-local MOST_IN_SETS = 10000 -- members of all sets that a union compares one by one: some 3 ms
+local MAX_UNION = 10000 -- members of all sets that one union compares: some 3 ms
 
--- ms until the day has been over for as long as it is kept; one that has long been stays for a minute.
-local function left(bucket)
+-- Computes the ms until the end of the retention after the day; an old day is kept for a minute.
+local function compute_ttl(bucket)
     return math.max(60000, (bucket.day + 1) * calendar.DAY - bucket.now + bucket.keep)
 end
 
--- `bucket` is {day, part, exact, keep (ms after its end), now}. Answers by how much the count of the day grew. The sketch is
--- written first: where a key of another type is in the way, nothing is.
+-- Adds members to a day; answers how much its count grew. `bucket` is {day, part, exact, keep (ms after its end), now}. The
+-- sketch is written first: a key of another type stops the call before any write.
 function cardinality.add(root, bucket, members)
     local set = pattern_keys.distinct_set(root, bucket.day, bucket.part)
     local sketch = pattern_keys.distinct_sketch(root, bucket.day, bucket.part)
@@ -28,15 +28,15 @@ function cardinality.add(root, bucket, members)
         grown = math.max(0, call('PFCOUNT', sketch) - before)
     end
     if changed or grown > 0 then
-        local ttl = left(bucket)
+        local ttl = compute_ttl(bucket)
         call('PEXPIRE', sketch, ttl)
         if is_exact then call('PEXPIRE', set, ttl) end
     end
     return grown
 end
 
--- The keys of all those days: of their sets, and of their sketches.
-local function keys_of(root, first, last, parts)
+-- Lists the keys of the sets and of the sketches of all those days.
+local function list_keys(root, first, last, parts)
     local sets, sketches, n = {}, {}, 0
     for day = first, last do
         local text = string.format('%d', day)
@@ -49,9 +49,8 @@ local function keys_of(root, first, last, parts)
     return sets, sketches
 end
 
--- What is kept of them: the sketches, the sets, how many members those hold in all, and whether there is a set for every
--- sketch.
-local function kept(sets, sketches)
+-- Reads which sketches and sets exist, how many members the sets hold, and whether there is a set for every sketch.
+local function read_kept(sets, sketches)
     local found = { sketches = {}, sets = {}, held = 0, is_exact = true }
     for i, set in ipairs(sets) do
         local size = call('SCARD', set)
@@ -65,17 +64,17 @@ local function kept(sets, sketches)
     return found
 end
 
--- How many different ones came on any of the days from `first` to `last`, whether that is exact (1) or by sketches (0), and
--- how many members were compared for it, of `most` at most.
-function cardinality.count(root, first, last, parts, most)
-    local sets, sketches = keys_of(root, first, last, parts)
+-- Counts the distinct members of the days from `first` to `last`. Answers the count, whether it is exact (1) or estimated
+-- (0), and how many members were compared, at most `limit`.
+function cardinality.count(root, first, last, parts, limit)
+    local sets, sketches = list_keys(root, first, last, parts)
     if call('EXISTS', unpack(sets)) == 0 then
         local is_exact = call('EXISTS', unpack(sketches)) == 0 and 1 or 0
         return call('PFCOUNT', unpack(sketches)), is_exact, 0
     end
-    local found = kept(sets, sketches)
+    local found = read_kept(sets, sketches)
     if found.is_exact and #found.sets <= 1 then return found.held, 1, 0 end
-    if found.is_exact and found.held <= math.min(most, MOST_IN_SETS) then
+    if found.is_exact and found.held <= math.min(limit, MAX_UNION) then
         return #call('SUNION', unpack(found.sets)), 1, found.held
     end
     return call('PFCOUNT', unpack(found.sketches)), 0, 0

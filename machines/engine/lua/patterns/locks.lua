@@ -1,63 +1,63 @@
 -- needs: arguments, monotonic, pattern_keys
--- A lock is held while its holder's key is there. Who that is stands beside it; of a holder that redis-py's own Lock has
--- put there nothing but the token is known.
+-- A lock is held while its holder's key exists. A second key has the holder's facts; of a holder that redis-py's own Lock
+-- wrote only the token is known.
 local locks = {}
 local call = redis.call
 
-local GRACE = 60000 -- ms that keys stay longer where the caller's clock stands in for the server's
-local KEEP = 30 * 86400000 -- ms: the last fence stays, for a clock that is set back meanwhile
+local GRACE = 60000 -- ms that keys live longer when the caller's clock replaces the server's
+local KEEP_FENCE = 30 * 86400000 -- ms: the last fence is kept, for a clock that is set back meanwhile
 local FIELDS = { 'token', 'fence', 'owner', 'since', 'until' }
 locks.MAX_OWNER = 600 -- bytes: 150 characters of any alphabet
 
--- {now, grace, clock}; or nil and a sentence.
-function locks.at(text)
-    local now, clock = arguments.now(text)
+-- Reads the clock of a call: {now, grace, clock}; nil and a sentence.
+function locks.read_clock(text)
+    local now, clock = arguments.read_now(text)
     if not now then return nil, 'now is in ms since the epoch' end
     return { now = now, grace = clock and 0 or GRACE, clock = clock ~= nil }
 end
 
-function locks.bad_token(token)
+function locks.check_token(token)
     local fits = token and #token == 32 and string.match(token, '^[0-9a-f]+$')
     return not fits and 'a token is 32 hex digits' or nil
 end
 
-function locks.bad_time(ms)
-    return not arguments.count(ms, 1, arguments.MAX_MS) and 'a lock is held for 1 to 86400000 ms' or nil
+function locks.check_time(ms)
+    return not arguments.parse_count(ms, 1, arguments.MAX_MS) and 'a lock is held for 1 to 86400000 ms' or nil
 end
 
-local function number(text, root)
-    return arguments.count(text or '', 0, monotonic.MOST)
+local function parse_number(text, root)
+    return arguments.parse_count(text or '', 0, monotonic.MOST)
         or error('a lock is damaged, another program wrote its key: ' .. root, 0)
 end
 
--- Who holds it, or nil; and the last fence as it is kept, or false. `ends`: ms, where that is known without asking.
-function locks.held(root, at)
+-- Reads the holder, or nil; and the last fence as it is stored, or false. `ends`: ms, where it is known without a command.
+function locks.read_holder(root, clock)
     local token = call('GET', pattern_keys.lock_holder(root))
     if not token then return nil, call('HGET', pattern_keys.lock_last(root), 'fence') end
     local row = call('HMGET', pattern_keys.lock_last(root), unpack(FIELDS))
-    local one = { token = token, owner = '', fence = 0, since = 0, ends = nil }
+    local holder = { token = token, owner = '', fence = 0, since = 0, ends = nil }
     if row[1] == token then
-        one.fence, one.owner, one.since = number(row[2], root), row[3] or '', number(row[4], root)
-        if not at.clock then
-            one.ends = number(row[5], root)
-            if one.ends <= at.now then return nil, row[2] end
+        holder.fence, holder.owner, holder.since = parse_number(row[2], root), row[3] or '', parse_number(row[4], root)
+        if not clock.clock then
+            holder.ends = parse_number(row[5], root)
+            if holder.ends <= clock.now then return nil, row[2] end
         end
     end
-    return one, row[2]
+    return holder, row[2]
 end
 
-function locks.keep(root, at, one, ms)
-    one.ends = at.now + ms
-    call('SET', pattern_keys.lock_holder(root), one.token, 'PX', ms + at.grace)
+function locks.hold(root, clock, holder, ms)
+    holder.ends = clock.now + ms
+    call('SET', pattern_keys.lock_holder(root), holder.token, 'PX', ms + clock.grace)
     local last = pattern_keys.lock_last(root)
-    call('HSET', last, 'token', one.token, 'fence', monotonic.text(one.fence), 'owner', one.owner,
-        'since', monotonic.text(one.since), 'until', monotonic.text(one.ends))
-    call('PEXPIRE', last, KEEP + ms)
+    call('HSET', last, 'token', holder.token, 'fence', monotonic.format(holder.fence), 'owner', holder.owner,
+        'since', monotonic.format(holder.since), 'until', monotonic.format(holder.ends))
+    call('PEXPIRE', last, KEEP_FENCE + ms)
 end
 
--- ms until it ends by itself; -1 where it does not.
-function locks.left(root, one, at)
-    if one.ends then return math.max(0, one.ends - at.now) end
+-- Counts the ms until the lock expires; -1 when it does not.
+function locks.count_left(root, holder, clock)
+    if holder.ends then return math.max(0, holder.ends - clock.now) end
     return math.max(-1, call('PTTL', pattern_keys.lock_holder(root)))
 end
 

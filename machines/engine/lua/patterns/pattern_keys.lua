@@ -1,5 +1,5 @@
--- The keys below a pattern's root (machines/engine/patternkeys.py is the other half; a test holds the two together).
--- A function is named after the class and the method there: LockKeys.last is lock_last.
+-- The keys below a pattern's root (machines/engine/patternkeys.py is the other half; a test compares the two). A function is
+-- named after the class and the method there: LockKeys.last is lock_last.
 local pattern_keys = {}
 
 function pattern_keys.lock_holder(root) return root .. ':holder' end

@@ -1,21 +1,20 @@
 -- needs: arguments, pattern_keys
--- A session is one text under its handle: a line of figures and digests, then subject and state. Until when it holds is its
--- score in the list of its subject, and nowhere else: what that list does not show opens nothing. The secret is kept as its
--- digest alone.
+-- A session is one text under its handle: a line of figures and digests, then subject and state. Its expiry is only its
+-- score in the list of its subject: a session that the list lacks is not valid. Only the digest of the secret is stored.
 local sessions = {}
 
-local GRACE = 60000 -- ms that keys stay longer where the caller's clock stands in for the server's
-local STEP = 100 -- an expiry slides in hundredths of its time, so that a busy session is not written at each use
-local FIGURES = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%x+) ([%x-]+) (%d+)\n()'
+local GRACE = 60000 -- ms that keys live longer when the caller's clock replaces the server's
+local SLIDE_STEPS = 100 -- an expiry slides in hundredths of its time, so that a busy session is not written at each use
+local FIRST_LINE = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%x+) ([%x-]+) (%d+)\n()'
 local MAX_NOW, MAX_EXACT = 1e14, 2 ^ 53
 sessions.MAX_TTL = 366 * 86400000 -- ms
 sessions.MAX_STATE = 1048576 -- bytes
 sessions.MAX_SUBJECT = 2048 -- bytes: 512 characters of any alphabet
 sessions.NONE = '-' -- in place of a former secret
 
--- now (ms), how much longer keys stay; or nil and a sentence.
-function sessions.clock(text)
-    local now, clock = arguments.now(text)
+-- Reads the clock of a call: now (ms), and how much longer keys live; nil and a sentence.
+function sessions.read_clock(text)
+    local now, clock = arguments.read_now(text)
     if not now then return nil, 'now is in ms since the epoch' end
     return now, clock and 0 or GRACE
 end
@@ -24,101 +23,102 @@ local function is_hex(text, length) return text and #text == length and not stri
 
 function sessions.is_handle(text) return is_hex(text, 16) end
 function sessions.is_digest(text) return is_hex(text, 64) end
--- Of one that is only compared: what is none equals none.
-function sessions.may_open(handle, digest) return handle and #handle == 16 and digest and #digest == 64 end
+-- Tells whether handle and digest have the right length. They are only compared: a wrong one matches no session.
+function sessions.is_well_formed(handle, digest) return handle and #handle == 16 and digest and #digest == 64 end
 function sessions.is_subject(text) return text and text ~= '' and #text <= sessions.MAX_SUBJECT end
 function sessions.is_state(text) return text and string.sub(text, 1, 1) == '{' and #text <= sessions.MAX_STATE end
 
-local function damaged(handle)
+local function throw_damaged(handle)
     error('the session ' .. handle .. ' is damaged: another program wrote its key', 0)
 end
 
-local function figure(text, handle)
+local function parse_figure(text, handle)
     local number = tonumber(text)
-    return number < MAX_EXACT and number or damaged(handle)
+    return number < MAX_EXACT and number or throw_damaged(handle)
 end
 
--- The session as it is kept, with the ms it holds until (`expires`, nil where its subject's list lacks it); nil: none.
+-- Reads the stored session with its expiry in ms (`expires`, nil when its subject's list lacks it); nil when there is none.
 local function read(root, handle)
     local text = redis.call('GET', pattern_keys.session_one(root, handle))
     if not text then return nil end
-    local version, created, slide, ends, parting, digest, former, length, from = string.match(text, FIGURES)
-    if not version then damaged(handle) end
-    local last = from + figure(length, handle)
-    local one = {
-        handle = handle, version = figure(version, handle), created = figure(created, handle), slide = figure(slide, handle),
-        ends = figure(ends, handle), parting = figure(parting, handle), digest = digest, former = former,
+    local version, created, slide, ends, parting, digest, former, length, from = string.match(text, FIRST_LINE)
+    if not version then throw_damaged(handle) end
+    local last = from + parse_figure(length, handle)
+    local session = {
+        handle = handle, version = parse_figure(version, handle), created = parse_figure(created, handle),
+        slide = parse_figure(slide, handle), ends = parse_figure(ends, handle), parting = parse_figure(parting, handle),
+        digest = digest, former = former,
         subject = string.sub(text, from, last - 1), state = string.sub(text, last),
     }
-    local score = tonumber(redis.call('ZSCORE', pattern_keys.session_of(root, one.subject), handle) or nil)
-    if score and not (score >= 0 and score < MAX_NOW) then damaged(handle) end
-    one.expires = score
-    return one
+    local score = tonumber(redis.call('ZSCORE', pattern_keys.session_of(root, session.subject), handle) or nil)
+    if score and not (score >= 0 and score < MAX_NOW) then throw_damaged(handle) end
+    session.expires = score
+    return session
 end
 
--- The session that holds at `now` by its handle alone, of that subject; nil otherwise.
-function sessions.held(root, handle, subject, now)
-    local one = read(root, handle)
-    return one and one.subject == subject and one.expires and one.expires > now and one or nil
+-- Finds a valid session of the subject by its handle alone; nil otherwise.
+function sessions.find_by_handle(root, handle, subject, now)
+    local session = read(root, handle)
+    return session and session.subject == subject and session.expires and session.expires > now and session or nil
 end
 
--- The session that handle and secret open at `now`, and whether by the secret before; nil otherwise, whyever.
-function sessions.opened(root, handle, digest, now)
-    local one = read(root, handle)
-    if not one or not one.expires or one.expires <= now then return nil end
-    if one.digest == digest then return one, false end
-    if one.former == digest and now < one.parting then return one, true end
+-- Finds the valid session that handle and secret open, and whether by the former secret; nil for any reason otherwise.
+function sessions.find_by_secret(root, handle, digest, now)
+    local session = read(root, handle)
+    if not session or not session.expires or session.expires <= now then return nil end
+    if session.digest == digest then return session, false end
+    if session.former == digest and now < session.parting then return session, true end
     return nil
 end
 
--- Writes it; `...`: NX, perhaps. Whether that was done.
-function sessions.write(root, one, now, longer, ...)
-    local line = string.format('%d %d %d %d %d %s %s %d\n', one.version, one.created, one.slide, one.ends, one.parting,
-        one.digest, one.former, #one.subject)
-    return redis.call('SET', pattern_keys.session_one(root, one.handle), line .. one.subject .. one.state,
-        'PX', one.expires - now + longer, ...)
+-- Writes the session; `...`: NX or nothing. Tells whether it was written.
+function sessions.write(root, session, now, grace, ...)
+    local line = string.format('%d %d %d %d %d %s %s %d\n', session.version, session.created, session.slide,
+        session.ends, session.parting, session.digest, session.former, #session.subject)
+    return redis.call('SET', pattern_keys.session_one(root, session.handle), line .. session.subject .. session.state,
+        'PX', session.expires - now + grace, ...)
 end
 
--- The list of its subject shows it, and lives as long as the last of what it shows.
-function sessions.list(root, one, now, longer, is_first)
-    local list = pattern_keys.session_of(root, one.subject)
-    redis.call('ZADD', list, one.expires, one.handle)
+-- Adds the session to the list of its subject; the list lives as long as its last session.
+function sessions.update_list(root, session, now, grace, is_first)
+    local list = pattern_keys.session_of(root, session.subject)
+    redis.call('ZADD', list, session.expires, session.handle)
     if is_first then
-        redis.call('PEXPIRE', list, one.expires - now + longer)
+        redis.call('PEXPIRE', list, session.expires - now + grace)
     else
-        redis.call('PEXPIRE', list, one.expires - now + longer, 'GT')
+        redis.call('PEXPIRE', list, session.expires - now + grace, 'GT')
     end
 end
 
--- Whether its expiry moved on, because it was used; never past its end.
-local function slides(one, now)
-    if one.slide == 0 then return false end
-    local expires = now + one.slide
-    if one.ends > 0 and expires > one.ends then expires = one.ends end
-    if expires - one.expires < math.max(1, one.slide / STEP) then return false end
-    one.expires = expires
+-- Slides the expiry of a session that is used, never past its end. Tells whether it moved.
+local function slide_expiry(session, now)
+    if session.slide == 0 then return false end
+    local expires = now + session.slide
+    if session.ends > 0 and expires > session.ends then expires = session.ends end
+    if expires - session.expires < math.max(1, session.slide / SLIDE_STEPS) then return false end
+    session.expires = expires
     return true
 end
 
--- It was used, and perhaps changed.
-function sessions.used(root, one, now, longer, is_changed)
-    local moved = slides(one, now)
+-- Notes a use of the session, and a change where it has one.
+function sessions.touch(root, session, now, grace, is_changed)
+    local moved = slide_expiry(session, now)
     if is_changed then
-        sessions.write(root, one, now, longer)
+        sessions.write(root, session, now, grace)
     elseif moved then
-        redis.call('PEXPIRE', pattern_keys.session_one(root, one.handle), one.expires - now + longer)
+        redis.call('PEXPIRE', pattern_keys.session_one(root, session.handle), session.expires - now + grace)
     end
-    if moved then sessions.list(root, one, now, longer) end
+    if moved then sessions.update_list(root, session, now, grace) end
 end
 
--- How replies tell of one.
-function sessions.told(word, one)
-    return { word, one.handle, one.subject, one.state, one.version, one.created, one.expires }
+-- Builds the reply that describes a session.
+function sessions.build_reply(word, session)
+    return { word, session.handle, session.subject, session.state, session.version, session.created, session.expires }
 end
 
-function sessions.remove(root, one)
-    redis.call('ZREM', pattern_keys.session_of(root, one.subject), one.handle)
-    redis.call('UNLINK', pattern_keys.session_one(root, one.handle))
+function sessions.remove(root, session)
+    redis.call('ZREM', pattern_keys.session_of(root, session.subject), session.handle)
+    redis.call('UNLINK', pattern_keys.session_one(root, session.handle))
 end
 
 return sessions

@@ -1,21 +1,21 @@
 -- needs: json, keys
--- Finding instances by their data, and by facts about them: for each indexed field a sorted set of members `<mark>NUL<id>`, all
--- of one score, in the order of their bytes. A mark is a letter for the type and the value: of a text its beginning, of a number
--- 16 hexadecimal digits that sort as numbers do. Whatever any version of the machine has declared is kept for the instances of
--- all versions.
+-- Indexes of instances by their data and by facts about them: for each indexed field a sorted set of members
+-- `<mark>NUL<id>`, all of one score, in the order of their bytes. A mark is a letter for the type, then the value: the
+-- beginning of a text, or 16 hexadecimal digits that sort like the number. A field that any version of the machine has
+-- declared is indexed for the instances of all versions.
 local data_indexes = {}
 
 local ACTOR = 'instance.actor'
-local MAX_MARK = 64 -- bytes of a text: whoever reads an index looks at the instance itself
+local MAX_MARK = 64 -- bytes of a text: readers of an index check the instance itself
 local call, pcall_redis, byte, find, sub = redis.call, redis.pcall, string.byte, string.find, string.sub
-local NONE = {}
+local EMPTY = {}
 local BOUNDS = { 'ge', 'gt', 'le', 'lt' }
 
--- How to take back what the latest step wrote: three items each, a command, its key and a member.
-local back = {}
+-- How to undo the writes of the latest step: three items each, a command, its key and a member.
+local undo_log = {}
 
--- Big-endian IEEE 754, made to sort: the sign bit turned, or all bits of what is negative.
-local function of_number(value)
+-- Big-endian IEEE 754, changed to sort: the sign bit of positive numbers is flipped, or all bits of negative ones.
+local function encode_number(value)
     local b = { byte(struct.pack('>d', value + 0), 1, 8) }
     if value == 0 then b = { 0, 0, 0, 0, 0, 0, 0, 0 } end -- of both signs
     if b[1] < 128 then
@@ -26,52 +26,53 @@ local function of_number(value)
     return string.format('n%02x%02x%02x%02x%02x%02x%02x%02x', unpack(b))
 end
 
--- Cut by bytes and before a NUL, so that a lower value never has the higher mark. Answers whether it is all of the value.
-local function of_text(value)
+-- Cuts by bytes and before a NUL, so that a lower value never gets the higher mark. Tells whether the mark is the whole
+-- value.
+local function encode_text(value)
     local stop = find(value, '%z')
     local kept = sub(value, 1, math.min(stop and stop - 1 or #value, MAX_MARK))
     return 's' .. kept, #kept == #value
 end
 
--- The mark of a value, and whether it is all of it; nil for what no index holds.
-local function mark(value)
+-- Answers the mark of a value and whether it is the whole value; nil for values that no index holds.
+local function encode_value(value)
     local kind = type(value)
-    if kind == 'string' then return of_text(value) end
-    if kind == 'number' then return of_number(value), true end
+    if kind == 'string' then return encode_text(value) end
+    if kind == 'number' then return encode_number(value), true end
     if kind == 'boolean' then return value and 'b1' or 'b0', true end
 end
 
-local function entry_of(value, id)
-    local found = mark(value)
+local function make_entry(value, id)
+    local found = encode_value(value)
     return found and found .. '\0' .. id
 end
-data_indexes.entry = entry_of
+data_indexes.make_entry = make_entry
 
-local function member(field, raw, id)
-    return raw and entry_of(field.decode(raw), id) or nil
+local function make_member(field, raw, id)
+    return raw and make_entry(field.decode(raw), id) or nil
 end
 
--- The number in `<version>:<digest>`.
-function data_indexes.version(def)
+-- Parses the number in `<version>:<digest>`.
+function data_indexes.parse_version(def)
     return tonumber(string.match(def, '^%d+'))
 end
 
--- What can be indexed beside data, read from an instance's id and hash.
+-- The facts that can be indexed beside data, read from an instance's id and hash.
 data_indexes.facts = {
     ['instance.id'] = function(id) return id end,
     [ACTOR] = function(_, raw) return raw._actor end,
-    ['instance.version'] = function(_, raw) return data_indexes.version(raw._def) end,
+    ['instance.version'] = function(_, raw) return data_indexes.parse_version(raw._def) end,
 }
 
--- The machine's list: `<field>:1`, or `<field>:0` while instances from before the field was declared may be missing, with
--- spaces between.
-function data_indexes.listed(root)
+-- Reads the machine's list: `<field>:1`, or `<field>:0` while instances created before the field was declared may be
+-- missing, separated by spaces.
+function data_indexes.read_list(root)
     return call('HGET', keys.meta(root), 'by') or ''
 end
 
--- Marks what of the list a program has.
+-- Attaches the indexes of the list that a program writes.
 function data_indexes.attach(compiled)
-    local listed = data_indexes.listed(compiled.root)
+    local listed = data_indexes.read_list(compiled.root)
     compiled.listed = listed
     for name, complete in string.gmatch(listed, '(%S+):([01])') do
         local field, fact = compiled.fields[name], data_indexes.facts[name]
@@ -86,8 +87,8 @@ function data_indexes.attach(compiled)
     end
 end
 
--- The machine's list with these fields added to it. `empty`: there is no instance that could be missing.
-function data_indexes.extended(listed, names, empty)
+-- Adds fields to the machine's list. `empty`: no instance exists that could be missing.
+function data_indexes.extend_list(listed, names, empty)
     if empty then listed = string.gsub(listed, ':0', ':1') end
     for _, name in ipairs(names) do
         if not find(' ' .. listed, ' ' .. name .. ':', 1, true) then
@@ -97,8 +98,8 @@ function data_indexes.extended(listed, names, empty)
     return listed
 end
 
--- The same, with nothing missing of one field any more.
-function data_indexes.completed(listed, name)
+-- Marks one field of the list as complete.
+function data_indexes.complete_list(listed, name)
     local found = {}
     for field, whole in string.gmatch(listed, '(%S+):([01])') do
         found[#found + 1] = field .. ':' .. (field == name and '1' or whole)
@@ -108,26 +109,26 @@ end
 
 local function add(key, entry)
     if call('ZADD', key, 0, entry) == 0 then return end
-    local at = #back
-    back[at + 1], back[at + 2], back[at + 3] = 'ZREM', key, entry
+    local at = #undo_log
+    undo_log[at + 1], undo_log[at + 2], undo_log[at + 3] = 'ZREM', key, entry
 end
 
 local function drop(key, entry)
     if call('ZREM', key, entry) == 0 then return end
-    local at = #back
-    back[at + 1], back[at + 2], back[at + 3] = 'ZADD', key, entry
+    local at = #undo_log
+    undo_log[at + 1], undo_log[at + 2], undo_log[at + 3] = 'ZADD', key, entry
 end
 
--- What the instance's hash still holds of some fields, in their order.
-local function stored(key, listed)
-    if not listed[1] then return NONE end
+-- Reads the stored values of some fields of the instance, in their order.
+local function read_stored(key, listed)
+    if not listed[1] then return EMPTY end
     local names = {}
     for i, field in ipairs(listed) do names[i] = field.name end
     return call('HMGET', key, unpack(names))
 end
 
--- The fields a step may have changed; while instances are missing, all.
-local function concerned(ctx)
+-- Selects the indexed fields that a step may have changed; all of them while instances are missing.
+local function select_changed(ctx)
     local program = ctx.program
     if program.lagging then return program.indexed end
     local found = {}
@@ -137,125 +138,125 @@ local function concerned(ctx)
     return found
 end
 
--- Of these only the actor ever changes; `ctx.renamed` is who it was before.
+-- Only the actor can change; `ctx.renamed` is the previous one.
 local function write_facts(ctx)
     for _, fact in ipairs(ctx.program.facts) do
         local renamed = fact.name == ACTOR and ctx.named
         if ctx.born or ctx.program.lagging or renamed then
-            local entry = entry_of(fact.read(ctx.id, ctx.raw), ctx.id)
+            local entry = make_entry(fact.read(ctx.id, ctx.raw), ctx.id)
             if entry then add(fact.lookup, entry) end
         end
-        if renamed and ctx.renamed then drop(fact.lookup, entry_of(ctx.renamed, ctx.id)) end
+        if renamed and ctx.renamed then drop(fact.lookup, make_entry(ctx.renamed, ctx.id)) end
     end
 end
 
--- The first thing a step writes, before its instance.
+-- Writes the indexes, before anything else of a step.
 function data_indexes.write(ctx)
     local program, id, raw = ctx.program, ctx.id, ctx.raw
-    back = {}
-    local listed = concerned(ctx)
-    local was = ctx.born and NONE or stored(ctx.key, listed)
+    undo_log = {}
+    local listed = select_changed(ctx)
+    local was = ctx.born and EMPTY or read_stored(ctx.key, listed)
     for i, field in ipairs(listed) do
-        local before, after = member(field, was[i], id), member(field, raw[field.name], id)
+        local before, after = make_member(field, was[i], id), make_member(field, raw[field.name], id)
         if after and (after ~= before or program.lagging) then add(field.lookup, after) end
         if before and before ~= after then drop(field.lookup, before) end
     end
     write_facts(ctx)
 end
 
--- A later write of the same step failed.
-function data_indexes.take_back()
-    for i = #back - 2, 1, -3 do
-        if back[i] == 'ZADD' then
-            pcall_redis('ZADD', back[i + 1], 0, back[i + 2])
+-- Undoes the index writes when a later write of the same step failed.
+function data_indexes.undo()
+    for i = #undo_log - 2, 1, -3 do
+        if undo_log[i] == 'ZADD' then
+            pcall_redis('ZADD', undo_log[i + 1], 0, undo_log[i + 2])
         else
-            pcall_redis('ZREM', back[i + 1], back[i + 2])
+            pcall_redis('ZREM', undo_log[i + 1], undo_log[i + 2])
         end
     end
-    back = {}
+    undo_log = {}
 end
 
--- The instance goes. What its hash holds counts: the picture at hand may have changed since.
-function data_indexes.remove(ctx)
+-- Removes an instance. Reads its stored hash, because the context may have changed.
+function data_indexes.remove_instance(ctx)
     local program, id = ctx.program, ctx.id
     if not program.indexed then return end
-    local was = stored(ctx.key, program.indexed)
+    local was = read_stored(ctx.key, program.indexed)
     for i, field in ipairs(program.indexed) do
-        local entry = member(field, was[i], id)
+        local entry = make_member(field, was[i], id)
         if entry then pcall_redis('ZREM', field.lookup, entry) end
     end
     for _, fact in ipairs(program.facts) do
-        local entry = entry_of(fact.read(id, ctx.raw), id)
+        local entry = make_entry(fact.read(id, ctx.raw), id)
         if entry then pcall_redis('ZREM', fact.lookup, entry) end
     end
 end
 
 -- Adds an instance as it is stored; `ctx` has changed nothing.
-function data_indexes.restore(ctx)
-    for _, field in ipairs(ctx.program.indexed or NONE) do
-        local entry = member(field, ctx.raw[field.name], ctx.id)
+function data_indexes.add_instance(ctx)
+    for _, field in ipairs(ctx.program.indexed or EMPTY) do
+        local entry = make_member(field, ctx.raw[field.name], ctx.id)
         if entry then call('ZADD', field.lookup, 0, entry) end
     end
-    for _, fact in ipairs(ctx.program.facts or NONE) do
-        local entry = entry_of(fact.read(ctx.id, ctx.raw), ctx.id)
+    for _, fact in ipairs(ctx.program.facts or EMPTY) do
+        local entry = make_entry(fact.read(ctx.id, ctx.raw), ctx.id)
         if entry then call('ZADD', fact.lookup, 0, entry) end
     end
 end
 
-local function after(text)
+local function next_text(text)
     return sub(text, 1, -2) .. string.char(byte(text, -1) + 1)
 end
 
--- The range of members a condition allows, as ZRANGEBYLEX takes it; wider than the condition where marks are cut. A
--- condition is {eq = value}, {prefix = text}, or any of ge, gt, le, lt; nil for a value no index holds.
-function data_indexes.range(condition)
+-- Makes the range of members that a condition allows, for ZRANGEBYLEX; wider than the condition where marks are cut. A
+-- condition is {eq = value}, {prefix = text}, or any of ge, gt, le, lt; nil for a value that no index holds.
+function data_indexes.make_range(condition)
     if condition.prefix then
-        local from = of_text(condition.prefix)
-        return '[' .. from, '(' .. after(from)
+        local from = encode_text(condition.prefix)
+        return '[' .. from, '(' .. next_text(from)
     end
     if condition.eq ~= nil then
-        local found = mark(condition.eq)
+        local found = encode_value(condition.eq)
         if not found then return nil end
         return '[' .. found .. '\0', '(' .. found .. '\1'
     end
     local low, high = condition.ge, condition.le
     if low == nil then low = condition.gt end
     if high == nil then high = condition.lt end
-    local low_mark = mark(low)
-    local high_mark, whole = mark(high)
+    local low_mark = encode_value(low)
+    local high_mark, whole = encode_value(high)
     if not low_mark and not high_mark then return nil end
     local kind = sub(low_mark or high_mark, 1, 1)
-    local from, to = '[' .. kind, '(' .. after(kind)
-    -- What a cut mark stands for may be higher than the text it was cut to, and never lower.
+    local from, to = '[' .. kind, '(' .. next_text(kind)
+    -- The full value behind a cut mark may be higher than the mark, never lower.
     if low_mark then from = '[' .. low_mark .. (condition.ge == nil and kind ~= 's' and '\1' or '') end
     if high_mark then to = '(' .. high_mark .. (condition.le == nil and whole and '\0' or '\1') end
     return from, to
 end
 
--- The id a member stands for.
-function data_indexes.id(entry)
+-- Parses the id in a member.
+function data_indexes.parse_id(entry)
     return sub(entry, find(entry, '%z') + 1)
 end
 
--- The part of a range that lies behind `position`, '' for all of it.
-function data_indexes.narrowed(from, to, position, descending)
+-- Narrows a range to the part behind `position`; '' for all of it.
+function data_indexes.narrow_range(from, to, position, descending)
     if position == '' then return from, to end
     if descending then return from, '(' .. position end
     return '(' .. position, to
 end
 
-function data_indexes.hex(text)
+function data_indexes.to_hex(text)
     return (string.gsub(text, '.', function(character) return string.format('%02x', byte(character)) end))
 end
 
--- nil where it is none.
-function data_indexes.unhex(text)
+-- Answers nil for a text that is no hex.
+function data_indexes.from_hex(text)
     if #text % 2 == 1 or find(text, '[^0-9a-f]') then return nil end
     return (string.gsub(text, '..', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
--- Why something is no condition; nil where it is one. Bounds are of one type, else nothing could be compared with them.
-local function unsound(condition)
+-- Answers why something is no condition; nil when it is one. Bounds have one type, because no value compares with two.
+local function check_condition(condition)
     if type(condition) ~= 'table' or type(condition.field) ~= 'string' then return 'a condition names its field' end
     if condition.prefix ~= nil and type(condition.prefix) ~= 'string' then return 'a prefix is text' end
     local kind
@@ -270,20 +271,20 @@ local function unsound(condition)
     return nil
 end
 
--- Why these are no conditions; nil where each is one.
-function data_indexes.misfit(conditions)
+-- Answers why these are no conditions; nil when each is one.
+function data_indexes.check_conditions(conditions)
     if type(conditions) ~= 'table' then return 'conditions are a JSON array' end
     for _, condition in ipairs(conditions) do
-        local why = unsound(condition)
+        local why = check_condition(condition)
         if why then return why end
     end
     return nil
 end
 
--- The conditions of a call, decoded; nil and why where they are none. A value that is null is json.null.
-function data_indexes.conditions(text)
+-- Parses the conditions of a call; nil and why when they are malformed. A null value is json.null.
+function data_indexes.parse_conditions(text)
     local ok, found = pcall(json.decode, text or '')
-    local why = data_indexes.misfit(ok and found or nil)
+    local why = data_indexes.check_conditions(ok and found or nil)
     if why then return nil, why end
     return found
 end

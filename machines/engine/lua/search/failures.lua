@@ -1,36 +1,36 @@
 -- needs: data_indexes, keys, strings
--- What is wrong with instances now: their dead jobs, and timers that could not be carried out. A hash says it, instance -> JSON
--- of cause -> [kind, text]; an index leads to the instance by the beginning of either. Written only where something goes wrong
--- or is put right again; what lies in its way is no reason to fail.
+-- Current failures of instances: dead jobs and timers whose step failed. A hash has them, instance -> JSON of cause ->
+-- [kind, text]; an index leads to the instance by the beginning of either. Written only when a failure begins or ends. A
+-- failure that cannot be written does not fail the call.
 local failures = {}
 
 local FIELD = 'instance.error'
-local MAX_TEXT = 200 -- bytes of a kind, of a text
+local MAX_TEXT = 200 -- bytes of a kind and of a text
 local MAX_CAUSES = 50
 local sub = string.sub
 
 failures.FIELD = FIELD
 
--- Cause -> {kind, text}; a job's id, or what stands for a timer.
-local function read(root, id)
+-- Reads cause -> {kind, text}; a cause is a job's id or a timer's member.
+local function read_causes(root, id)
     local text = redis.pcall('HGET', keys.wrong(root), id)
     local ok, found = pcall(cjson.decode, type(text) == 'string' and text or '{}')
     return ok and type(found) == 'table' and found or {}
 end
 
-local function entries(causes, id)
+local function make_entries(causes, id)
     local found = {}
     for _, words in pairs(causes) do
         for _, word in ipairs(words) do
-            if word ~= '' then found[data_indexes.entry(word, id)] = true end
+            if word ~= '' then found[data_indexes.make_entry(word, id)] = true end
         end
     end
     return found
 end
 
-local function write(root, id, before, causes)
+local function write_causes(root, id, before, causes)
     local key, index = keys.wrong(root), keys.lookup(root, FIELD)
-    local after = entries(causes, id)
+    local after = make_entries(causes, id)
     for entry in pairs(after) do
         if not before[entry] then redis.pcall('ZADD', index, 0, entry) end
     end
@@ -40,47 +40,47 @@ local function write(root, id, before, causes)
     if next(causes) then redis.pcall('HSET', key, id, cjson.encode(causes)) else redis.pcall('HDEL', key, id) end
 end
 
-local function size(causes)
+local function count_causes(causes)
     local count = 0
     for _ in pairs(causes) do count = count + 1 end
     return count
 end
 
--- `cause` is wrong with the instance from now on; of very many causes only the first are kept.
+-- Notes `cause` as a failure of the instance. The first MAX_CAUSES causes are kept.
 function failures.note(root, id, cause, kind, text)
     if (id or '') == '' or redis.pcall('EXISTS', keys.instance(root, id)) ~= 1 then return end
-    local causes = read(root, id)
-    if not causes[cause] and size(causes) >= MAX_CAUSES then return end
-    local before = entries(causes, id)
-    causes[cause] = { strings.cut(kind or '', MAX_TEXT), strings.cut(text or '', MAX_TEXT) }
-    write(root, id, before, causes)
+    local causes = read_causes(root, id)
+    if not causes[cause] and count_causes(causes) >= MAX_CAUSES then return end
+    local before = make_entries(causes, id)
+    causes[cause] = { strings.cut_head(kind or '', MAX_TEXT), strings.cut_head(text or '', MAX_TEXT) }
+    write_causes(root, id, before, causes)
 end
 
--- It is so no longer.
+-- Clears a cause.
 function failures.clear(root, id, cause)
     if (id or '') == '' then return end
-    local causes = read(root, id)
+    local causes = read_causes(root, id)
     if not causes[cause] then return end
-    local before = entries(causes, id)
+    local before = make_entries(causes, id)
     causes[cause] = nil
-    write(root, id, before, causes)
+    write_causes(root, id, before, causes)
 end
 
--- The instance goes.
-function failures.drop(root, id)
-    local causes = read(root, id)
-    if next(causes) then write(root, id, entries(causes, id), {}) end
+-- Removes all failures of an instance.
+function failures.remove_instance(root, id)
+    local causes = read_causes(root, id)
+    if next(causes) then write_causes(root, id, make_entries(causes, id), {}) end
 end
 
--- The lowest of the instance's entries whose kind or text begins so: of those that lead to one instance, that which counts.
--- nil where there is none.
-function failures.first(root, id, prefix)
+-- Answers the lowest entry of the instance whose kind or text has the prefix: of several entries that lead to one instance,
+-- only this one counts in a search. nil when there is none.
+function failures.find_first(root, id, prefix)
     local lowest
-    for _, words in pairs(read(root, id)) do
+    for _, words in pairs(read_causes(root, id)) do
         for _, word in ipairs(words) do
             if word ~= '' and sub(word, 1, #prefix) == prefix then
-                local entry = data_indexes.entry(word, id)
-                if not lowest or strings.before(entry, lowest) then lowest = entry end
+                local entry = data_indexes.make_entry(word, id)
+                if not lowest or strings.is_before(entry, lowest) then lowest = entry end
             end
         end
     end

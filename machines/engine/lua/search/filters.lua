@@ -1,23 +1,23 @@
 -- needs: data_indexes, failures, json, keys, programs, strings, time_limit
--- What a search compares while it walks an index, so that only those that match are read as a whole. Whoever asks compares
--- again: what cannot be told here passes.
+-- Compares instances with a search while it walks an index, so that only matching ones are read whole. The caller compares
+-- again: what cannot be decided here passes.
 local filters = {}
 
 local sub, type, unpack = string.sub, type, unpack
-local MAX_BYTES = 4194304 -- read for one page: what is larger comes with the next
-local PAGE_MS = 20 -- spent on reading data to compare it
+local PAGE_BYTES = 4194304 -- read for one page; what is larger comes with the next page
+local PAGE_MS = 20 -- time for reading data to compare
 local IDS, ACTOR, VERSION = 'instance.id', 'instance.actor', 'instance.version'
 
--- From JSON {states = [...], where = [condition, ...]}, each of which may be missing; nil for ''. Else nil and why.
-function filters.read(text)
+-- Parses JSON {states = [...], where = [condition, ...]}, both optional; nil for '', nil and why when malformed.
+function filters.parse(text)
     if (text or '') == '' then return nil end
     local ok, found = pcall(json.decode, text)
     if not ok or type(found) ~= 'table' then return nil, 'a filter is a JSON object' end
-    return filters.of(found.where, found.states)
+    return filters.make(found.where, found.states)
 end
 
--- Why these are no names of states; nil where they are.
-function filters.misnamed(states)
+-- Answers why these are no names of states; nil when they are.
+function filters.check_states(states)
     if type(states) ~= 'table' then return 'states are a JSON array' end
     for _, state in ipairs(states) do
         if type(state) ~= 'string' then return 'a state is a text' end
@@ -25,9 +25,9 @@ function filters.misnamed(states)
     return nil
 end
 
--- The same from tables, each of which may be nil.
-function filters.of(where, states)
-    local why = where ~= nil and data_indexes.misfit(where) or states ~= nil and filters.misnamed(states)
+-- Makes a filter from tables that may be nil.
+function filters.make(where, states)
+    local why = where ~= nil and data_indexes.check_conditions(where) or states ~= nil and filters.check_states(states)
     if why then return nil, why end
     local filter = { where = where or {}, columns = { '_def', '_state', '_entered' } }
     for i, condition in ipairs(filter.where) do
@@ -42,19 +42,19 @@ function filters.of(where, states)
     return filter
 end
 
-local function stands(filter, configuration)
+local function is_in_state(filter, configuration)
     for state in string.gmatch(configuration, '[^\n]+') do
         if filter.states[state] then return true end
     end
     return false
 end
 
-local function before(a, b)
+local function is_before(a, b)
     if type(a) == 'number' then return a < b end
-    return strings.before(a, b)
+    return strings.is_before(a, b)
 end
 
-local function holds(value, condition)
+local function matches_value(value, condition)
     local wanted = condition.eq
     if wanted == json.null then return value == nil or value == json.null end
     if type(wanted) == 'table' then return true end
@@ -63,66 +63,66 @@ local function holds(value, condition)
     if prefix then return type(value) == 'string' and sub(value, 1, #prefix) == prefix end
     local kind = type(condition.ge or condition.gt or condition.le or condition.lt)
     if type(value) ~= kind then return false end
-    return not (condition.ge and before(value, condition.ge) or condition.gt and not before(condition.gt, value)
-        or condition.le and before(condition.le, value) or condition.lt and not before(value, condition.lt))
+    return not (condition.ge and is_before(value, condition.ge) or condition.gt and not is_before(condition.gt, value)
+        or condition.le and is_before(condition.le, value) or condition.lt and not is_before(value, condition.lt))
 end
 
--- No condition looks into a list or an object: none has to be read.
+-- No condition matches a list or an object, so these are not decoded.
 local CONTAINER = {}
 
 local function is_container(declared, raw)
     return not declared.scalar and string.find(raw, '^%s*[%[{]') ~= nil
 end
 
--- Of data that cannot be read nobody here can tell: it passes.
-local function passes_one(condition, compiled, root, id, def, raw, entry)
+-- Data that cannot be decoded passes: the caller decides.
+local function matches_condition(condition, compiled, root, id, def, raw, entry)
     local field = condition.field
     if field == failures.FIELD then
-        local first = failures.first(root, id, condition.prefix or '')
+        local first = failures.find_first(root, id, condition.prefix or '')
         return first and (not entry or first == entry)
     end
-    if field == IDS then return holds(id, condition) end
-    if field == ACTOR then return holds(raw or nil, condition) end
-    if field == VERSION then return holds(data_indexes.version(def), condition) end
+    if field == IDS then return matches_value(id, condition) end
+    if field == ACTOR then return matches_value(raw or nil, condition) end
+    if field == VERSION then return matches_value(data_indexes.parse_version(def), condition) end
     if not compiled then return true end
     local declared, value = compiled.fields[field], nil
     if declared and raw then value = is_container(declared, raw) and CONTAINER or declared.decode(raw) end
-    return holds(value, condition)
+    return matches_value(value, condition)
 end
 
--- What was read of an instance that matches: definition, configuration, ms it entered it; nil where it does not. `entry`: what
--- led to it, where several may lead to one instance.
-function filters.passes(filter, root, id, entry)
+-- Answers definition, configuration and the ms of its entry for a matching instance, else nil. `entry`: the index entry that
+-- led to the instance, where several may.
+function filters.match(filter, root, id, entry)
     local row = redis.pcall('HMGET', keys.instance(root, id), unpack(filter.columns))
     if row.err or not row[1] then return nil end
-    if filter.states and not stands(filter, row[2] or '') then return nil end
+    if filter.states and not is_in_state(filter, row[2] or '') then return nil end
     local compiled = filter.reads_data and programs.load(root, row[1])
     for i, condition in ipairs(filter.where) do
-        if not passes_one(condition, compiled, root, id, row[1], row[i + 3], entry) then return nil end
+        if not matches_condition(condition, compiled, root, id, row[1], row[i + 3], entry) then return nil end
     end
     return row
 end
 
-local function bytes_of(row)
+local function count_bytes(row)
     local bytes = 0
     for i = 1, #row do bytes = bytes + (row[i] and #row[i] or 0) end
     return bytes
 end
 
--- Walks `found`, which has an id at every `step`th place from the first: answers the places of at most `limit` that match,
--- their hashes, and the place of the last that was looked at; fewer where they are large. `several`: the things found may
--- lead to one instance more than once.
-function filters.walk(filter, root, found, step, limit, id_of, several)
+-- Walks `found`, which has an id at every `step`th place from the first. Answers the places of at most `limit` matches,
+-- their hashes, and the last place looked at; fewer when the hashes are large. `several`: more than one entry may lead to an
+-- instance.
+function filters.select_page(filter, root, found, step, limit, id_of, several)
     local chosen, hashes, last, bytes = {}, {}, 0, 0
     local over = filter and filter.reads_data and time_limit.start(PAGE_MS)
     for i = 1, #found, step do
-        if #chosen == limit or bytes > MAX_BYTES or i > 1 and over and over() then break end
+        if #chosen == limit or bytes > PAGE_BYTES or i > 1 and over and over() then break end
         last = i
-        local row = not filter or filters.passes(filter, root, id_of(found[i]), several and found[i])
-        if filter and row then bytes = bytes + bytes_of(row) end
+        local row = not filter or filters.match(filter, root, id_of(found[i]), several and found[i])
+        if filter and row then bytes = bytes + count_bytes(row) end
         if row then
             local hash = redis.call('HGETALL', keys.instance(root, id_of(found[i])))
-            bytes = bytes + bytes_of(hash)
+            bytes = bytes + count_bytes(hash)
             chosen[#chosen + 1], hashes[#hashes + 1] = i, hash
         end
     end

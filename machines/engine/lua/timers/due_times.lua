@@ -1,98 +1,98 @@
 -- needs: keys
--- When something is due next in each partition, as far as is known here: a timer, the end of a lease, a delayed job, a look
--- after messages. So a tick of a partition where nothing is due yet reads no key, and a step wakes those who tick only for
--- what comes earlier than they expect.
--- This memory is lost when the library is loaded or the server starts anew; then a tick looks properly. What it holds may be
--- too early (its timer was disarmed since, its step failed), never too late.
+-- Remembers for each partition when something is due next, as far as this server knows: a timer, the end of a lease, a
+-- delayed job, a check of undelivered messages. A tick of a partition where nothing is due yet reads no key, and a step
+-- wakes a ticking worker only for something earlier than the worker expects. The memory is lost when the library is loaded
+-- or the server restarts; then a tick reads the keys. A remembered time may be too early (its timer was disarmed, its step
+-- failed), never too late.
 local due_times = {}
 
-local HORIZON_MS = 5000 -- whoever ticks looks at least this often: what is further away rings nothing
-local MAIL_MS = 250 -- messages are carried on by whoever posted them; those still there after this are a ticker's to deliver
+local HORIZON_MS = 5000 -- workers tick at least this often: what is due later rings no bell
+local MAIL_MS = 250 -- the process that posted a message delivers it at once; after this time a tick does
 local MAX_BELL = 1
 local MAX_PARTITIONS = 10000
 
--- `due`: nothing is due before it; `sure`: a tick has looked, so that `due` is all there is; `seen`: the ms of the latest tick;
--- `mailed`: messages were posted since the latest look; `unrung`: the bell is to ring when the call has done its work; `before`:
--- what `due` was when the latest look began.
-local known, partitions, unrung = {}, 0, 0
+-- `due`: nothing is due before it; `sure`: a tick has read the keys, so `due` is complete; `seen`: ms of the latest tick;
+-- `mailed`: messages were posted since the latest check; `unrung`: the bell has to ring at the end of the call; `before`:
+-- `due` at the start of the latest check.
+local entries, entry_count, pending_bells = {}, 0, 0
 
-local function remember(root)
-    if partitions >= MAX_PARTITIONS then known, partitions, unrung = {}, 0, 0 end
-    local one = { due = math.huge, sure = false, seen = 0, mailed = false, unrung = false }
-    known[root], partitions = one, partitions + 1
-    return one
+local function add_entry(root)
+    if entry_count >= MAX_PARTITIONS then entries, entry_count, pending_bells = {}, 0, 0 end
+    local entry = { due = math.huge, sure = false, seen = 0, mailed = false, unrung = false }
+    entries[root], entry_count = entry, entry_count + 1
+    return entry
 end
 
-local function hush(one)
-    if one.unrung then one.unrung, unrung = false, unrung - 1 end
+local function clear_bell(entry)
+    if entry.unrung then entry.unrung, pending_bells = false, pending_bells - 1 end
 end
 
-local function announce(one, due, now)
-    if due - now <= HORIZON_MS and not one.unrung then one.unrung, unrung = true, unrung + 1 end
+local function request_bell(entry, due, now)
+    if due - now <= HORIZON_MS and not entry.unrung then entry.unrung, pending_bells = true, pending_bells + 1 end
 end
 
--- Something will be due at `due` ms.
+-- Notes that something is due at `due` ms.
 function due_times.note(root, due, now)
-    local one = known[root] or remember(root)
-    if due >= one.due then return end
-    one.due = due
-    announce(one, due, now)
+    local entry = entries[root] or add_entry(root)
+    if due >= entry.due then return end
+    entry.due = due
+    request_bell(entry, due, now)
 end
 
--- Messages were posted. Counted by the server's own clock, whatever time the step was given.
-function due_times.mail(root)
-    local one = known[root] or remember(root)
-    if one.mailed then return end
-    one.mailed = true
+-- Notes that messages were posted, by the server's own clock, whatever time the caller gave the step.
+function due_times.note_messages(root)
+    local entry = entries[root] or add_entry(root)
+    if entry.mailed then return end
+    entry.mailed = true
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     due_times.note(root, now + MAIL_MS, now)
 end
 
--- Wakes one of those who tick, where something was noted that comes earlier than they were told. For the end of a call: a step
--- that fails must leave no key behind. A bell is no work: what lies in its way is no reason to fail.
-function due_times.ring(root)
-    if unrung == 0 then return end
-    local one = known[root]
-    if not one or not one.unrung then return end
-    hush(one)
+-- Wakes one ticking worker if something earlier than it expects was noted. Called at the end of a call, because a step that
+-- fails must leave no key behind. A bell that cannot be written does not fail the call.
+function due_times.ring_bell(root)
+    if pending_bells == 0 then return end
+    local entry = entries[root]
+    if not entry or not entry.unrung then return end
+    clear_bell(entry)
     local bell = keys.clock(root)
     local length = redis.pcall('LPUSH', bell, '1')
     if type(length) == 'number' and length > MAX_BELL then redis.call('LTRIM', bell, 0, MAX_BELL - 1) end
 end
 
--- The ms of what is due next, math.huge for nothing, where it is known that nothing is due now; nil where one has to look. A
--- clock that was set back knows nothing.
-function due_times.quiet(root, now)
-    local one = known[root]
-    if not one or not one.sure or now < one.seen or now >= one.due then return nil end
-    one.seen = now
-    return one.due
+-- Answers the ms of what is due next (math.huge for nothing) if nothing is due now; nil when the keys must be read. A clock
+-- that was set back makes the memory void.
+function due_times.find_next(root, now)
+    local entry = entries[root]
+    if not entry or not entry.sure or now < entry.seen or now >= entry.due then return nil end
+    entry.seen = now
+    return entry.due
 end
 
--- A look begins: what is noted meanwhile, it will find.
-function due_times.open(root)
-    local one = known[root] or remember(root)
-    if one.due > -math.huge then one.before = one.due end
-    one.due, one.sure, one.mailed = -math.huge, false, false
+-- Begins a check of the keys: it will find whatever is noted from here on.
+function due_times.begin_check(root)
+    local entry = entries[root] or add_entry(root)
+    if entry.due > -math.huge then entry.before = entry.due end
+    entry.due, entry.sure, entry.mailed = -math.huge, false, false
 end
 
--- It found that this is due next, and whether messages wait; answers when to look again. Others who tick are woken where that
--- is earlier than they may have been told.
-function due_times.close(root, due, mail, now)
-    local one = known[root] or remember(root)
+-- Ends a check: `due` is next, and `mail` tells whether messages wait. Answers when to check again. Rings the bell if that
+-- is earlier than workers may expect.
+function due_times.end_check(root, due, mail, now)
+    local entry = entries[root] or add_entry(root)
     if mail then due = math.min(due, now + MAIL_MS) end
-    one.due, one.sure, one.seen = due, true, now
-    if due < (one.before or math.huge) then announce(one, due, now) end
+    entry.due, entry.sure, entry.seen = due, true, now
+    if due < (entry.before or math.huge) then request_bell(entry, due, now) end
     return due
 end
 
--- It could not find out.
+-- Forgets a partition whose check failed.
 function due_times.forget(root)
-    local one = known[root]
-    if not one then return end
-    hush(one)
-    known[root], partitions = nil, partitions - 1
+    local entry = entries[root]
+    if not entry then return end
+    clear_bell(entry)
+    entries[root], entry_count = nil, entry_count - 1
 end
 
 return due_times

@@ -25,7 +25,7 @@ local COMMANDS = {
 local CONTAINERS = { XGROUP = true, XINFO = true, FUNCTION = true }
 
 return function(_, ARGV)
-    local bad = arguments.missing(ARGV[1], 'a key')
+    local bad = arguments.check_present(ARGV[1], 'a key')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local missing = { replies.OK }
     for _, example in ipairs(COMMANDS) do

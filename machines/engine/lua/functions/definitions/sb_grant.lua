@@ -19,7 +19,7 @@ end
 
 return function(KEYS, ARGV)
     local root, names, manner = KEYS[1], ARGV[1] or '', ARGV[2] or ''
-    local bad = arguments.missing(ARGV[1], 'the names') or misfit(names)
+    local bad = arguments.check_present(ARGV[1], 'the names') or misfit(names)
     if manner ~= '' and manner ~= 'once' and manner ~= 'open' then bad = bad or 'the manners are once and open' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local meta = redis.call('HMGET', keys.meta(root), 'current', 'granted')

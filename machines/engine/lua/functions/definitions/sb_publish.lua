@@ -11,19 +11,19 @@ local MAX_VERSION, MAX_PARTITIONS = 1e9, 65536
 
 -- Each of these becomes part of a key or a field: asked before anything is written.
 local function misfit(row, version, root)
-    local bad = arguments.bad_root(root)
+    local bad = arguments.check_root(root)
     if bad then return bad end
     if not string.find(row.digest or '', '^%x+$') or #row.digest > 64 then return 'a digest is hex' end
     if not row.program or not row.source or not row.secret then return 'program, source and secret are needed' end
-    if not arguments.count(row.partitions, 1, MAX_PARTITIONS) then return 'partitions are 1 to ' .. MAX_PARTITIONS end
-    if version ~= '' and not arguments.count(version, 1, MAX_VERSION) then
+    if not arguments.parse_count(row.partitions, 1, MAX_PARTITIONS) then return 'partitions are 1 to ' .. MAX_PARTITIONS end
+    if version ~= '' and not arguments.parse_count(version, 1, MAX_VERSION) then
         return 'a version is a whole number from 1'
     end
     return nil
 end
 
 local function valid(source, root)
-    local ok, caught = pcall(programs.check, source, root)
+    local ok, caught = pcall(programs.check_work, source, root)
     if ok then return nil end
     -- What the check of definitions lets through always compiles: this was written by something else.
     local why = type(caught) == 'table' and values.message(caught) or string.match(tostring(caught), 'definition: (.*)$')
@@ -56,10 +56,10 @@ end
 
 -- What any version has declared stays indexed, for the instances of all versions.
 local function index(root, source)
-    local listed, empty = data_indexes.listed(root), (tonumber(redis.call('HGET', keys.meta(root), 'instances')) or 0) == 0
-    local extended = data_indexes.extended(listed, source.index or {}, empty)
+    local listed, empty = data_indexes.read_list(root), (tonumber(redis.call('HGET', keys.meta(root), 'instances')) or 0) == 0
+    local extended = data_indexes.extend_list(listed, source.index or {}, empty)
     if extended ~= listed then redis.call('HSET', keys.meta(root), 'by', extended) end
-    programs.refresh(root)
+    programs.drop_outdated(root)
 end
 
 -- What any version has marked as sensitive is so in the instances of all versions.

@@ -8,9 +8,9 @@
 -- Cost:    O(its history + log(instances in the state))
 return function(KEYS, ARGV)
     local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
-    local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', ARGV[3] or '', ARGV[4] or '', '')
+    local bad = arguments.check_present(id, 'the id') or arguments.check(expect, '', ARGV[3] or '', ARGV[4] or '', '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local ctx, missing = instances.open(root, id, arguments.now(''))
+    local ctx, missing = instances.open(root, id, arguments.read_now(''))
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     if (ARGV[5] or '') ~= '' then
@@ -23,5 +23,5 @@ return function(KEYS, ARGV)
     local held = repairs.alone(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
     if held then return held end
     deletion.remove(ctx, ARGV[3] or '', ARGV[4] or '', false)
-    return replies.instance(ctx)
+    return replies.build_instance(ctx)
 end

@@ -12,7 +12,7 @@
 return function(KEYS, ARGV)
     local call, data = repairs.call(ARGV, 3), ARGV[2] or ''
     if not string.find(data, '%S') or string.find(data, '^%s*{%s*}%s*$') then
-        return { replies.BAD_ARGUMENT, arguments.missing(ARGV[1], 'the id') or 'no data field is named' }
+        return { replies.BAD_ARGUMENT, arguments.check_present(ARGV[1], 'the id') or 'no data field is named' }
     end
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end

@@ -9,10 +9,10 @@
 -- Cost:    O(fields of the instance + candidate transitions)
 return function(KEYS, ARGV)
     local id, event, payload_text, now = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or ''
-    local bad = arguments.bad_event(event) or arguments.misfit('', '', '', '', now)
-    if not bad and reserved_events.is(event) then bad = reserved_events.why(event) end
+    local bad = arguments.check_event(event) or arguments.check('', '', '', '', now)
+    if not bad and reserved_events.is_reserved(event) then bad = reserved_events.describe(event) end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local ctx, missing = instances.open(KEYS[1], id, arguments.now(now))
+    local ctx, missing = instances.open(KEYS[1], id, arguments.read_now(now))
     if not ctx then return missing end
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
     local payload, why = payloads.parse(payload_text)

@@ -17,23 +17,23 @@ return function(KEYS, ARGV)
     local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
     local expect, key = ARGV[4] or '', ARGV[5] or ''
     local actor, reason = ARGV[6] or '', ARGV[7] or ''
-    local now, clock = arguments.now(ARGV[8])
-    local bad = arguments.bad_event(event)
+    local now, clock = arguments.read_now(ARGV[8])
+    local bad = arguments.check_event(event)
     -- Most calls carry none of these; for them the whole look is these few comparisons.
     if bad or not now or expect ~= '' or key ~= '' or actor ~= '' or reason ~= '' then
-        bad = bad or arguments.misfit(expect, key, actor, reason, ARGV[8] or '')
+        bad = bad or arguments.check(expect, key, actor, reason, ARGV[8] or '')
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if key ~= '' then
-        local first = idempotency.replayed(root, id, key)
+        local first = idempotency.find(root, id, key)
         if first then return first end
     end
     local ctx, missing = instances.open(root, id, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
-    if not ctx.program.known[event] and reserved_events.is(event) then
-        return { replies.BAD_ARGUMENT, reserved_events.why(event) }
+    if not ctx.program.known[event] and reserved_events.is_reserved(event) then
+        return { replies.BAD_ARGUMENT, reserved_events.describe(event) }
     end
     local payload, noted = payloads.parse(payload_text)
     local why, field = noted, nil
@@ -49,7 +49,7 @@ return function(KEYS, ARGV)
         -- Whoever fires may invent names without end: those that nothing listens for are counted together.
         redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)
     elseif key ~= '' and reply[1] == replies.OK then
-        idempotency.keep(keys.outcome(root, id, key), reply)
+        idempotency.store(keys.outcome(root, id, key), reply)
     end
     return reply
 end

@@ -7,7 +7,7 @@
 -- Notifies: nothing
 -- Cost:    O(fields of the instance)
 return function(KEYS, ARGV)
-    local bad = arguments.missing(ARGV[1], 'the id')
+    local bad = arguments.check_present(ARGV[1], 'the id')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local raw = instances.read(KEYS[1], ARGV[1])
     if not raw then return instances.missing(KEYS[1]) end

@@ -9,7 +9,7 @@
 -- Cost:    O(steps asked for)
 return function(KEYS, ARGV)
     local root, id = KEYS[1], ARGV[1]
-    local first, last = arguments.count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.count(ARGV[3], -2 ^ 31, 2 ^ 31)
+    local first, last = arguments.parse_count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.parse_count(ARGV[3], -2 ^ 31, 2 ^ 31)
     if not first or not last then return { replies.BAD_ARGUMENT, 'first and last are whole numbers' } end
     local def = redis.call('HGET', keys.instance(root, id), '_def')
     if not def then return instances.missing(root) end

@@ -25,7 +25,7 @@ return function(KEYS, ARGV)
     if not ctx then return reply end
     if data == '' then
         repairs.renew(ctx)
-        local fine, caught = pcall(fields.weigh, ctx)
+        local fine, caught = pcall(fields.check_size, ctx)
         if not fine then return { replies.BAD_PAYLOAD, values.message(caught), '' } end
     end
     if ctx.chart then forget(ctx) end

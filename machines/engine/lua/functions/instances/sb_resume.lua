@@ -18,17 +18,17 @@ local function catch_up(ctx, waiting)
     local root, stuck, over = ctx.program.root, false, time_limit.start(BUDGET_MS)
     for _, text in ipairs(waiting) do
         local ok, message = pcall(cjson.decode, text)
-        local body = ok and type(message) == 'table' and delivery.body(message.kind, message.body)
+        local body = ok and type(message) == 'table' and delivery.check_body(message.kind, message.body)
         if body then
             local verdict, why = 'fault', nil
             message.machine, message.id, body.forwarded = ctx.program.machine, ctx.id, true
             if over() then stuck = true end
-            if not stuck then verdict, why = delivery.attempt(root, message.kind, ctx.id, body, ctx.now) end
+            if not stuck then verdict, why = delivery.try_apply(root, message.kind, ctx.id, body, ctx.now) end
             if verdict == 'fault' then
                 stuck = true
                 delivery.post(root, message.kind, message.machine, message.id, body)
             elseif verdict == 'failed' then
-                delivery.refuse(root, message, why, ctx.now)
+                delivery.bounce(root, message, why, ctx.now)
             end
         end
     end
@@ -37,19 +37,19 @@ end
 return function(KEYS, ARGV)
     local root, id, expect, policy = KEYS[1], ARGV[1], ARGV[2] or '', ARGV[6] or 'fire'
     local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[7] or '') ~= ''
-    local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', actor, reason, ARGV[5] or '')
+    local bad = arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or '')
     if not bad and not dry and not string.find(reason, '%S') then bad = 'to resume needs a reason' end
     if policy ~= 'fire' and policy ~= 'shift' then bad = bad or "overdue timers are to 'fire' or 'shift'" end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now = arguments.now(ARGV[5])
+    local now = arguments.read_now(ARGV[5])
     local ctx, missing = instances.open(root, id, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     local since = ctx.raw._suspended
-    if not since then return dry and previews.reply(ctx) or replies.instance(ctx) end
+    if not since then return dry and previews.reply(ctx) or replies.build_instance(ctx) end
     ctx.raw._suspended, ctx.noted = nil, ctx.noted or {}
     ctx.noted._suspended = true
-    if ctx.chart then timers.release(ctx, tonumber(since), policy == 'shift') end
+    if ctx.chart then timers.resume(ctx, tonumber(since), policy == 'shift') end
     if dry then
         ctx.held = redis.call('LLEN', keys.held(root, id))
         return previews.reply(ctx)
@@ -62,18 +62,18 @@ return function(KEYS, ARGV)
     local ok, fault = commit.step(ctx, '(resume)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     if ctx.chart then
-        for _, timer in ipairs(timers.list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
+        for _, timer in ipairs(timers.read_list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
     end
     local waiting = redis.call('LRANGE', keys.held(root, id), 0, -1)
     if not waiting[1] then
-        due_times.ring(root)
-        return replies.instance(ctx)
+        due_times.ring_bell(root)
+        return replies.build_instance(ctx)
     end
     redis.call('DEL', keys.held(root, id))
     catch_up(ctx, waiting)
     local after = instances.open(root, id, now)
-    local reply = replies.instance(after or ctx)
+    local reply = replies.build_instance(after or ctx)
     reply[5] = '1'
-    due_times.ring(root)
+    due_times.ring_bell(root)
     return reply
 end

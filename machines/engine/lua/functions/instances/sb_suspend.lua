@@ -10,14 +10,14 @@
 return function(KEYS, ARGV)
     local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
     local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[6] or '') ~= ''
-    local bad = arguments.missing(id, 'the id') or arguments.misfit(expect, '', actor, reason, ARGV[5] or '')
+    local bad = arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or '')
     if not bad and not dry and not string.find(reason, '%S') then bad = 'to suspend needs a reason' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now = arguments.now(ARGV[5])
+    local now = arguments.read_now(ARGV[5])
     local ctx, missing = instances.open(root, id, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
-    if ctx.raw._suspended then return dry and previews.reply(ctx) or replies.instance(ctx) end
+    if ctx.raw._suspended then return dry and previews.reply(ctx) or replies.build_instance(ctx) end
     if ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final then
         return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' }
     end
@@ -32,7 +32,7 @@ return function(KEYS, ARGV)
     local ok, fault = commit.step(ctx, '(suspend)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     if ctx.chart then
-        for _, timer in ipairs(timers.list(ctx)) do timers.unschedule(root, id, timer[1]) end
+        for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(root, id, timer[1]) end
     end
-    return replies.instance(ctx)
+    return replies.build_instance(ctx)
 end

@@ -26,19 +26,19 @@ function verbs.retry(ctx, call, wait)
     if row.place ~= 'dead' and row.place ~= 'delayed' then
         return no('its job is ' .. row.place .. ': there is nothing to retry')
     end
-    if row.unique and row.place == 'dead' and jobs.holder(root, row.queue, row.unique) then
+    if row.unique and row.place == 'dead' and jobs.find_holder(root, row.queue, row.unique) then
         return no('another open job has the unique key of ' .. wait.job)
     end
     ctx.renewed = wait.job
     if call.dry ~= '' then return previews.reply(ctx) end
     local held = repairs.alone(ctx, 'retry', call.permit, call.actor)
     if held then return held end
-    jobs.probe(root, row.queue, 'ready') -- these throw where they could not be written
-    jobs.probe(root, row.queue, row.place)
+    jobs.check_place(root, row.queue, 'ready') -- these throw where they could not be written
+    jobs.check_place(root, row.queue, row.place)
     local noted = payloads.note({ invoke = wait.invoke, job = wait.job })
     local ok, fault = commit.step(ctx, '(retry)', call.actor, call.reason, noted)
     if not ok then return { replies.FAULT, fault } end
-    completion.revive(root, row.queue, row.place, wait.job, ctx.now)
+    completion.redrive(root, row.queue, row.place, wait.job, ctx.now)
     ctx.raw = instances.read(root, ctx.id)
     return repairs.keep(ctx, call)
 end
@@ -46,7 +46,7 @@ end
 -- The step of an instance that no longer waits for the job, which goes.
 local function finish(ctx, call, wait, event, noted)
     if call.dry ~= '' then return previews.reply(ctx) end
-    if wait.row then jobs.probe(ctx.program.root, wait.row.queue, wait.row.place) end
+    if wait.row then jobs.check_place(ctx.program.root, wait.row.queue, wait.row.place) end
     local reply = repairs.finish(ctx, call, event, payloads.note(noted))
     if reply[1] == replies.OK and wait.job then jobs.remove(ctx.program.root, wait.job, 'withdrawn') end
     return reply
@@ -57,12 +57,12 @@ function verbs.skip(ctx, call, wait, text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local event, payload = 'done.invoke.' .. wait.invoke, result ~= nil and { result = result } or {}
     if not core.listens(ctx, event) then return no('nothing listens for ' .. event .. ': to skip would lead nowhere') end
-    if wait.open then completion.forget(ctx, wait.job) end
+    if wait.open then completion.remove_awaited(ctx, wait.job) end
     local taken, failure = steps.settle(ctx, event, payload, FACTS)
     if not taken then
         local before = instances.again(ctx)
         before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
-        return { replies.REFUSED, replies.explanation(before, event, replies.refusal(before, event, failure)) }
+        return { replies.REFUSED, replies.encode_explanation(before, event, replies.explain_refusal(before, event, failure)) }
     end
     return finish(ctx, call, wait, '(skip)', { invoke = wait.invoke, result = result })
 end
@@ -71,21 +71,21 @@ function verbs.cancel(ctx, call, wait)
     if not wait.open then return no('no job of ' .. wait.invoke .. ' is open: there is nothing to cancel') end
     local event = 'error.invoke.' .. wait.invoke
     local payload = { error = 'the job was cancelled', kind = 'Withdrawn', attempts = tonumber(wait.row.attempt or 0) }
-    completion.forget(ctx, wait.job)
+    completion.remove_awaited(ctx, wait.job)
     if core.listens(ctx, event) and not steps.settle(ctx, event, payload, FACTS) then
         ctx = instances.again(ctx) -- its actions refuse the event: it stays where it is and waits no longer
-        completion.forget(ctx, wait.job)
+        completion.remove_awaited(ctx, wait.job)
     end
     return finish(ctx, call, wait, '(cancel)', { invoke = wait.invoke, job = wait.job })
 end
 
 return function(KEYS, ARGV)
     local call, verb, invoke = repairs.call(ARGV, 5), ARGV[2] or '', ARGV[3] or ''
-    local bad = arguments.missing(ARGV[1], 'the id') or not verbs[verb] and 'the verbs are retry, skip and cancel'
+    local bad = arguments.check_present(ARGV[1], 'the id') or not verbs[verb] and 'the verbs are retry, skip and cancel'
     if bad then return no(bad) end
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end
-    local wait = awaited_jobs.of(ctx, invoke)
+    local wait = awaited_jobs.find(ctx, invoke)
     if not wait then return no("it does not wait for a job of '" .. invoke .. "'") end
     if ctx.raw._suspended and verb ~= 'retry' then return { replies.SUSPENDED, ctx.raw._suspended } end
     return verbs[verb](ctx, call, wait, ARGV[4] or '')

@@ -19,7 +19,7 @@ local pcall_redis = redis.pcall
 local function held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local found = pcall_redis('HMGET', keys.job(root, job), unpack(FIELDS))
-    if found.err or found[2] ~= token or token == '' then return jobs.held(root, job, token, FIELDS) end
+    if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
     return { place = 'leased', queue = found[1], instance = found[3], invoke = found[4] or nil,
         unique = found[5] or nil, taken = found[6] }
 end
@@ -27,8 +27,8 @@ end
 -- The job is over after so many ms.
 local function finish(root, job, row, ms, batch)
     if batch then return batches.finish(batch, job, row, ms) end
-    jobs.erase(root, job, row)
-    queue_counters.ran(root, row.queue, { [queue_counters.bucket(ms)] = 1 })
+    jobs.delete(root, job, row)
+    queue_counters.count_run_times(root, row.queue, { [queue_counters.find_bucket(ms)] = 1 })
 end
 
 local function complete(root, job, token, text, call)
@@ -36,11 +36,11 @@ local function complete(root, job, token, text, call)
     if not row then return { replies.LOST, lost } end
     local result, why = payloads.result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
-    local ctx = completion.waiting(root, row, job, call.now, call.batch)
+    local ctx = completion.open_instance(root, row, job, call.now, call.batch)
     local reply = DONE
     if ctx then
         local payload = result == nil and NO_RESULT or { result = result }
-        reply = completion.tell(ctx, job, 'done.invoke.' .. row.invoke, payload, call.clock)
+        reply = completion.send_result(ctx, job, 'done.invoke.' .. row.invoke, payload, call.clock)
     end
     if reply[1] ~= replies.OK then return reply end
     finish(root, job, row, call.now - (row.taken or call.now), call.batch)
@@ -56,12 +56,12 @@ end
 
 return function(KEYS, ARGV)
     local root, count = KEYS[1], (#ARGV - 2) / 3
-    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    local bad = arguments.check('', '', '', '', ARGV[1] or '')
     if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
         bad = 'each job comes with its token and its result, 1 to ' .. MAX_JOBS .. ' of them'
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.now(ARGV[1])
+    local now, clock = arguments.read_now(ARGV[1])
     local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
     local call, reply, ended = { now = now, clock = clock, batch = batch }, { replies.OK }, false
     for i = 1, count do

@@ -21,7 +21,7 @@ local function bad_words(spec)
     if not named(spec.src) then return 'a handler has a name of letters, digits, _ . and -' end
     if not named(spec.queue) then return 'a queue has a name of letters, digits, _ . and -' end
     if #spec.input > MAX_INPUT then return 'an input has at most ' .. MAX_INPUT .. ' bytes of JSON' end
-    if spec.unique and (#spec.unique > MAX_UNIQUE or not strings.valid(spec.unique)) then
+    if spec.unique and (#spec.unique > MAX_UNIQUE or not strings.is_valid(spec.unique)) then
         return 'a unique key has at most ' .. MAX_UNIQUE .. ' bytes of UTF-8'
     end
     if #spec.stop > MAX_STOP then return 'the kinds not to retry have at most ' .. MAX_STOP .. ' bytes' end
@@ -40,7 +40,7 @@ local function bad_numbers(spec)
 end
 
 local function read(ARGV, at)
-    local count = arguments.count
+    local count = arguments.parse_count
     return {
         src = ARGV[at], queue = ARGV[at + 1], input = ARGV[at + 2],
         priority = count(ARGV[at + 3], 0, jobs.LOWEST),
@@ -57,7 +57,7 @@ end
 
 local function add_all(root, specs, now, added)
     for i, spec in ipairs(specs) do
-        local job, there, holder = jobs.add(root, spec, now)
+        local job, there, holder = jobs.enqueue(root, spec, now)
         added[i] = { job = job, there = there, holder = holder }
     end
     for queue in pairs(added.queues) do redis.call('SADD', keys.queues(root), queue) end
@@ -65,13 +65,13 @@ end
 
 local function undo(root, specs, added)
     for i = #added, 1, -1 do
-        if not added[i].there then jobs.take_back(root, added[i].job, specs[i], added[i].holder) end
+        if not added[i].there then jobs.undo_enqueue(root, added[i].job, specs[i], added[i].holder) end
     end
 end
 
 return function(KEYS, ARGV)
     local root, count = KEYS[1], (#ARGV - 1) / WORDS
-    local bad, specs = arguments.bad_root(root) or arguments.misfit('', '', '', '', ARGV[1] or ''), {}
+    local bad, specs = arguments.check_root(root) or arguments.check('', '', '', '', ARGV[1] or ''), {}
     if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
         bad = 'each job comes in ' .. WORDS .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
     end
@@ -82,7 +82,7 @@ return function(KEYS, ARGV)
         added.queues[specs[i].queue] = true
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.now(ARGV[1])
+    local now, clock = arguments.read_now(ARGV[1])
     redis.call('SCARD', keys.queues(root))
     local ok, caught = pcall(add_all, root, specs, now, added)
     if not ok then
@@ -96,7 +96,7 @@ return function(KEYS, ARGV)
         reply[#reply + 1] = one.job
         reply[#reply + 1] = one.there and redis.call('HGETALL', keys.job(root, one.job)) or {}
     end
-    for queue, number in pairs(rings) do jobs.ring(root, queue, number) end
+    for queue, number in pairs(rings) do jobs.ring_bell(root, queue, number) end
     commit.pulse(root, clock)
     return reply
 end

@@ -17,15 +17,15 @@ local function note(renewed, root, queue, till, job)
 end
 
 return function(KEYS, ARGV)
-    local root, lease = KEYS[1], arguments.count(ARGV[2], 1, arguments.MAX_MS)
-    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    local root, lease = KEYS[1], arguments.parse_count(ARGV[2], 1, arguments.MAX_MS)
+    local bad = arguments.check('', '', '', '', ARGV[1] or '')
     if not lease then bad = 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
     if #ARGV > 4002 then bad = 'at most 2000 leases are renewed at a time' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, reply, renewed = arguments.now(ARGV[1]), { replies.OK }, {}
+    local now, reply, renewed = arguments.read_now(ARGV[1]), { replies.OK }, {}
     for i = 3, #ARGV - 1, 2 do
         local job = ARGV[i]
-        local row, lost = jobs.held(root, job, ARGV[i + 1], FIELDS)
+        local row, lost = jobs.read_held(root, job, ARGV[i + 1], FIELDS)
         if row then
             local till = math.min(now + lease, tonumber(row.deadline or now + lease))
             note(renewed, root, row.queue, till, job)
@@ -35,6 +35,6 @@ return function(KEYS, ARGV)
     end
     for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first is written
     for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
-    due_times.ring(root)
+    due_times.ring_bell(root)
     return reply
 end

@@ -15,26 +15,26 @@ local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', '
     'stop', 'worker', 'taken', 'deadline', 'log' }
 
 local function hand_back(root, job, row, now, due)
-    local attempt, log = tonumber(row.attempt) - 1, jobs.logged(row, now, 'handed back', NO_FAILURE)
+    local attempt, log = tonumber(row.attempt) - 1, jobs.append_attempt(row, now, 'handed back', NO_FAILURE)
     if due then
         jobs.postpone(root, job, row, 'leased', now, due, 'attempt', attempt, 'token', '', 'worker', '', 'log', log)
         return { replies.OK, 'delayed', due }
     end
-    jobs.release(root, job, row, 'leased', now, 'attempt', attempt, 'token', '', 'worker', '', 'log', log)
+    jobs.make_ready(root, job, row, 'leased', now, 'attempt', attempt, 'token', '', 'worker', '', 'log', log)
     return { replies.OK, 'ready', 0 }
 end
 
 local function try_later(root, job, row, now, due, failure)
     jobs.postpone(root, job, row, 'leased', now, due, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
         'token', '', 'log', row.log)
-    queue_counters.count(root, row.queue, 'failed')
+    queue_counters.increment(root, row.queue, 'failed')
     return { replies.OK, 'delayed', due }
 end
 
 local function bury(root, job, row, now, failure)
-    local reply = completion.bury(root, job, row, now, failure)
+    local reply = completion.kill(root, job, row, now, failure)
     if reply[1] ~= replies.OK then return reply end
-    queue_counters.count(root, row.queue, 'failed')
+    queue_counters.increment(root, row.queue, 'failed')
     return { replies.OK, 'dead', 0 }
 end
 
@@ -49,27 +49,27 @@ end
 
 return function(KEYS, ARGV)
     local root, job, token = KEYS[1], ARGV[1], ARGV[2]
-    local bad = arguments.missing(job, 'the job') or arguments.misfit('', '', '', '', ARGV[7] or '')
-    local delay = arguments.count(ARGV[8], 0, arguments.MAX_MS)
+    local bad = arguments.check_present(job, 'the job') or arguments.check('', '', '', '', ARGV[7] or '')
+    local delay = arguments.parse_count(ARGV[8], 0, arguments.MAX_MS)
     if (ARGV[8] or '') ~= '' and not delay then bad = 'a delay has 0 to ' .. arguments.MAX_MS .. ' ms' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.now(ARGV[7])
+    local now, clock = arguments.read_now(ARGV[7])
     local failure = {
-        error = strings.cut(ARGV[3] or '', MAX_ERROR),
-        kind = strings.cut(ARGV[4] or '', MAX_ERROR),
-        trace = strings.tail(ARGV[5] or '', MAX_TRACE),
+        error = strings.cut_head(ARGV[3] or '', MAX_ERROR),
+        kind = strings.cut_head(ARGV[4] or '', MAX_ERROR),
+        trace = strings.cut_tail(ARGV[5] or '', MAX_TRACE),
     }
-    local row, lost = jobs.held(root, job, token, FIELDS)
+    local row, lost = jobs.read_held(root, job, token, FIELDS)
     if not row then return { replies.LOST, lost } end
     local reply
     if ARGV[6] == 'return' then
         reply = hand_back(root, job, row, now, delay and delay > 0 and now + delay)
     else
-        row.log = jobs.logged(row, now, failure.kind == 'Timeout' and row.deadline and 'timeout' or 'failed', failure)
-        if ARGV[6] == '0' or jobs.spent(row) or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
+        row.log = jobs.append_attempt(row, now, failure.kind == 'Timeout' and row.deadline and 'timeout' or 'failed', failure)
+        if ARGV[6] == '0' or jobs.is_last_attempt(row) or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
             reply = bury(root, job, row, now, failure)
         else
-            reply = try_later(root, job, row, now, now + (delay or jobs.backoff(job, row)), failure)
+            reply = try_later(root, job, row, now, now + (delay or jobs.compute_backoff(job, row)), failure)
         end
     end
     commit.pulse(root, clock)

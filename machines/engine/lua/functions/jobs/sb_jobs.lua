@@ -23,8 +23,8 @@ local function found_one(root, job)
 end
 
 return function(KEYS, ARGV)
-    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, 1000)
-    local skip = arguments.whole(ARGV[4] or '') or (ARGV[4] or '') == '' and 0
+    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.parse_count(ARGV[3], 1, 1000)
+    local skip = arguments.parse_whole(ARGV[4] or '') or (ARGV[4] or '') == '' and 0
     local found, total
     if place == 'job' and ARGV[3] then
         found, total = found_one(root, ARGV[3])
@@ -36,7 +36,7 @@ return function(KEYS, ARGV)
     local reply = { replies.OK, total }
     for i = 1, #found, 2 do
         local flat = redis.call('HGETALL', keys.job(root, found[i]))
-        local row = jobs.row(flat)
+        local row = jobs.parse_row(flat)
         if row then
             local at, count, till = #reply, #flat, UNTIL[row.place]
             if till then flat[count + 1], flat[count + 2] = till, found[i + 1] end

@@ -21,21 +21,21 @@ local function misfit(ARGV)
         return 'a place is ready, leased, delayed or dead, of a queue'
     end
     if queue ~= '' and not string.find(first, '^%d+$') then return 'to go on takes the number an earlier call gave' end
-    return arguments.misfit('', '', '', '', ARGV[1])
+    return arguments.check('', '', '', '', ARGV[1])
 end
 
 return function(KEYS, ARGV)
     local root, bad = KEYS[1], misfit(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.now(ARGV[1])
-    local tally, more = job_repair.tally(), '0'
+    local now, clock = arguments.read_now(ARGV[1])
+    local tally, more = job_repair.new_tally(), '0'
     if ARGV[2] ~= '' then
-        more = job_repair.members(root, ARGV[2], ARGV[3], ARGV[4], MOST, now, tally)
+        more = job_repair.repair_members(root, ARGV[2], ARGV[3], ARGV[4], MOST, now, tally)
     else
-        for i = 4, #ARGV do job_repair.job(root, ARGV[i], now, tally) end
+        for i = 4, #ARGV do job_repair.repair_job(root, ARGV[i], now, tally) end
     end
-    for queue, count in pairs(tally.rings) do jobs.ring(root, queue, count) end
-    if job_repair.total(tally) > 0 then commit.pulse(root, clock) end
+    for queue, count in pairs(tally.rings) do jobs.ring_bell(root, queue, count) end
+    if job_repair.count_repairs(tally) > 0 then commit.pulse(root, clock) end
     local reply = { replies.OK, more }
     for _, kind in ipairs(job_repair.KINDS) do reply[#reply + 1] = tally[kind] end
     for _, why in ipairs(tally.why) do reply[#reply + 1] = why end

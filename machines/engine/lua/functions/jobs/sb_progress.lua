@@ -15,15 +15,15 @@ end
 
 return function(KEYS, ARGV)
     local root, job, token = KEYS[1], ARGV[1], ARGV[2]
-    local bad = arguments.missing(job, 'the job') or arguments.misfit('', '', '', '', ARGV[6] or '')
+    local bad = arguments.check_present(job, 'the job') or arguments.check('', '', '', '', ARGV[6] or '')
     local done, total = number(ARGV[3] or ''), number(ARGV[4] or '')
     if not done or not total and (ARGV[4] or '') ~= '' then bad = 'done and total are numbers from 0' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.now(ARGV[6])
-    local row, lost = jobs.held(root, job, token, FIELDS)
+    local now, clock = arguments.read_now(ARGV[6])
+    local row, lost = jobs.read_held(root, job, token, FIELDS)
     if not row then return { replies.LOST, lost } end
     redis.call('HSET', keys.job(root, job), 'progress', json.encode({
-        done = done, total = total or json.null, note = strings.cut(ARGV[5] or '', MAX_NOTE), at = now,
+        done = done, total = total or json.null, note = strings.cut_head(ARGV[5] or '', MAX_NOTE), at = now,
     }))
     commit.pulse(root, clock)
     return { replies.OK }

@@ -22,7 +22,7 @@ local function drop(root, job, now, why, alone)
     if not row then return 'there is no job ' .. job end
     local held = row.place ~= 'dead' and repairs.alone_on_job(root, job, 'cancel', alone[1], alone[2], now)
     if held then return 'it takes a second person', held end
-    local ok, reply = pcall(completion.drop, root, job, row, now, why, FAILURES[why])
+    local ok, reply = pcall(completion.remove, root, job, row, now, why, FAILURES[why])
     if not ok then return type(reply) == 'table' and reply.err or values.message(reply) end
     if reply[1] ~= replies.OK then return reply[2] end
     return nil
@@ -44,20 +44,20 @@ local function purge(root, queue, place, limit, now, alone)
 end
 
 local function log(root, name, data, actor, reason)
-    partition_log.write(root, 'kind', 'queue', 'name', name, 'data', json.encode(data), 'actor', actor, 'reason', reason)
+    partition_log.append(root, 'kind', 'queue', 'name', name, 'data', json.encode(data), 'actor', actor, 'reason', reason)
 end
 
 return function(KEYS, ARGV)
-    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, MOST)
+    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.parse_count(ARGV[3], 1, MOST)
     local actor, reason = ARGV[4] or '', ARGV[5] or ''
-    local bad = arguments.misfit('', '', actor, reason, ARGV[6] or '')
+    local bad = arguments.check('', '', actor, reason, ARGV[6] or '')
     if place == 'job' then
-        bad = bad or arguments.missing(ARGV[3], 'the job')
+        bad = bad or arguments.check_present(ARGV[3], 'the job')
     elseif not PLACES[place or ''] or not limit then
         bad = 'a place is ready, delayed or dead, and a limit 1 to ' .. MOST
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, gone, left, why, held = arguments.now(ARGV[6]), 0, 0
+    local now, gone, left, why, held = arguments.read_now(ARGV[6]), 0, 0
     local alone = { ARGV[8] or '', actor }
     redis.call('XLEN', keys.log(root)) -- throws before the first is taken away
     if place == 'job' then

@@ -13,10 +13,12 @@ local function misfit(queue, action, concurrency, rate)
         return 'a queue has a name of letters, digits, _ . and -'
     end
     if not ACTIONS[action or ''] then return 'the action is pause, resume or limit' end
-    if concurrency ~= '' and not arguments.count(concurrency, 0, 1e9) then
+    if concurrency ~= '' and not arguments.parse_count(concurrency, 0, 1e9) then
         return 'concurrency is a whole number, 0 for no limit'
     end
-    if rate ~= '' and rate ~= '0' and not queue_limits.rate(rate) then return 'a rate is <count>/<ms>, or 0 for no limit' end
+    if rate ~= '' and rate ~= '0' and not queue_limits.parse_rate(rate) then
+        return 'a rate is <count>/<ms>, or 0 for no limit'
+    end
     return nil
 end
 
@@ -28,13 +30,13 @@ return function(KEYS, ARGV)
     local root, queue, action = KEYS[1], ARGV[1], ARGV[2]
     local actor, reason = ARGV[3] or '', ARGV[4] or ''
     local concurrency, rate = ARGV[6] or '', ARGV[7] or ''
-    local bad = misfit(queue, action, concurrency, rate) or arguments.misfit('', '', actor, reason, ARGV[5] or '')
+    local bad = misfit(queue, action, concurrency, rate) or arguments.check('', '', actor, reason, ARGV[5] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, key = arguments.now(ARGV[5]), keys.rules(root, queue)
+    local now, key = arguments.read_now(ARGV[5]), keys.rules(root, queue)
     local waiting = redis.call('ZCARD', keys.ready(root, queue))
     redis.call('HLEN', key) -- these throw where they could not be written
     redis.call('SCARD', keys.queues(root))
-    partition_log.write(root, 'kind', 'queue', 'name', action, 'data',
+    partition_log.append(root, 'kind', 'queue', 'name', action, 'data',
         json.encode({ queue = queue, concurrency = concurrency, rate = rate }), 'actor', actor, 'reason', reason)
     if action == 'pause' then
         redis.call('HSET', key, 'paused', now, 'actor', actor, 'reason', reason)
@@ -46,7 +48,7 @@ return function(KEYS, ARGV)
         redis.call('HDEL', key, 'tat')
     end
     if action ~= 'resume' then redis.call('SADD', keys.queues(root), queue) end -- one that has rules is known
-    if action ~= 'pause' and waiting > 0 then jobs.ring(root, queue, waiting) end
+    if action ~= 'pause' and waiting > 0 then jobs.ring_bell(root, queue, waiting) end
     commit.pulse(root)
     return { replies.OK }
 end

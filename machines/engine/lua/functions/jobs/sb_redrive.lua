@@ -12,13 +12,14 @@
 local MOST = 500
 
 return function(KEYS, ARGV)
-    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.count(ARGV[3], 1, MOST)
-    local skip = arguments.whole(ARGV[4] or '') or 0
-    local bad = arguments.missing(ARGV[3], 'how many') or arguments.misfit('', '', ARGV[5] or '', ARGV[6] or '', ARGV[7] or '')
+    local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.parse_count(ARGV[3], 1, MOST)
+    local skip = arguments.parse_whole(ARGV[4] or '') or 0
+    local bad = arguments.check_present(ARGV[3], 'how many')
+        or arguments.check('', '', ARGV[5] or '', ARGV[6] or '', ARGV[7] or '')
     if place ~= 'dead' and place ~= 'delayed' then bad = 'a place is dead or delayed' end
     if not queue then bad = 'the queue is missing' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, what = arguments.now(ARGV[7]), ARGV[8] or ''
+    local now, what = arguments.read_now(ARGV[7]), ARGV[8] or ''
     local key = jobs.places[place](root, queue)
     redis.call('ZCARD', keys.ready(root, queue)) -- these throw where they could not be written
     redis.call('ZCARD', key)
@@ -28,10 +29,10 @@ return function(KEYS, ARGV)
     for _, job in ipairs(wanted) do
         local held = repairs.alone_on_job(root, job, 'retry', ARGV[9] or '', ARGV[5] or '', now)
         if held and not limit then return held end
-        if not held and completion.revive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
+        if not held and completion.redrive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
     end
     if what ~= '' then
-        partition_log.write(root, 'kind', 'queue', 'name', 'redrive', 'data',
+        partition_log.append(root, 'kind', 'queue', 'name', 'redrive', 'data',
             json.encode({ queue = queue, place = place, jobs = what }), 'actor', ARGV[5] or '', 'reason', ARGV[6] or '')
     end
     if moved > 0 then commit.pulse(root) end

@@ -49,5 +49,5 @@ return function(KEYS)
         row.oldest = row.ready > 0 and oldest(root, queue) or json.null
         found[queue] = row
     end
-    return { replies.OK, json.encode({ now = arguments.now(''), queues = found }) }
+    return { replies.OK, json.encode({ now = arguments.read_now(''), queues = found }) }
 end

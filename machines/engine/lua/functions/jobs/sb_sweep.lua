@@ -10,23 +10,23 @@ local function never() return false end
 
 -- Were this server's memory of what is due wrong, here it is put right.
 local function remind(root, tally, now)
-    due_times.note(root, math.min(tally.due, due_jobs.first(keys.timers(root)), due_jobs.first(keys.late(root))), now)
-    if redis.call('XLEN', keys.outbox(root)) > 0 then due_times.mail(root) end
+    due_times.note(root, math.min(tally.due, due_jobs.find_first(keys.timers(root)), due_jobs.find_first(keys.late(root))), now)
+    if redis.call('XLEN', keys.outbox(root)) > 0 then due_times.note_messages(root) end
 end
 
 return function(KEYS, ARGV)
-    local root, limit = KEYS[1], arguments.count(ARGV[2], 1, 1000)
-    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    local root, limit = KEYS[1], arguments.parse_count(ARGV[2], 1, 1000)
+    local bad = arguments.check('', '', '', '', ARGV[1] or '')
     if not limit then bad = 'limit is 1 to 1000' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.now(ARGV[1])
+    local now, clock = arguments.read_now(ARGV[1])
     instances.refresh(root)
-    local tally, queues = due_jobs.tally(0, never), redis.call('SMEMBERS', keys.queues(root))
-    if due_jobs.bare(root, queues) then return { replies.OK, 0, 0, 0 } end
+    local tally, queues = due_jobs.new_tally(0, never), redis.call('SMEMBERS', keys.queues(root))
+    if due_jobs.has_none(root, queues) then return { replies.OK, 0, 0, 0 } end
     due_jobs.sweep(root, queues, now, limit, tally)
     pcall(remind, root, tally, now)
-    due_times.ring(root)
-    if due_jobs.moved(tally) > 0 then commit.pulse(root, clock) end
+    due_times.ring_bell(root)
+    if due_jobs.count_moved(tally) > 0 then commit.pulse(root, clock) end
     if tally.why[1] then return { replies.FAULT, tally.why[1] } end
     return { replies.OK, tally.back, tally.woken, tally.buried }
 end

@@ -19,11 +19,11 @@ local function misfit(queue, worker, count, lease, now)
         return 'a queue has a name of letters, digits, _ . and -'
     end
     if not worker then return 'a worker has a name' end
-    if not arguments.count(count, 1, MAX_COUNT) then return 'count is 1 to ' .. MAX_COUNT end
-    if lease ~= '' and not arguments.count(lease, 1, arguments.MAX_MS) then
+    if not arguments.parse_count(count, 1, MAX_COUNT) then return 'count is 1 to ' .. MAX_COUNT end
+    if lease ~= '' and not arguments.parse_count(lease, 1, arguments.MAX_MS) then
         return 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms'
     end
-    return arguments.misfit('', '', '', '', now)
+    return arguments.check('', '', '', '', now)
 end
 
 -- Answers the token, and when the lease ends. A first attempt began when it was taken.
@@ -51,10 +51,10 @@ local function hand_out(root, queue, popped, hand)
         local job = popped[i]
         local key = keys.job(root, job)
         local flat = pcall_redis('HGETALL', key)
-        local row = jobs.row(flat)
+        local row = jobs.parse_row(flat)
         if row then
             local token, till = lease(key, row, hand)
-            local bucket = queue_counters.bucket(hand.now - (row.due or row.created))
+            local bucket = queue_counters.find_bucket(hand.now - (row.due or row.created))
             waits[bucket] = (waits[bucket] or 0) + 1
             leased[#leased + 1], leased[#leased + 2] = till, job
             if till < first then first = till end
@@ -68,7 +68,7 @@ local function hand_out(root, queue, popped, hand)
     if at > 3 then
         redis.call('ZADD', keys.leased(root, queue), unpack(leased))
         due_times.note(root, first, hand.now)
-        queue_counters.waited(root, queue, waits)
+        queue_counters.count_wait_times(root, queue, waits)
     end
     return reply, (at - 3) / 6
 end
@@ -78,28 +78,28 @@ return function(KEYS, ARGV)
     local bad = misfit(queue, worker, ARGV[3], ARGV[4] or '', ARGV[5] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local hand = { worker = worker, asked = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
-    local now, clock = arguments.now(ARGV[5])
+    local now, clock = arguments.read_now(ARGV[5])
     hand.now, hand.stamp = now, json.number(now)
     if hand.nonce == '' then
         local time = redis.call('TIME')
         hand.nonce = time[1] .. time[2]
     end
     hand.first = '1-' .. hand.nonce
-    jobs.probe(root, queue, 'leased')
-    jobs.wake(root, queue, now, WAKE)
+    jobs.check_place(root, queue, 'leased')
+    jobs.wake_delayed(root, queue, now, WAKE)
     local rules, why = queue_limits.read(root, queue), nil
-    if rules then count, why = queue_limits.allowance(rules, root, queue, count, now) end
+    if rules then count, why = queue_limits.compute_allowance(rules, root, queue, count, now) end
     if count == 0 then
-        if why == 'busy' then jobs.crave(root, queue) end
+        if why == 'busy' then jobs.request_bell(root, queue) end
         return { replies.OK, why, now }
     end
     local popped = redis.call('ZPOPMIN', keys.ready(root, queue), count)
     if not popped[1] then return { replies.OK, '', now } end
     local reply, taken = hand_out(root, queue, popped, hand)
-    if rules and taken > 0 then queue_limits.spend(rules, root, queue, taken, now) end
+    if rules and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end
     if why and #popped == 2 * count then
         reply[2] = why
-        if why == 'busy' then jobs.crave(root, queue) end
+        if why == 'busy' then jobs.request_bell(root, queue) end
     end
     if taken > 0 then commit.pulse(root, clock) end
     return reply

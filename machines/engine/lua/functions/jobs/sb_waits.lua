@@ -8,9 +8,9 @@
 -- Notifies: nothing
 -- Cost:    O(jobs of the instance), and O(dead jobs of the queue) where a state's job is no longer open
 return function(KEYS, ARGV)
-    local bad = arguments.missing(ARGV[1], 'the id')
+    local bad = arguments.check_present(ARGV[1], 'the id')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local ctx, missing = instances.open(KEYS[1], ARGV[1], arguments.now(''))
+    local ctx, missing = instances.open(KEYS[1], ARGV[1], arguments.read_now(''))
     if not ctx then return missing end
     local told = json.list()
     for i, wait in ipairs(awaited_jobs.list(ctx)) do

@@ -17,27 +17,27 @@ local KINDS = { event = true, start = true, stop = true, done = true, lost = tru
 local FIRST = 5
 
 local function misfit(ARGV)
-    if not ARGV[1] or not inbox.parts(ARGV[2]) then return 'messages have a source and a floor' end
-    if (ARGV[4] or '') ~= '' and not arguments.now(ARGV[4]) then return 'a time is in ms since the epoch' end
+    if not ARGV[1] or not inbox.parse_id(ARGV[2]) then return 'messages have a source and a floor' end
+    if (ARGV[4] or '') ~= '' and not arguments.read_now(ARGV[4]) then return 'a time is in ms since the epoch' end
     if not ARGV[FIRST] or (#ARGV - FIRST + 1) % 4 ~= 0 then return 'each message has an id, a kind, an instance and a body' end
     for i = FIRST, #ARGV, 4 do
-        if not inbox.parts(ARGV[i]) then return 'a message has an id of the stream' end
+        if not inbox.parse_id(ARGV[i]) then return 'a message has an id of the stream' end
     end
-    return arguments.misfit('', '', '', '', ARGV[3] or '')
+    return arguments.check('', '', '', '', ARGV[3] or '')
 end
 
 local function attempt(root, message, now)
-    local body = delivery.read(message.kind, message.body)
+    local body = delivery.parse(message.kind, message.body)
     if not body then return 'failed', 'the body is no message' end
     if not KINDS[message.kind] then return 'fault', 'messages of the kind ' .. message.kind .. ' are not known here' end
-    return delivery.attempt(root, message.kind, message.instance, body, now)
+    return delivery.try_apply(root, message.kind, message.instance, body, now)
 end
 
 local function deliver(root, sender, message, now, patient_since)
-    local before = inbox.verdict(sender, message.id)
+    local before = inbox.find_outcome(sender, message.id)
     if before then return before, before == 'failed' and 'it could not be applied when it came first' or '' end
     local verdict, why = attempt(root, message, now)
-    if verdict == 'fault' and (inbox.parts(message.id) < patient_since or inbox.full(sender)) then verdict = 'failed' end
+    if verdict == 'fault' and (inbox.parse_id(message.id) < patient_since or inbox.is_full(sender)) then verdict = 'failed' end
     if verdict ~= 'fault' then inbox.remember(sender, message.id, verdict == 'failed') end
     return verdict, why or ''
 end
@@ -47,7 +47,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local late = time_limit.start(BUDGET_MS)
-    local sender, now = inbox.open(root, ARGV[1], ARGV[2]), arguments.now(ARGV[3])
+    local sender, now = inbox.open(root, ARGV[1], ARGV[2]), arguments.read_now(ARGV[3])
     local patient_since, stuck, reply = tonumber(ARGV[4] or '') or 0, {}, { replies.OK, 0 }
     for i = FIRST, #ARGV, 4 do
         if i > FIRST and late() then break end

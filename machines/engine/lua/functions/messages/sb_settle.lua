@@ -8,7 +8,7 @@
 local function message_of(found)
     local row = {}
     for i = 1, #found[2], 2 do row[found[2][i]] = found[2][i + 1] end
-    row.body = delivery.read(row.kind, row.body or '')
+    row.body = delivery.parse(row.kind, row.body or '')
     return row.body and row.machine and row.id and row
 end
 
@@ -17,24 +17,24 @@ local function settle(root, id, verdict, why, now)
     if verdict == 'failed' then
         local found = redis.call('XRANGE', key, id, id)[1]
         local message = found and message_of(found)
-        if message then delivery.refuse(root, message, why, now) end
+        if message then delivery.bounce(root, message, why, now) end
     end
     return redis.call('XDEL', key, id)
 end
 
 return function(KEYS, ARGV)
     local root = KEYS[1]
-    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    local bad = arguments.check('', '', '', '', ARGV[1] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if not ARGV[2] then return { replies.BAD_ARGUMENT, 'no message is named' } end
     for i = 2, #ARGV, 3 do
         local fits = string.match(ARGV[i], '^%d+%-%d+$') and (ARGV[i + 1] == 'done' or ARGV[i + 1] == 'failed') and ARGV[i + 2]
         if not fits then return { replies.BAD_ARGUMENT, 'each message has an id, a verdict and a reason' } end
     end
-    local now, gone = arguments.now(ARGV[1]), 0
+    local now, gone = arguments.read_now(ARGV[1]), 0
     redis.call('XLEN', keys.outbox(root))
     for i = 2, #ARGV, 3 do gone = gone + settle(root, ARGV[i], ARGV[i + 1], ARGV[i + 2], now) end
     if gone > 0 then commit.pulse(root) end
-    due_times.ring(root)
+    due_times.ring_bell(root)
     return { replies.OK, gone, redis.call('XLEN', keys.outbox(root)) }
 end

@@ -21,7 +21,7 @@ local function bad_members(ARGV, step)
     if count % 1 ~= 0 or count < 1 or count > MOST then return 'there are 1 to ' .. MOST .. ' members' end
     for i = 7, #ARGV, step do
         if #ARGV[i] == 0 or #ARGV[i] > MAX_BYTES then return 'a member has 1 to ' .. MAX_BYTES .. ' bytes' end
-        if step == 2 and not fits(tonumber(ARGV[i + 1]), scoreboards.MOST) then
+        if step == 2 and not fits(tonumber(ARGV[i + 1]), scoreboards.MAX_SCORE) then
             return 'a score is a number between -2^53 and 2^53'
         end
     end
@@ -37,17 +37,17 @@ local function wanted(ARGV, key, shrunk, factor)
             held[member] = tonumber(call('ZSCORE', key, member) or 0) * shrunk
         end
         held[member] = ARGV[5] == 'add' and held[member] + points or points
-        if not fits(held[member], scoreboards.MOST * factor) then return nil end
+        if not fits(held[member], scoreboards.MAX_SCORE * factor) then return nil end
     end
     return held, order
 end
 
 -- Multiplies all by 2^-by. Those that are worth next to nothing by now go: their digits would not survive it.
 local function scale_back(key, by)
-    if by - scoreboards.GONE > 1000 then return call('DEL', key) end
-    local least = scoreboards.text(2 ^ (by - scoreboards.GONE))
+    if by - scoreboards.WORTHLESS_AFTER > 1000 then return call('DEL', key) end
+    local least = scoreboards.format(2 ^ (by - scoreboards.WORTHLESS_AFTER))
     call('ZREMRANGEBYSCORE', key, '(-' .. least, '(' .. least)
-    call('ZUNIONSTORE', key, 1, key, 'WEIGHTS', scoreboards.text(2 ^ -by))
+    call('ZUNIONSTORE', key, 1, key, 'WEIGHTS', scoreboards.format(2 ^ -by))
 end
 
 -- A board of a period ends when it ends, whoever is added; one that fades goes on from here, which is written down only when
@@ -55,19 +55,19 @@ end
 local function keep(board, root, key, is_new)
     if board.kind == 'fade' then
         if is_new or board.scaled or board.now - board.touched > 10 * board.half then
-            local ttl = scoreboards.ttl(board)
+            local ttl = scoreboards.compute_ttl(board)
             call('PEXPIRE', key, ttl)
             call('SET', pattern_keys.board_epoch(root), string.format('%.0f %.0f', board.epoch, board.now), 'PX', ttl)
         end
     elseif is_new and board.kind ~= 'all' then
-        call('PEXPIRE', key, scoreboards.ttl(board))
+        call('PEXPIRE', key, scoreboards.compute_ttl(board))
     end
 end
 
 -- How many of those given stand on the board after it, and the score of the first one as it was written.
 local function write(board, root, key, held, order, size)
     local words = {}
-    for i, member in ipairs(order) do words[i * 2 - 1], words[i * 2] = scoreboards.text(held[member]), member end
+    for i, member in ipairs(order) do words[i * 2 - 1], words[i * 2] = scoreboards.format(held[member]), member end
     local is_new = call('ZADD', key, unpack(words)) > 0
     local left_out = is_new and call('ZCARD', key) - size or 0
     if left_out > 0 then call('ZREMRANGEBYRANK', key, 0, left_out - 1) end
@@ -83,16 +83,16 @@ end
 -- Where the one member stands that a call was about.
 local function place(key, score, text, factor)
     local behind, level = call('ZCOUNT', key, '(' .. text, '+inf'), call('ZCOUNT', key, text, text)
-    return { replies.OK, 1, behind + 1, factor == 1 and text or scoreboards.text(score / factor), level > 1 and 1 or 0 }
+    return { replies.OK, 1, behind + 1, factor == 1 and text or scoreboards.format(score / factor), level > 1 and 1 or 0 }
 end
 
 local function change(board, root, ARGV, size)
-    local key, by = scoreboards.scores(board, root), 0
-    local epoch, age, touched = scoreboards.scale(board, root)
-    if age > scoreboards.FAR then by = math.floor(age) end
+    local key, by = scoreboards.make_key(board, root), 0
+    local epoch, age, touched = scoreboards.read_scale(board, root)
+    if age > scoreboards.RESCALE_AFTER then by = math.floor(age) end
     board.touched = touched
     board.epoch, board.scaled = epoch + by * board.half, by > 0
-    local shrunk = by - scoreboards.GONE > 1000 and 0 or 2 ^ -by
+    local shrunk = by - scoreboards.WORTHLESS_AFTER > 1000 and 0 or 2 ^ -by
     local factor = 2 ^ (by > 0 and (board.now - board.epoch) / board.half or age)
     local held, order = wanted(ARGV, key, shrunk, factor)
     if not held then
@@ -106,7 +106,7 @@ end
 
 local function remove(board, root, ARGV)
     local gone = {}
-    local found = scoreboards.all(board, root)
+    local found = scoreboards.list_keys(board, root)
     for _, key in ipairs(found) do call('ZCARD', key) end -- throws before the first is taken off
     for _, key in ipairs(found) do
         for i = 7, #ARGV do
@@ -119,16 +119,16 @@ local function remove(board, root, ARGV)
 end
 
 local function reset(board, root)
-    local count, found = 0, scoreboards.all(board, root)
+    local count, found = 0, scoreboards.list_keys(board, root)
     for _, key in ipairs(found) do count = count + call('ZCARD', key) end
-    scoreboards.scale(board, root) -- throws where something foreign stands in its place
+    scoreboards.read_scale(board, root) -- throws where something foreign stands in its place
     call('DEL', pattern_keys.board_epoch(root), unpack(found))
     return { replies.OK, count }
 end
 
 return function(KEYS, ARGV)
-    local board, bad = scoreboards.read(ARGV)
-    local what, size = ARGV[5] or '', arguments.count(ARGV[6], 1, MAX_SIZE)
+    local board, bad = scoreboards.parse(ARGV)
+    local what, size = ARGV[5] or '', arguments.parse_count(ARGV[6], 1, MAX_SIZE)
     if board and not size then bad = 'a board may have 1 to ' .. MAX_SIZE .. ' members' end
     if what == 'add' or what == 'set' then
         bad = bad or bad_members(ARGV, 2)

@@ -10,23 +10,23 @@ local MOST, MAX_DAYS, MAX_PARTS = 366, 372, 8
 local MOST_COMPARED = 40000 -- members of all periods: some 20 ms; the oldest periods are then counted by sketches
 
 local function misfit(ARGV)
-    local first, last = calendar.around(ARGV[1] or '', 0)
-    local periods = arguments.count(ARGV[2], 1, MOST)
+    local first, last = calendar.find_period(ARGV[1] or '', 0)
+    local periods = arguments.parse_count(ARGV[2], 1, MOST)
     if not first then return 'a period is day, week or month' end
     if not periods or periods * (last - first + 1) > MAX_DAYS then
         return 'how many periods is a whole number, of ' .. MAX_DAYS .. ' days in all at most'
     end
     if #ARGV < 4 or #ARGV > MAX_PARTS + 3 then return 'there are 1 to ' .. MAX_PARTS .. ' parts' end
-    return arguments.misfit('', '', '', '', ARGV[3])
+    return arguments.check('', '', '', '', ARGV[3])
 end
 
 return function(KEYS, ARGV)
     local bad = misfit(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local parts, periods = { unpack(ARGV, 4) }, tonumber(ARGV[2])
-    local reply, left, day = { replies.OK }, MOST_COMPARED, calendar.day((arguments.now(ARGV[3])))
+    local reply, left, day = { replies.OK }, MOST_COMPARED, calendar.day_of((arguments.read_now(ARGV[3])))
     for i = periods, 1, -1 do
-        local first, last = calendar.around(ARGV[1], day)
+        local first, last = calendar.find_period(ARGV[1], day)
         local place = i * 3 - 1
         local number, exact, compared = cardinality.count(KEYS[1], first, last, parts, left)
         reply[place], reply[place + 1], reply[place + 2] = first * calendar.DAY, number, exact

@@ -17,15 +17,15 @@ local function read(ARGV)
     local call = { kind = ARGV[1] or '', token = ARGV[2] or '', node = ARGV[3] or '' }
     if call.kind ~= 'claim' and call.kind ~= 'release' then return nil, 'the kinds are claim and release' end
     if #call.token < 1 or #call.token > MAX_TOKEN then return nil, 'a token has 1 to ' .. MAX_TOKEN .. ' bytes' end
-    local node = call.node ~= '' and arguments.count(call.node, 0, NODES - 1)
+    local node = call.node ~= '' and arguments.parse_count(call.node, 0, NODES - 1)
     if call.node ~= '' and not node then return nil, 'node is a whole number from 0 to ' .. NODES - 1 end
     if node then call.node = string.format('%d', node) end
     if call.kind == 'release' then return call end
-    call.lease = arguments.count(ARGV[4], MIN_LEASE, MAX_LEASE)
+    call.lease = arguments.parse_count(ARGV[4], MIN_LEASE, MAX_LEASE)
     if not call.lease then return nil, 'lease is in ms, a whole number from ' .. MIN_LEASE .. ' to ' .. MAX_LEASE end
-    local bad = arguments.misfit('', '', '', '', ARGV[5] or '')
+    local bad = arguments.check('', '', '', '', ARGV[5] or '')
     if bad then return nil, bad end
-    call.now = arguments.now(ARGV[5])
+    call.now = arguments.read_now(ARGV[5])
     return call
 end
 
@@ -46,7 +46,7 @@ end
 local function guarded(root, call)
     local run = incarnation()
     local held = redis.call('HMGET', pattern_keys.ids_guard(root), 'run', 'floor', 'longest')
-    local longest = math.max(call.lease, arguments.count(held[3] or '', MIN_LEASE, MAX_LEASE) or 0)
+    local longest = math.max(call.lease, arguments.parse_count(held[3] or '', MIN_LEASE, MAX_LEASE) or 0)
     local floor = ending(held[2] or '')
     if held[1] == run and floor then return { run = run, floor = floor, longest = longest } end
     return { run = run, floor = call.now + 2 * longest, longest = longest }
@@ -61,7 +61,7 @@ local function chosen(root, call)
     end
     local first = redis.call('ZRANGE', nodes, 0, 0, 'WITHSCORES')
     local free = first[1] and ending(first[2])
-    if first[1] and (not free or not arguments.count(first[1], 0, NODES - 1)) then return first[1], nil end
+    if first[1] and (not free or not arguments.parse_count(first[1], 0, NODES - 1)) then return first[1], nil end
     if free and free <= call.now then return first[1], free end
     local count = redis.call('ZCARD', nodes)
     if count >= NODES then return nil, free - call.now end

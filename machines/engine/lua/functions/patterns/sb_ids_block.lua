@@ -9,12 +9,12 @@
 local MAX_SIZE, MAX_EXACT = 1000000, 2 ^ 53
 
 return function(KEYS, ARGV)
-    local size = arguments.count(ARGV[1], 1, MAX_SIZE)
+    local size = arguments.parse_count(ARGV[1], 1, MAX_SIZE)
     if not size then return { replies.BAD_ARGUMENT, 'a block has 1 to ' .. MAX_SIZE .. ' numbers' } end
-    local known = arguments.count(ARGV[2], 1, MAX_EXACT)
+    local known = arguments.parse_count(ARGV[2], 1, MAX_EXACT)
     if not known then return { replies.BAD_ARGUMENT, 'known is a whole number from 1 to 2^53' } end
     local key = pattern_keys.block_next(KEYS[1])
-    local kept = arguments.whole(redis.call('GET', key) or '1')
+    local kept = arguments.parse_whole(redis.call('GET', key) or '1')
     if not kept or kept < 1 then return { replies.FAULT, 'what is kept of the sequence is no number' } end
     local first = math.max(kept, known) -- a server that lost its last writes knows less than whoever had them
     if first > MAX_EXACT - size then return { replies.OK, 0, MAX_EXACT - first } end

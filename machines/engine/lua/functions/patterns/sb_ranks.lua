@@ -25,7 +25,7 @@ local function places(key, first, last, factor)
             rank = from + (i + 1) / 2
         end
         reply[n + 1], reply[n + 2] = rank, found[i]
-        reply[n + 3] = factor == 1 and score or scoreboards.text(tonumber(score) * factor)
+        reply[n + 3] = factor == 1 and score or scoreboards.format(tonumber(score) * factor)
         reply[n + 4] = (score == before or score == found[i + 3]) and 1 or 0
         n = n + 4
     end
@@ -43,7 +43,7 @@ end
 local function together(board, root, span, ...)
     local key, found, members = pattern_keys.board_span(root), {}, 0
     for before = 0, span - 1 do
-        found[before + 1] = scoreboards.scores(board, root, before)
+        found[before + 1] = scoreboards.make_key(board, root, before)
         members = members + call('ZCARD', found[before + 1])
     end
     if members > MAX_UNION then
@@ -57,16 +57,16 @@ local function together(board, root, span, ...)
 end
 
 return function(KEYS, ARGV)
-    local board, bad = scoreboards.read(ARGV)
+    local board, bad = scoreboards.parse(ARGV)
     local what, member = ARGV[5] or '', ARGV[8] or ''
-    local count = arguments.count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MOST or AROUND)
-    local span = arguments.count(ARGV[7], 1, MAX_SPAN)
+    local count = arguments.parse_count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MOST or AROUND)
+    local span = arguments.parse_count(ARGV[7], 1, MAX_SPAN)
     if what ~= 'top' and what ~= 'around' then bad = bad or 'what to read is top or around' end
     if not count then bad = bad or 'how many is a whole number up to ' .. MOST .. ', around a member up to ' .. AROUND end
     if not span then bad = bad or 'how many periods is a whole number from 1 to ' .. MAX_SPAN end
     if what == 'around' and member == '' then bad = bad or 'the member is missing' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if span > 1 then return together(board, KEYS[1], span, what, count, member, 1) end
-    local _, age = scoreboards.scale(board, KEYS[1])
-    return read(scoreboards.scores(board, KEYS[1]), what, count, member, 2 ^ -age)
+    local _, age = scoreboards.read_scale(board, KEYS[1])
+    return read(scoreboards.make_key(board, KEYS[1]), what, count, member, 2 ^ -age)
 end

@@ -82,7 +82,7 @@ return function(KEYS, ARGV)
     local key, seen, wanted = KEYS[1], ARGV[1], ARGV[2]
     local looks = seen == 'look'
     local bad = misfit(key, looks and 'none' or seen, looks and 'none' or wanted)
-    local count = arguments.count(ARGV[3], 0, MAX_WORDS)
+    local count = arguments.parse_count(ARGV[3], 0, MAX_WORDS)
     if bad or not count then return { replies.BAD_ARGUMENT, bad or 'the contents seen have 0 to ' .. MAX_WORDS .. ' words' } end
     local before, after, bytes = split(ARGV, count)
     if not looks and not (fits(seen, before) and fits(wanted, after) and #before == count) then

@@ -15,25 +15,25 @@ local function read(root, key)
     if not found[1] and not found[2] then
         return redis.call('EXISTS', pattern_keys.record_one(root, key)) == 0 and { generation = 0, value = '' }
     end
-    local generation = arguments.count(found[2] or '', 1, monotonic.MOST)
+    local generation = arguments.parse_count(found[2] or '', 1, monotonic.MOST)
     return found[1] and generation and { generation = generation, value = found[1] }
 end
 
 -- What a record that went had last, deleted or expired, the collection keeps: none is ever used again.
 local function among_all(call, one)
     local last = redis.call('GET', pattern_keys.record_last(call.root))
-    return monotonic.after(last, math.max(call.now, one.generation + 1), 'the last generation of ' .. call.root)
+    return monotonic.next(last, math.max(call.now, one.generation + 1), 'the last generation of ' .. call.root)
 end
 
 function acts.put(call, one)
     local keeps = one.generation == 0 or call.ttl
-    local newest = keeps and among_all(call, one) or monotonic.after(monotonic.text(one.generation), call.now)
+    local newest = keeps and among_all(call, one) or monotonic.next(monotonic.format(one.generation), call.now)
     if not newest then return { replies.FULL } end
-    local where, text = pattern_keys.record_one(call.root, call.key), monotonic.text(newest)
+    local where, text = pattern_keys.record_one(call.root, call.key), monotonic.format(newest)
     if keeps then redis.call('SET', pattern_keys.record_last(call.root), text) end
     redis.call('HSET', where, 'value', call.value, 'generation', text)
     if call.ttl then
-        redis.call('PEXPIRE', where, monotonic.text(call.ttl))
+        redis.call('PEXPIRE', where, monotonic.format(call.ttl))
     else
         redis.call('PERSIST', where)
     end
@@ -44,21 +44,21 @@ function acts.delete(call, one)
     if one.generation == 0 then return { replies.OK, 0 } end
     local newest = among_all(call, one)
     if not newest then return { replies.FULL } end
-    redis.call('SET', pattern_keys.record_last(call.root), monotonic.text(newest))
+    redis.call('SET', pattern_keys.record_last(call.root), monotonic.format(newest))
     redis.call('UNLINK', pattern_keys.record_one(call.root, call.key))
     return { replies.OK, 0 }
 end
 
 local function bad_put(value, ttl)
     if not value or value == '' or #value > MAX_VALUE then return 'a value is JSON text of at most ' .. MAX_VALUE .. ' bytes' end
-    if ttl and ttl ~= '' and not arguments.count(ttl, 1, MAX_TTL) then return 'a record expires after 1 ms to 366 days' end
+    if ttl and ttl ~= '' and not arguments.parse_count(ttl, 1, MAX_TTL) then return 'a record expires after 1 ms to 366 days' end
     return nil
 end
 
 local function misfit(act, key, expect, value, ttl)
     if not acts[act or ''] then return 'the acts are put and delete' end
     if not key or key == '' or #key > MAX_KEY then return 'a key has 1 to ' .. MAX_KEY .. ' bytes' end
-    if not expect or expect ~= '' and not arguments.count(expect, 0, monotonic.MOST) then
+    if not expect or expect ~= '' and not arguments.parse_count(expect, 0, monotonic.MOST) then
         return 'expect is a generation, a whole number from 0 to 2^53 - 1, or nothing'
     end
     if act == 'put' then return bad_put(value, ttl) end
@@ -68,7 +68,7 @@ end
 return function(KEYS, ARGV)
     local act, expect = ARGV[1], ARGV[3]
     local bad = misfit(act, ARGV[2], expect, ARGV[4], ARGV[5])
-    local now = not bad and arguments.now(ARGV[6])
+    local now = not bad and arguments.read_now(ARGV[6])
     if not now then return { replies.BAD_ARGUMENT, bad or 'now is in ms since the epoch' } end
     local call = { root = KEYS[1], key = ARGV[2], value = ARGV[4], ttl = tonumber(ARGV[5] or ''), now = now }
     local one = read(call.root, call.key) or error('the record ' .. call.key .. ' is damaged: another program wrote its key', 0)

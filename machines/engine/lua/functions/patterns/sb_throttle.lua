@@ -51,15 +51,15 @@ end
 local function read(ARGV)
     local kind = kinds[ARGV[1] or '']
     if not kind then return nil, 'the kinds are pace and window' end
-    local limit = arguments.count(ARGV[2], 1, MAX_LIMIT)
+    local limit = arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
     if not limit then return nil, 'limit is a whole number from 1 to ' .. MAX_LIMIT end
-    local per = arguments.count(ARGV[3], 1, MAX_PER)
+    local per = arguments.parse_count(ARGV[3], 1, MAX_PER)
     if not per then return nil, 'per is in ms, a whole number from 1 to 30 days' end
-    local cost = arguments.count(ARGV[4], 0, limit)
+    local cost = arguments.parse_count(ARGV[4], 0, limit)
     if not cost then return nil, 'cost is a whole number from 0 to the limit, which is ' .. limit end
-    local least = ARGV[6] and arguments.count(ARGV[6], 1, cost) or not ARGV[6] and math.max(1, cost)
+    local least = ARGV[6] and arguments.parse_count(ARGV[6], 1, cost) or not ARGV[6] and math.max(1, cost)
     if not least then return nil, 'least is a whole number from 1 to the cost, which is ' .. cost end
-    local now, clock = arguments.now(ARGV[5])
+    local now, clock = arguments.read_now(ARGV[5])
     if not now then return nil, 'now is in ms since the epoch, not ' .. string.sub(ARGV[5], 1, 40) end
     return kind, limit, per, cost, least, now, clock and 0 or GRACE
 end

@@ -14,19 +14,19 @@ local MAX_LOOK = 2000
 local MAX_LIMIT = 1001 -- one more than a page may have: it tells whether there is another
 
 return function(KEYS, ARGV)
-    local root, state, limit = KEYS[1], ARGV[1], arguments.count(ARGV[2], 1, MAX_LIMIT)
+    local root, state, limit = KEYS[1], ARGV[1], arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
     if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
     local fits = arguments.is_score(ARGV[3] or '') and arguments.is_score(ARGV[5] or '')
     if not fits then return { replies.BAD_ARGUMENT, 'a score is a number of ms' } end
     local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
     local last = ARGV[5] and ARGV[5] ~= '' and ARGV[5] or '+inf'
-    local page = ARGV[6] == '1' and keyset_pages.newer or keyset_pages.older
-    local filter, unclear = filters.read(ARGV[7])
+    local page = ARGV[6] == '1' and keyset_pages.read_descending or keyset_pages.read_ascending
+    local filter, unclear = filters.parse(ARGV[7])
     if unclear then return { replies.BAD_ARGUMENT, unclear } end
-    local look = arguments.count(ARGV[8], limit, MAX_LOOK) or limit
+    local look = arguments.parse_count(ARGV[8], limit, MAX_LOOK) or limit
     local found = page(keys.state(root, state), cursor, last, look)
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local chosen, hashes, stop = filters.walk(filter, root, found, 2, limit, tostring)
+    local chosen, hashes, stop = filters.select_page(filter, root, found, 2, limit, tostring)
     local reply = { replies.OK, '', '' }
     if stop + 1 < #found or #found == look * 2 then reply[2], reply[3] = found[stop + 1], found[stop] end
     for i, place in ipairs(chosen) do

@@ -14,20 +14,20 @@
 local MAX_LIMIT, MAX_LOOK = 1001, 2000
 
 return function(KEYS, ARGV)
-    local root, limit = KEYS[1], arguments.count(ARGV[2], 1, MAX_LIMIT)
+    local root, limit = KEYS[1], arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
     if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
-    local conditions, bad = data_indexes.conditions('[' .. (ARGV[1] or '') .. ']')
-    local position = data_indexes.unhex(ARGV[3] or '')
-    local filter, unclear = filters.read(ARGV[5])
-    local look = arguments.count(ARGV[6], limit, MAX_LOOK) or limit
+    local conditions, bad = data_indexes.parse_conditions('[' .. (ARGV[1] or '') .. ']')
+    local position = data_indexes.from_hex(ARGV[3] or '')
+    local filter, unclear = filters.parse(ARGV[5])
+    local look = arguments.parse_count(ARGV[6], limit, MAX_LOOK) or limit
     bad = bad or unclear
     if not position then bad = 'a position is hexadecimal' end
     if not bad and #conditions ~= 1 then bad = 'one condition is needed' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local from, to = data_indexes.range(conditions[1])
+    local from, to = data_indexes.make_range(conditions[1])
     if not from then return { replies.BAD_ARGUMENT, 'no index holds that value' } end
     local key, descending = keys.lookup(root, conditions[1].field), ARGV[4] == '1'
-    from, to = data_indexes.narrowed(from, to, position, descending)
+    from, to = data_indexes.narrow_range(from, to, position, descending)
     local found
     if descending then
         found = redis.call('ZREVRANGEBYLEX', key, to, from, 'LIMIT', 0, look)
@@ -36,12 +36,12 @@ return function(KEYS, ARGV)
     end
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local several = conditions[1].field == failures.FIELD
-    local chosen, hashes, last = filters.walk(filter, root, found, 1, limit, data_indexes.id, several)
+    local chosen, hashes, last = filters.select_page(filter, root, found, 1, limit, data_indexes.parse_id, several)
     local over = last == #found and #found < look
-    local reply = { replies.OK, over and '' or data_indexes.hex(found[last]), '' }
+    local reply = { replies.OK, over and '' or data_indexes.to_hex(found[last]), '' }
     for i, place in ipairs(chosen) do
         local at = #reply
-        reply[at + 1], reply[at + 2] = data_indexes.id(found[place]), data_indexes.hex(found[place])
+        reply[at + 1], reply[at + 2] = data_indexes.parse_id(found[place]), data_indexes.to_hex(found[place])
         reply[at + 3] = hashes[i]
     end
     return reply

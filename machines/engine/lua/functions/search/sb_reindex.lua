@@ -8,13 +8,13 @@
 local MAX_IDS, MAX_FIELDS = 1000, 16384 -- of which so many bytes
 
 local function complete(root, done)
-    local listed = data_indexes.listed(root)
+    local listed = data_indexes.read_list(root)
     for word in string.gmatch(done, '%S+') do
         local name = string.match(word, '^(.+):0$')
-        if name then listed = data_indexes.completed(listed, name) end
+        if name then listed = data_indexes.complete_list(listed, name) end
     end
     redis.call('HSET', keys.meta(root), 'by', listed)
-    programs.refresh(root)
+    programs.drop_outdated(root)
     commit.pulse(root)
 end
 
@@ -30,7 +30,7 @@ return function(KEYS, ARGV)
     end
     for i = 2, #ARGV do
         local ctx, missing = instances.open(root, ARGV[i], 0)
-        if ctx then data_indexes.restore(ctx) end
+        if ctx then data_indexes.add_instance(ctx) end
         if not ctx and missing[1] == replies.FAULT then return missing end
     end
     return { replies.OK, #ARGV - 1 }

@@ -30,7 +30,7 @@ local function counted(search, leaves)
     end
     local lowest
     for leaf in pairs(leaves) do
-        if not lowest or strings.before(leaf, lowest) then lowest = leaf end
+        if not lowest or strings.is_before(leaf, lowest) then lowest = leaf end
     end
     return lowest
 end
@@ -64,26 +64,26 @@ local function add_all(search, tally, root, id, row)
 end
 
 local function by_index(search, tally, root, position, look)
-    local from, to = data_indexes.range(search.lead)
+    local from, to = data_indexes.make_range(search.lead)
     if not from then return '' end
-    from, to = data_indexes.narrowed(from, to, data_indexes.unhex(position) or '', false)
+    from, to = data_indexes.narrow_range(from, to, data_indexes.from_hex(position) or '', false)
     local found = redis.call('ZRANGEBYLEX', keys.lookup(root, search.lead.field), from, to, 'LIMIT', 0, look)
     local several = search.lead.field == failures.FIELD
     for i, entry in ipairs(found) do
-        local id = data_indexes.id(entry)
-        local row = filters.passes(search.filter, root, id, several and entry)
+        local id = data_indexes.parse_id(entry)
+        local row = filters.match(search.filter, root, id, several and entry)
         tally.looked = i
         if row then add_all(search, tally, root, id, row) end
-        if i % tally.every == 0 and tally.over() and i < #found then return data_indexes.hex(entry) end
+        if i % tally.every == 0 and tally.over() and i < #found then return data_indexes.to_hex(entry) end
     end
-    return #found < look and '' or data_indexes.hex(found[#found])
+    return #found < look and '' or data_indexes.to_hex(found[#found])
 end
 
 -- Counts in one state; answers where it stopped, nil at its end.
 local function in_state(search, tally, root, state, cursor, look)
-    local found = keyset_pages.older(keys.state(root, state), cursor, search.before or '+inf', look)
+    local found = keyset_pages.read_ascending(keys.state(root, state), cursor, search.before or '+inf', look)
     for i = 1, #found, 2 do
-        local row = filters.passes(search.filter, root, found[i])
+        local row = filters.match(search.filter, root, found[i])
         tally.looked = tally.looked + 1
         if row then add(tally, state, only_leaf(row) == state or counted(search, leaves_of(row)) == state) end
         if tally.looked % tally.every == 0 and tally.over() then return found[i + 1], found[i] end
@@ -104,10 +104,10 @@ end
 local function read(text)
     local ok, search = pcall(json.decode, text or '')
     if not ok or type(search) ~= 'table' then return nil, 'a search is a JSON object' end
-    local why = filters.misnamed(search.states) or search.lead and data_indexes.misfit({ search.lead })
+    local why = filters.check_states(search.states) or search.lead and data_indexes.check_conditions({ search.lead })
     if search.before ~= nil and type(search.before) ~= 'number' then why = 'a moment is a number of ms' end
     if why then return nil, why end
-    search.filter, why = filters.of(search.where, search.lead and search.named and search.states or nil)
+    search.filter, why = filters.make(search.where, search.lead and search.named and search.states or nil)
     if why then return nil, why end
     search.wanted = {}
     for _, state in ipairs(search.states) do search.wanted[state] = true end
@@ -122,7 +122,7 @@ local function stopped_at(text)
 end
 
 return function(KEYS, ARGV)
-    local root, look = KEYS[1], arguments.count(ARGV[3], 1, MAX_LOOK)
+    local root, look = KEYS[1], arguments.parse_count(ARGV[3], 1, MAX_LOOK)
     local search, bad = read(ARGV[1])
     local stopped = search and not search.lead and stopped_at(ARGV[2] or '')
     if not look then bad = 'how many to look at is 1 to ' .. MAX_LOOK end

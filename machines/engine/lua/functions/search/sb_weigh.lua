@@ -11,17 +11,17 @@
 local function weight(root, listed, condition)
     local known = condition.field == failures.FIELD or string.find(' ' .. listed, ' ' .. condition.field .. ':', 1, true)
     if not known then return -1 end
-    local from, to = data_indexes.range(condition)
+    local from, to = data_indexes.make_range(condition)
     return from and redis.call('ZLEXCOUNT', keys.lookup(root, condition.field), from, to) or -1
 end
 
 return function(KEYS, ARGV)
-    local root, conditions, bad = KEYS[1], data_indexes.conditions(ARGV[1])
+    local root, conditions, bad = KEYS[1], data_indexes.parse_conditions(ARGV[1])
     local last = ARGV[2] and ARGV[2] ~= '' and ARGV[2] or '+inf'
     if not arguments.is_score(ARGV[2] or '') then bad = 'a score is a number of ms' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local listed, standing = data_indexes.listed(root), 0
+    local listed, standing = data_indexes.read_list(root), 0
     for i = 3, #ARGV do standing = standing + redis.call('ZCOUNT', keys.state(root, ARGV[i]), '-inf', last) end
     local reply = { replies.OK, listed, standing }
     for i, condition in ipairs(conditions) do reply[i + 3] = weight(root, listed, condition) end

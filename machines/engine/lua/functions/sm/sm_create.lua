@@ -6,6 +6,6 @@
 -- Notifies: what the server itself tells of HSET and PERSIST, if it does
 -- Cost:    O(1)
 return function(KEYS, ARGV)
-    return state_machine.misuse('SM.CREATE key', KEYS, ARGV)
-        or state_machine.keep(KEYS[1], state_machine.blank())
+    return state_machine.check_usage('SM.CREATE key', KEYS, ARGV)
+        or state_machine.store(KEYS[1], state_machine.make_blank())
 end

@@ -6,7 +6,7 @@
 -- Notifies: what the server itself tells of HSET, if it does
 -- Cost:    O(bytes of the map)
 return function(KEYS, ARGV)
-    local bad = state_machine.misuse('SM.RESET key', KEYS, ARGV)
+    local bad = state_machine.check_usage('SM.RESET key', KEYS, ARGV)
     if bad then return bad end
     local machine, problem = state_machine.read(KEYS[1])
     if not machine then return problem end

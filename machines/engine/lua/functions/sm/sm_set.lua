@@ -7,9 +7,9 @@
 -- Notifies: what the server itself tells of HSET and PERSIST, if it does
 -- Cost:    O(bytes of JSON)
 return function(KEYS, ARGV)
-    local bad = state_machine.misuse('SM.SET key json [current]', KEYS, ARGV)
+    local bad = state_machine.check_usage('SM.SET key json [current]', KEYS, ARGV)
     if bad then return bad end
-    local machine, problem = state_machine.parsed(ARGV[1], ARGV[2] or '')
+    local machine, problem = state_machine.parse(ARGV[1], ARGV[2] or '')
     if not machine then return problem end
-    return state_machine.keep(KEYS[1], machine)
+    return state_machine.store(KEYS[1], machine)
 end

@@ -7,6 +7,6 @@
 -- Notifies: nothing
 -- Cost:    O(1)
 return function(KEYS, ARGV)
-    return state_machine.misuse('SM.TEMPLATE', KEYS, ARGV)
-        or state_machine.written(state_machine.blank())
+    return state_machine.check_usage('SM.TEMPLATE', KEYS, ARGV)
+        or state_machine.encode(state_machine.make_blank())
 end

@@ -52,7 +52,7 @@ local function breaches(root, states, now)
 end
 
 return function(KEYS, ARGV)
-    local root, now = KEYS[1], arguments.now(ARGV[1] or '')
+    local root, now = KEYS[1], arguments.read_now(ARGV[1] or '')
     if not now then return { replies.BAD_ARGUMENT, 'now is a whole number of ms' } end
     local current = redis.call('HGET', keys.meta(root), 'current')
     if not current then return { replies.NO_MACHINE } end

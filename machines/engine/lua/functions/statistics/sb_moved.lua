@@ -19,10 +19,10 @@ end
 -- apart by their place in the set, so that one score is read for all of them.
 local function in_state(root, state, look, left)
     local index, mark = keys.state(root, state), redis.call('HGET', keys.marks(root), state)
-    local first = keyset_pages.passed(index, place(mark or nil, look.since))
+    local first = keyset_pages.count_passed(index, place(mark or nil, look.since))
     local at = redis.call('ZRANGE', index, first, first, 'WITHSCORES')[2]
     if not at or tonumber(at) >= look.now then return 0 end
-    local day = calendar.day(tonumber(at))
+    local day = calendar.day_of(tonumber(at))
     local ends = string.format('(%.0f', math.min(look.now, (day + 1) * calendar.DAY))
     local stop = math.min(first + left, redis.call('ZCOUNT', index, '-inf', ends))
     local found = redis.call('ZRANGE', index, first, stop - 1)
@@ -43,17 +43,17 @@ local function through(root, state, look, looked, over)
 end
 
 local function read(ARGV)
-    local bad = arguments.misfit('', '', '', '', ARGV[4] or '')
+    local bad = arguments.check('', '', '', '', ARGV[4] or '')
     local look = {
-        most = arguments.count(ARGV[1], 1, MOST), exact = arguments.count(ARGV[2], 0, MAX_EXACT),
-        keep = arguments.count(ARGV[3], 1, MAX_KEEP),
+        most = arguments.parse_count(ARGV[1], 1, MOST), exact = arguments.parse_count(ARGV[2], 0, MAX_EXACT),
+        keep = arguments.parse_count(ARGV[3], 1, MAX_KEEP),
     }
     if not look.most then bad = bad or 'how many to look at is 1 to ' .. MOST end
     if not look.exact then bad = bad or 'exact is a whole number from 0 to ' .. MAX_EXACT end
     if not look.keep then bad = bad or 'keep is in days, from 1 to ' .. MAX_KEEP end
     if bad then return nil, bad end
-    look.now = arguments.now(ARGV[4])
-    look.since = math.max(0, (calendar.day(look.now) - look.keep) * calendar.DAY)
+    look.now = arguments.read_now(ARGV[4])
+    look.since = math.max(0, (calendar.day_of(look.now) - look.keep) * calendar.DAY)
     look.keep = look.keep * calendar.DAY
     return look
 end

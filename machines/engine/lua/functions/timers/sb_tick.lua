@@ -20,10 +20,10 @@ local ACTOR = 'timer'
 
 -- An event that waited: hands it to whoever it is for. Answers what the history keeps of it, too.
 local function send(ctx, timer)
-    if reserved_events.is(timer[3]) then
+    if reserved_events.is_reserved(timer[3]) then
         local from = { machine = ctx.program.machine, id = ctx.id }
         local message = { kind = 'event', machine = timer[7], id = '', body = { event = timer[3], from = from } }
-        delivery.log(ctx.program.root, message, reserved_events.why(timer[3]))
+        delivery.log_failure(ctx.program.root, message, reserved_events.describe(timer[3]))
     end
     local payload = json.decode(timer[6])
     local taken, why = chart.forward(ctx, timer[7], timer[3], payload, timer[8] == 1 and timer[5] or nil)
@@ -52,7 +52,7 @@ end
 
 -- 'fired', 'gone' (disarmed since), 'early' and when it is due, or nil and why.
 local function fire(root, member, now)
-    local id, instance = timers.named(member)
+    local id, instance = timers.parse_member(member)
     if not id then return 'gone' end
     local ctx, missing = instances.open(root, instance, now)
     if not ctx then
@@ -68,15 +68,15 @@ end
 local function postpone(root, member, now, why)
     redis.call('ZADD', keys.late(root), now + POSTPONED_MS, member)
     redis.call('ZREM', keys.timers(root), member)
-    pcall(partition_log.write, root, 'kind', 'timer', 'name', 'postponed', 'data',
+    pcall(partition_log.append, root, 'kind', 'timer', 'name', 'postponed', 'data',
         json.encode(why), 'instance', string.match(member, ':(.*)$') or '')
-    timers.blame(root, member, why)
+    timers.note_failure(root, member, why)
 end
 
 -- It is no longer among those in `key`.
 local function strike(root, key, member)
     redis.call('ZREM', key, member)
-    if key == keys.late(root) then timers.absolve(root, member) end
+    if key == keys.late(root) then timers.clear_failure(root, member) end
 end
 
 -- Works off one list of due times; `tally` counts what was fired and what was put off.
@@ -103,18 +103,18 @@ end
 local function attempt(why, part, ...)
     local ok, found = pcall(part, ...)
     if ok then return found end
-    why[#why + 1] = due_jobs.words(found)
+    why[#why + 1] = due_jobs.describe_error(found)
     return nil
 end
 
 -- Answers when the next timer is due, math.huge without any.
 local function fire_due(root, now, tally)
     local timers_key, late_key = keys.timers(root), keys.late(root)
-    local timer, late = due_jobs.first(timers_key), due_jobs.first(late_key) -- throws where one could not be written
+    local timer, late = due_jobs.find_first(timers_key), due_jobs.find_first(late_key) -- throws where one could not be written
     if timer > now and late > now then return math.min(timer, late) end
     if timer <= now then work_off(root, timers_key, now, tally) end
     if late <= now and tally.fired + tally.postponed < tally.limit then work_off(root, late_key, now, tally) end
-    return math.min(due_jobs.first(timers_key), due_jobs.first(late_key))
+    return math.min(due_jobs.find_first(timers_key), due_jobs.find_first(late_key))
 end
 
 local function moment(ms)
@@ -123,11 +123,11 @@ end
 
 -- What is answered for a partition. `call`: tells when the whole call has taken long enough, once one has begun to work.
 local function look(root, now, limit, call)
-    due_times.open(root)
-    local tally, swept = { fired = 0, postponed = 0, limit = limit }, due_jobs.tally(LEEWAY_MS)
+    due_times.begin_check(root)
+    local tally, swept = { fired = 0, postponed = 0, limit = limit }, due_jobs.new_tally(LEEWAY_MS)
     local why, timer, mail = swept.why, math.huge, 0
     local queues = attempt(why, redis.call, 'SMEMBERS', keys.queues(root)) or {}
-    if not attempt(why, due_jobs.bare, root, queues) then
+    if not attempt(why, due_jobs.has_none, root, queues) then
         call.over = call.over or time_limit.start(BUDGET_MS)
         tally.over, swept.over = call.over, call.over
         timer = attempt(why, fire_due, root, now, tally) or timer
@@ -139,25 +139,25 @@ local function look(root, now, limit, call)
         due_times.forget(root)
         due = math.min(due, now + RETRY_MS)
     else
-        due = due_times.close(root, due, mail > 0, now)
+        due = due_times.end_check(root, due, mail > 0, now)
     end
-    return { tally.fired, tally.postponed, due_jobs.moved(swept), moment(timer), moment(due), mail, unpack(why) }
+    return { tally.fired, tally.postponed, due_jobs.count_moved(swept), moment(timer), moment(due), mail, unpack(why) }
 end
 
 return function(KEYS, ARGV)
-    local limit, bad = arguments.count(ARGV[2], 1, 1000), arguments.misfit('', '', '', '', ARGV[1] or '')
+    local limit, bad = arguments.parse_count(ARGV[2], 1, 1000), arguments.check('', '', '', '', ARGV[1] or '')
     if not limit then bad = 'limit is 1 to 1000' end
     if not KEYS[1] then bad = 'the partition is missing' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.now(ARGV[1])
+    local now, clock = arguments.read_now(ARGV[1])
     local remembered, call, reply = clock and ARGV[3] ~= 'look', {}, { replies.OK, now }
     for i, root in ipairs(KEYS) do
-        local quiet = remembered and due_times.quiet(root, now)
+        local quiet = remembered and due_times.find_next(root, now)
         if quiet then
             reply[i + 2] = { 0, 0, 0, '', moment(quiet), 0 }
         else
             local found = look(root, now, limit, call)
-            due_times.ring(root)
+            due_times.ring_bell(root)
             if found[3] > 0 then commit.pulse(root, clock) end
             reply[i + 2] = found
         end

@@ -16,7 +16,7 @@ local function read(ARGV)
     if call.kind ~= 'ack' and call.kind ~= 'back' then return nil, 'the kinds are ack and back' end
     if not streams.is_name(call.group) then return nil, 'a group has a name of 1 to 512 bytes' end
     if call.kind == 'back' and not streams.is_name(call.reader) then return nil, 'a reader has a name of 1 to 512 bytes' end
-    call.most = arguments.count(ARGV[4], 1, MOST)
+    call.most = arguments.parse_count(ARGV[4], 1, MOST)
     if not call.most and (ARGV[4] or '') ~= '' then return nil, 'most is a whole number from 1 to ' .. MOST end
     if #call.ids < 1 or #call.ids > MOST_IDS then return nil, 'a call takes 1 to ' .. MOST_IDS .. ' ids' end
     for _, id in ipairs(call.ids) do
@@ -43,11 +43,11 @@ return function(KEYS, ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local key = pattern_keys.stream_log(KEYS[1])
     if call.kind == 'back' then
-        if not streams.group(key, call.group) then return { replies.GONE } end
+        if not streams.find_group(key, call.group) then return { replies.GONE } end
         return { replies.OK, give_back(key, call) }
     end
     local count = redis.call('XACK', key, call.group, unpack(call.ids))
-    if count == 0 and not streams.group(key, call.group) then return { replies.GONE } end
+    if count == 0 and not streams.find_group(key, call.group) then return { replies.GONE } end
     if call.most then streams.trim(key, call.most) end
     return { replies.OK, count }
 end

@@ -9,12 +9,12 @@
 local MOST, MAX_BODY = 1000000, 65536
 
 return function(KEYS, ARGV)
-    local most, body = arguments.count(ARGV[1], 1, MOST), ARGV[2] or ''
+    local most, body = arguments.parse_count(ARGV[1], 1, MOST), ARGV[2] or ''
     if not most then return { replies.BAD_ARGUMENT, 'most is a whole number from 1 to ' .. MOST } end
     if body == '' or #body > MAX_BODY then return { replies.BAD_ARGUMENT, 'a message has 1 to ' .. MAX_BODY .. ' bytes' } end
     local key = pattern_keys.stream_log(KEYS[1])
     if redis.call('XLEN', key) >= most then
-        local room, holder = streams.room(key, most)
+        local room, holder = streams.make_room(key, most)
         if not room then return { replies.FULL, redis.call('XLEN', key), holder } end
     end
     return { replies.OK, redis.call('XADD', key, '*', 'body', body) }

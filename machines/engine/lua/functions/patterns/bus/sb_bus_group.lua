@@ -17,7 +17,7 @@ local function read(ARGV)
     if call.start ~= '0' and call.start ~= '$' and not streams.is_id(call.start) then
         return nil, 'a group starts at 0, at $ or after an id'
     end
-    if call.position ~= '' and not arguments.count(call.position, 0, MAX_EXACT) then
+    if call.position ~= '' and not arguments.parse_count(call.position, 0, MAX_EXACT) then
         return nil, 'a position is a whole number'
     end
     return call
@@ -25,7 +25,7 @@ end
 
 -- How many messages the stream ever got up to where the group starts, as the words that say so; none where nobody knows.
 local function counted(key, call)
-    local added, gone = streams.ever(key)
+    local added, gone = streams.count_added(key)
     local position = call.start == '0' and gone or call.start == '$' and added or tonumber(call.position)
     if position then return 'ENTRIESREAD', string.format('%.0f', position) end
     return nil
@@ -35,7 +35,7 @@ return function(KEYS, ARGV)
     local call, bad = read(ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local key = pattern_keys.stream_log(KEYS[1])
-    local groups = streams.groups(key) -- throws where it is no stream
+    local groups = streams.list_groups(key) -- throws where it is no stream
     local there = false
     for _, group in ipairs(groups) do there = there or group.name == call.group end
     if call.kind == 'forget' then return { replies.OK, there and redis.call('XGROUP', 'DESTROY', key, call.group) or 0 } end

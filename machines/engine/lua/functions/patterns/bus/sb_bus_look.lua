@@ -11,7 +11,7 @@
 local MOST_DEAD = 1000
 
 local function oldest(key, group)
-    local pending = streams.first_pending(key, group)
+    local pending = streams.find_first_pending(key, group)
     if pending then return pending[1] end
     local following = redis.call('XRANGE', key, '(' .. group.last, '+', 'COUNT', 1)[1]
     return following and following[1] or ''
@@ -21,16 +21,16 @@ local function lag(root)
     local key = pattern_keys.stream_log(root)
     local length, dead = redis.call('XLEN', key), redis.call('XLEN', pattern_keys.stream_dead(root))
     local rows = {}
-    for i, group in ipairs(streams.groups(key)) do
+    for i, group in ipairs(streams.list_groups(key)) do
         local unread = group.lag and math.min(group.lag, length) or ''
         local missing = group.lag and math.max(0, group.lag - length) or 0
         rows[i] = { group.name, unread, group.pending, oldest(key, group), group.consumers, group.last, missing }
     end
-    return { replies.OK, length, (streams.ever(key)), dead, rows }
+    return { replies.OK, length, (streams.count_added(key)), dead, rows }
 end
 
 return function(KEYS, ARGV)
-    local kind, count = ARGV[1] or '', arguments.count(ARGV[2], 1, MOST_DEAD)
+    local kind, count = ARGV[1] or '', arguments.parse_count(ARGV[2], 1, MOST_DEAD)
     if kind == 'lag' then return lag(KEYS[1]) end
     if kind ~= 'dead' or not count then
         return { replies.BAD_ARGUMENT, 'the kinds are lag, and dead with how many, 1 to ' .. MOST_DEAD }

@@ -23,13 +23,13 @@ local function read(ARGV)
     if not streams.is_name(call.group) or not streams.is_name(call.reader) then
         return nil, 'a group and a reader have names of 1 to 512 bytes'
     end
-    call.count = arguments.count(ARGV[3], 1, MOST)
+    call.count = arguments.parse_count(ARGV[3], 1, MOST)
     if not call.count then return nil, 'a call gives 1 to ' .. MOST .. ' messages' end
-    call.idle = arguments.count(ARGV[4], 1, MAX_IDLE)
+    call.idle = arguments.parse_count(ARGV[4], 1, MAX_IDLE)
     if not call.idle then return nil, 'idle is in ms, a whole number from 1 to 30 days' end
     if call.cursor == '' then call.cursor = START end
     if not streams.is_id(call.cursor) then return nil, 'where to look is an id' end
-    call.tries = arguments.count(ARGV[6], 0, MAX_TRIES)
+    call.tries = arguments.parse_count(ARGV[6], 0, MAX_TRIES)
     if not call.tries then return nil, 'tries is a whole number from 0 to ' .. MAX_TRIES end
     call.foreign = ARGV[7] == '1'
     return call
@@ -48,7 +48,7 @@ end
 
 -- What was dropped before the group got it, counted once; and up to which id it was given messages.
 local function lost(key, call)
-    local group = streams.group(key, call.group)
+    local group = streams.find_group(key, call.group)
     local missing = group.lag and group.read and group.lag - redis.call('XLEN', key) or 0
     if missing <= 0 then return 0, group.last end
     local position = string.format('%.0f', group.read + missing)
@@ -101,7 +101,7 @@ return function(KEYS, ARGV)
     for _, entry in ipairs(fresh and fresh[1][2] or {}) do
         found[#found + 1], last = { entry[1], 1, entry[2] }, entry[1]
     end
-    if last == '' and #found == 0 then last = streams.group(key, call.group).last end
+    if last == '' and #found == 0 then last = streams.find_group(key, call.group).last end
     strike_off(key, call)
     return { replies.OK, cursor, missing + more, last, found, before }
 end

@@ -7,22 +7,22 @@
 -- Cost:    O(1)
 local function misfit(token, ms, owner)
     if not owner or owner == '' or #owner > locks.MAX_OWNER then return 'an owner has 1 to 150 characters' end
-    return locks.bad_token(token) or locks.bad_time(ms)
+    return locks.check_token(token) or locks.check_time(ms)
 end
 
 return function(KEYS, ARGV)
     local root, token, ms, owner = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-    local at, bad = locks.at(ARGV[4])
+    local at, bad = locks.read_clock(ARGV[4])
     bad = bad or misfit(token, ms, owner)
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local one, last = locks.held(root, at)
+    local one, last = locks.read_holder(root, at)
     if one and one.token ~= token then
-        return { replies.CONFLICT, locks.left(root, one, at), one.fence, one.owner }
+        return { replies.CONFLICT, locks.count_left(root, one, at), one.fence, one.owner }
     end
     if not one then
-        one = { token = token, owner = owner, since = at.now, fence = monotonic.after(last, at.now, 'the fence of ' .. root) }
+        one = { token = token, owner = owner, since = at.now, fence = monotonic.next(last, at.now, 'the fence of ' .. root) }
         if not one.fence then return { replies.FULL } end
     end
-    locks.keep(root, at, one, tonumber(ms))
+    locks.hold(root, at, one, tonumber(ms))
     return { replies.OK, one.fence }
 end

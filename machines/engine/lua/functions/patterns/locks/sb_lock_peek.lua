@@ -8,9 +8,9 @@
 -- Notifies: nothing
 -- Cost:    O(1)
 return function(KEYS, ARGV)
-    local at, bad = locks.at(ARGV[1])
+    local at, bad = locks.read_clock(ARGV[1])
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local one = locks.held(KEYS[1], at)
+    local one = locks.read_holder(KEYS[1], at)
     if not one then return { replies.OK } end
-    return { replies.OK, one.owner, one.fence, one.since, locks.left(KEYS[1], one, at) }
+    return { replies.OK, one.owner, one.fence, one.since, locks.count_left(KEYS[1], one, at) }
 end

@@ -7,12 +7,12 @@
 -- Cost:    O(1)
 return function(KEYS, ARGV)
     local root, token, ms = KEYS[1], ARGV[1], ARGV[2]
-    local at, bad = locks.at(ARGV[3])
-    bad = bad or locks.bad_token(token) or locks.bad_time(ms)
+    local at, bad = locks.read_clock(ARGV[3])
+    bad = bad or locks.check_token(token) or locks.check_time(ms)
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local one = locks.held(root, at)
+    local one = locks.read_holder(root, at)
     if not one then return { replies.LOST, 0, '' } end
     if one.token ~= token then return { replies.LOST, one.fence, one.owner } end
-    locks.keep(root, at, one, tonumber(ms))
+    locks.hold(root, at, one, tonumber(ms))
     return { replies.OK, one.fence }
 end

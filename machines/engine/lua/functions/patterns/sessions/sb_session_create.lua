@@ -15,11 +15,11 @@ local function read(ARGV)
     if not sessions.is_digest(ARGV[2]) then return nil, 'a digest has 64 hexadecimal digits' end
     if not sessions.is_subject(ARGV[3]) then return nil, 'a subject has 1 to ' .. sessions.MAX_SUBJECT .. ' bytes' end
     if not sessions.is_state(ARGV[4]) then return nil, 'state is a JSON object of at most ' .. sessions.MAX_STATE .. ' bytes' end
-    local ttl, life = arguments.count(ARGV[5], 1, sessions.MAX_TTL), arguments.count(ARGV[7], 0, sessions.MAX_TTL)
+    local ttl, life = arguments.parse_count(ARGV[5], 1, sessions.MAX_TTL), arguments.parse_count(ARGV[7], 0, sessions.MAX_TTL)
     if not ttl or not life then return nil, 'times are in ms, 366 days at most' end
-    local most = arguments.count(ARGV[8], 1, MAX_EACH)
+    local most = arguments.parse_count(ARGV[8], 1, MAX_EACH)
     if not most then return nil, 'a subject has 1 to ' .. MAX_EACH .. ' sessions at most' end
-    local now, longer = sessions.clock(ARGV[10])
+    local now, longer = sessions.read_clock(ARGV[10])
     if not now then return nil, longer end
     return { ttl = ttl, life = life, most = most, now = now, longer = longer, drops = ARGV[9] == '1' }
 end
@@ -51,6 +51,6 @@ return function(KEYS, ARGV)
     local free, count = room(root, pattern_keys.session_of(root, one.subject), call)
     if not free then return { replies.FULL, count } end
     if not sessions.write(root, one, now, call.longer, 'NX') then return { replies.EXISTS } end
-    sessions.list(root, one, now, call.longer, count == 0)
-    return sessions.told(replies.OK, one)
+    sessions.update_list(root, one, now, call.longer, count == 0)
+    return sessions.build_reply(replies.OK, one)
 end

@@ -6,13 +6,13 @@
 -- Notifies: nothing
 -- Cost:    O(log N) for N sessions of the subject; writes once in a hundredth of its time to live
 return function(KEYS, ARGV)
-    if not sessions.may_open(ARGV[1], ARGV[2]) then
+    if not sessions.is_well_formed(ARGV[1], ARGV[2]) then
         return { replies.BAD_ARGUMENT, 'a session is asked for by handle and digest' }
     end
-    local now, longer = sessions.clock(ARGV[3])
+    local now, longer = sessions.read_clock(ARGV[3])
     if not now then return { replies.BAD_ARGUMENT, longer } end
-    local one = sessions.opened(KEYS[1], ARGV[1], ARGV[2], now)
+    local one = sessions.find_by_secret(KEYS[1], ARGV[1], ARGV[2], now)
     if not one then return { replies.GONE } end
-    sessions.used(KEYS[1], one, now, longer)
-    return sessions.told(replies.OK, one)
+    sessions.touch(KEYS[1], one, now, longer)
+    return sessions.build_reply(replies.OK, one)
 end

@@ -8,11 +8,11 @@
 -- Cost:    O(N) for N sessions of the subject, a thousand at most
 return function(KEYS, ARGV)
     if not sessions.is_subject(ARGV[1]) then return { replies.BAD_ARGUMENT, 'a subject is missing' } end
-    local now, why = sessions.clock(ARGV[2])
+    local now, why = sessions.read_clock(ARGV[2])
     if not now then return { replies.BAD_ARGUMENT, why } end
     local found = { replies.OK }
     for _, handle in ipairs(redis.call('ZRANGE', pattern_keys.session_of(KEYS[1], ARGV[1]), 0, -1)) do
-        local one = sessions.held(KEYS[1], handle, ARGV[1], now)
+        local one = sessions.find_by_handle(KEYS[1], handle, ARGV[1], now)
         if one then
             found[#found + 1] = { handle, one.state, one.version, one.created, one.expires }
         end

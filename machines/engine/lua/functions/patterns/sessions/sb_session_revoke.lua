@@ -9,9 +9,9 @@
 local function one(root, ARGV, now)
     local found
     if ARGV[3] ~= '' then
-        found = sessions.opened(root, ARGV[2], ARGV[3], now)
+        found = sessions.find_by_secret(root, ARGV[2], ARGV[3], now)
     else
-        found = sessions.held(root, ARGV[2], ARGV[4], now)
+        found = sessions.find_by_handle(root, ARGV[2], ARGV[4], now)
     end
     if not found then return 0 end
     sessions.remove(root, found)
@@ -43,7 +43,7 @@ end
 return function(KEYS, ARGV)
     local bad = misfit(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, why = sessions.clock(ARGV[5])
+    local now, why = sessions.read_clock(ARGV[5])
     if not now then return { replies.BAD_ARGUMENT, why } end
     return { replies.OK, (ARGV[1] == 'all' and all or one)(KEYS[1], ARGV, now) }
 end

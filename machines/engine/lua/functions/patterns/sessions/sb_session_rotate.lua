@@ -16,9 +16,9 @@ local function read(ARGV)
         return nil, 'a session is asked for by handle and digest, or handle and subject'
     end
     if not sessions.is_digest(ARGV[4]) then return nil, 'a digest has 64 hexadecimal digits' end
-    local parting = arguments.count(ARGV[5], 0, MAX_PARTING)
+    local parting = arguments.parse_count(ARGV[5], 0, MAX_PARTING)
     if not parting then return nil, 'grace is in ms, an hour at most' end
-    local now, longer = sessions.clock(ARGV[6])
+    local now, longer = sessions.read_clock(ARGV[6])
     if not now then return nil, longer end
     return { parting = parting, now = now, longer = longer, by_secret = by_secret }
 end
@@ -28,13 +28,13 @@ return function(KEYS, ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local one, is_former
     if call.by_secret then
-        one, is_former = sessions.opened(KEYS[1], ARGV[1], ARGV[2], call.now)
+        one, is_former = sessions.find_by_secret(KEYS[1], ARGV[1], ARGV[2], call.now)
     else
-        one = sessions.held(KEYS[1], ARGV[1], ARGV[3], call.now)
+        one = sessions.find_by_handle(KEYS[1], ARGV[1], ARGV[3], call.now)
     end
     if not one or is_former then return { replies.GONE } end
     one.former, one.parting = call.parting > 0 and one.digest or sessions.NONE, call.now + call.parting
     one.digest = ARGV[4]
-    sessions.used(KEYS[1], one, call.now, call.longer, true)
-    return sessions.told(replies.OK, one)
+    sessions.touch(KEYS[1], one, call.now, call.longer, true)
+    return sessions.build_reply(replies.OK, one)
 end

@@ -38,8 +38,8 @@ end
 local function read_write(ARGV, at)
     local write = { entity = ARGV[at], names = {}, added = {}, values = {} }
     if not text(write.entity, MAX_KEY) then return nil, 'an entity has a name of 1 to ' .. MAX_KEY .. ' bytes' end
-    local counters = arguments.count(ARGV[at + 1], 0, MAX_NAMES)
-    local fields = arguments.count(ARGV[at + 2], 0, MAX_NAMES)
+    local counters = arguments.parse_count(ARGV[at + 1], 0, MAX_NAMES)
+    local fields = arguments.parse_count(ARGV[at + 2], 0, MAX_NAMES)
     if not counters or not fields or counters + fields < 1 or counters + fields > MAX_NAMES then
         return nil, 'a write has 1 to ' .. MAX_NAMES .. ' counters and fields'
     end
@@ -62,15 +62,15 @@ end
 local function read(ARGV)
     local call = { writes = {} }
     local given = ARGV[1] or ''
-    local bad = given ~= '' and arguments.misfit('', '', '', '', given)
+    local bad = given ~= '' and arguments.check('', '', '', '', given)
     if bad then return nil, bad end
-    call.now = arguments.now(given)
-    call.most = arguments.count(ARGV[2], 1, MAX_MOST)
+    call.now = arguments.read_now(given)
+    call.most = arguments.parse_count(ARGV[2], 1, MAX_MOST)
     if not call.most then return nil, 'how many may wait is a whole number from 1 to ' .. MAX_MOST end
     call.prefix = ARGV[3]
     if not text(call.prefix, 100) then return nil, 'ids begin with 1 to 100 bytes' end
-    if not strings.valid(table.concat(ARGV, '\0')) then return nil, 'every text is UTF-8' end
-    local count = arguments.count(ARGV[4], 0, MAX_MARKS)
+    if not strings.is_valid(table.concat(ARGV, '\0')) then return nil, 'every text is UTF-8' end
+    local count = arguments.parse_count(ARGV[4], 0, MAX_MARKS)
     if not count then return nil, 'the number of marks is a whole number up to ' .. MAX_MARKS end
     local marks, next_at = read_marks(ARGV, 5, count)
     if not marks then return nil, next_at end

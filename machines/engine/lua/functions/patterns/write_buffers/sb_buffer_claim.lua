@@ -15,15 +15,15 @@ local LATER = 60000 -- ms until something foreign is looked at again
 local OWN = '_' -- as sb_buffer_add writes it
 
 local function read(ARGV)
-    local bad = arguments.misfit('', '', '', '', ARGV[1] or '')
+    local bad = arguments.check('', '', '', '', ARGV[1] or '')
     if bad then return nil, bad end
-    local count, lease = arguments.count(ARGV[2], 1, MAX_COUNT), arguments.count(ARGV[3], 1, arguments.MAX_MS)
-    local gather, nonce = arguments.count(ARGV[4], 0, arguments.MAX_MS), ARGV[5] or ''
+    local count, lease = arguments.parse_count(ARGV[2], 1, MAX_COUNT), arguments.parse_count(ARGV[3], 1, arguments.MAX_MS)
+    local gather, nonce = arguments.parse_count(ARGV[4], 0, arguments.MAX_MS), ARGV[5] or ''
     if not count then return nil, 'a batch has 1 to ' .. MAX_COUNT .. ' entries' end
     if not lease then return nil, 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
     if not gather then return nil, 'an entry gathers writes for 0 to ' .. arguments.MAX_MS .. ' ms' end
     if not string.match(nonce, '^%w+$') or #nonce > 64 then return nil, 'a nonce has 1 to 64 letters and digits' end
-    return { now = arguments.now(ARGV[1]), count = count, lease = lease, gather = gather, nonce = nonce }
+    return { now = arguments.read_now(ARGV[1]), count = count, lease = lease, gather = gather, nonce = nonce }
 end
 
 local function digits(number)
@@ -80,7 +80,7 @@ local function entry_text(entity, flat)
         if name == OWN then
             id, since = string.match(value, '^(%S+) (%d+) %d+ %d+$')
         elseif kind == 'c:' and string.match(value, '^-?%d+$') or kind == 'f:' and string.match(value, '^%d+ ') then
-            if strings.valid(name) and strings.valid(value) then words[#words + 1], words[#words + 2] = name, value end
+            if strings.is_valid(name) and strings.is_valid(value) then words[#words + 1], words[#words + 2] = name, value end
         end
     end
     words[1], words[3] = id, since

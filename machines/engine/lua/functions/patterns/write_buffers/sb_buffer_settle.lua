@@ -10,7 +10,7 @@ local function misfit(ARGV)
     if what ~= 'settle' and what ~= 'back' then return 'a batch is ended by settle or back' end
     if not string.match(batch, '^%d+%-%d+$') or #batch > 40 then return 'a batch has an id of two numbers' end
     if not string.match(token, '^%d+%-%w+$') or #token > 100 then return 'a token is a number and a nonce' end
-    return arguments.misfit('', '', '', '', ARGV[4] or '')
+    return arguments.check('', '', '', '', ARGV[4] or '')
 end
 
 return function(KEYS, ARGV)
@@ -24,7 +24,7 @@ return function(KEYS, ARGV)
     if ARGV[1] == 'back' then
         local takes = math.max(0, (tonumber(own[2]) or 1) - 1)
         redis.call('HSET', key, 'token', '', 'takes', string.format('%.0f', takes))
-        redis.call('ZADD', claims, string.format('%.0f', (arguments.now(ARGV[4]))), batch)
+        redis.call('ZADD', claims, string.format('%.0f', (arguments.read_now(ARGV[4]))), batch)
         return { replies.OK }
     end
     redis.call('DECRBY', pattern_keys.buffer_held(root), tonumber(own[3]) or 0)
