@@ -8,9 +8,7 @@ and ``command line`` where there is no request. It holds names and flags, and ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from typing import Any
 
 from django.apps import apps
@@ -21,7 +19,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
 
-from machines.auditing import record, recording, source_of
+from machines.auditing import accounts_are_unrecorded, record, recording, source_of
 from machines.models import MachineGroupGrant, MachineUserGrant, Token
 from machines.requested import current_request
 from machines.services import Actor
@@ -34,7 +32,6 @@ FACTS = ("email", "first_name", "last_name", "is_active", "is_staff", "is_superu
 PLAIN = {*FACTS, "name", "handle", "rights", "machines", "expires", "revoked"}
 """Fields whose values are written, beside user names; of others, which may hold anything, only that they changed."""
 UNTOLD = {"id", "last_login", "last_used", "uses"}
-_silent: ContextVar[bool] = ContextVar("silent", default=False)
 
 
 def connect() -> None:
@@ -49,22 +46,12 @@ def connect() -> None:
         m2m_changed.connect(_linked, sender=through, dispatch_uid="machines.account_audit")
 
 
-@contextmanager
-def silence() -> Iterator[None]:
-    """The block makes accounts that nobody asked for: the groups that come with the product."""
-    outer = _silent.set(True)
-    try:
-        yield
-    finally:
-        _silent.reset(outer)
-
-
 # One row
 
 
 def _remember(sender: type[Model], instance: Any, using: str, update_fields: Any, **signal: Any) -> None:
     """What the row holds before it is saved. A login writes its moment, which is of no interest."""
-    if _silent.get() or instance.pk is None:
+    if accounts_are_unrecorded() or instance.pk is None:
         return
     if update_fields is None or set(update_fields) - UNTOLD:
         instance._audit_before = sender._base_manager.using(using).filter(pk=instance.pk).first()
@@ -84,7 +71,7 @@ def _saved(sender: type[Model], instance: Any, created: bool, update_fields: Any
 
 def _foresee(sender: type[Model], instance: Any, **signal: Any) -> None:
     """What goes with the row."""
-    if not _silent.get():
+    if not accounts_are_unrecorded():
         instance._audit_lost = _facts(instance) | _held(instance)
 
 
@@ -165,7 +152,7 @@ def _linked(
     sender: type[Model], instance: Any, action: str, reverse: bool, model: Any, pk_set: Any, using: str, **signal: Any
 ) -> None:
     """Each side can be changed from the other; the entry is of the user, or of the group that holds permissions."""
-    if _silent.get():
+    if accounts_are_unrecorded():
         return
     name, field = _links()[sender]
     if action == "pre_clear":
@@ -195,7 +182,7 @@ def _text(other: Any) -> str:
 
 def _write(action: str, about: Any, detail: dict[str, Any]) -> None:
     """An entry, unless a service is about to write one of the same noun, which says more."""
-    if _silent.get() or recording.get().partition(".")[0] == action.partition(".")[0]:
+    if accounts_are_unrecorded() or recording.get().partition(".")[0] == action.partition(".")[0]:
         return
     actor, source = _who()
     try:

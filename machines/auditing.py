@@ -239,3 +239,20 @@ def tell(request: HttpRequest) -> None:
         messages.error(request, NOT_WRITTEN)
     except MessageFailure:
         log.info("%s has no place for messages", request.path)
+
+
+_unrecorded_accounts: ContextVar[bool] = ContextVar("unrecorded_accounts", default=False)
+
+
+@contextmanager
+def leave_accounts_unrecorded() -> Iterator[None]:
+    """Keeps changes of accounts in the block out of the audit: nobody asked for the product's own groups."""
+    outer = _unrecorded_accounts.set(True)
+    try:
+        yield
+    finally:
+        _unrecorded_accounts.reset(outer)
+
+
+def accounts_are_unrecorded() -> bool:
+    return _unrecorded_accounts.get()

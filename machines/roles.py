@@ -7,6 +7,7 @@ from typing import Any
 from django.apps import AppConfig
 
 from machines.access import RIGHTS, ROLES
+from machines.auditing import leave_accounts_unrecorded
 
 MIGRATION = ("machines", "0007_roles")
 """With it the roles come."""
@@ -20,12 +21,10 @@ def after_migrate(sender: AppConfig, using: str, plan: list[Any] | None = None, 
     from django.contrib.auth.management import create_permissions
     from django.contrib.auth.models import Group
 
-    from machines.account_audit import silence
-
     ran = {(migration.app_label, migration.name) for migration, backwards in plan or () if not backwards}
     if plan is None or MIGRATION in ran or not Group.objects.using(using).filter(name__in=ROLES).exists():
         create_permissions(sender, verbosity=0, using=using)  # which another receiver may do after this one
-        with silence():
+        with leave_accounts_unrecorded():
             for role in ROLES:
                 make(role, using)
 

@@ -21,14 +21,16 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django_redis.exceptions import ConnectionInterrupted
-from ninja import NinjaAPI, Router
+from ninja import Router
 from ninja.decorators import decorate_view
 from redis.exceptions import RedisError
 
 from dashboard.api import answers as told
 from dashboard.api import idempotency, limiting
 from dashboard.api.authentication import Caller, Unauthorized, authenticate
+from dashboard.api.document import terms
 from dashboard.api.idempotency import Claim
+from dashboard.api.instance import api
 from machines.services import Actor, Forbidden
 
 log = logging.getLogger(__name__)
@@ -159,12 +161,6 @@ def engine_key(request: HttpRequest) -> str | None:
     return made.engine_key if made else None
 
 
-def api_of(request: HttpRequest) -> NinjaAPI:
-    from dashboard.api.v1 import api
-
-    return api
-
-
 def _entrance(operation: Operation) -> Callable[[View], View]:
     def around(run: View) -> View:
         @wraps(run)
@@ -223,8 +219,6 @@ def _check_size(request: HttpRequest, operation: Operation) -> None:
 
 def _check_terms(request: HttpRequest, operation: Operation) -> None:
     """A slip of the pen must not look like a list that is not narrowed. Raises UnknownTerms."""
-    from dashboard.api.document import terms
-
     if request.GET and (unknown := sorted(set(request.GET) - terms(operation.id))):
         raise UnknownTerms(unknown)
 
@@ -262,5 +256,5 @@ def _settle(request: HttpRequest, response: HttpResponse | None) -> None:
 
 
 def _on(request: HttpRequest, error: Exception) -> HttpResponse:
-    response: HttpResponse = api_of(request).on_exception(request, error)
+    response: HttpResponse = api.on_exception(request, error)
     return response

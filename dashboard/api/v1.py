@@ -1,4 +1,4 @@
-"""The API itself: its operations, and what each kind of error is in it."""
+"""Adds the operations to the API, and says how it answers each kind of error."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django_redis.exceptions import ConnectionInterrupted
-from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from redis.exceptions import RedisError
 
 from dashboard.api import codes, idempotency, limiting, problems
 from dashboard.api.approving import filed
-from dashboard.api.authentication import Bearer, InAddress, NoCsrf, Session, Unauthorized
+from dashboard.api.authentication import InAddress, NoCsrf, Unauthorized
 from dashboard.api.cursors import BadCursor
 from dashboard.api.door import TooLarge, UnknownTerms
+from dashboard.api.instance import api
 from dashboard.api.operations import GROUPS
-from dashboard.api.parsing import Strict
 from dashboard.api.preconditions import BadTag
 from dashboard.api.shapes import Mistaken
 from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
@@ -27,26 +26,9 @@ from machines.engine import Conflict, Refused, SignalboxError
 from machines.patterns import Changed
 from machines.services import ApprovalNeeded, keys
 
-VERSION = "1"
-ABOUT = (
-    "Everything the pages can do, for programs: the same rights, rules and audit. Times are milliseconds since the"
-    " epoch. Lists come in pages: `next` is the `cursor` of the page after, null on the last. Errors are problem"
-    " details (RFC 9457) with a stable `code`. Ids in paths are percent-encoded; a slash in one is written `~2F`,"
-    " a leading dot `~2E`, a tilde `~7E`."
-)
-
-api = NinjaAPI(
-    title="Signalbox",
-    version=VERSION,
-    description=ABOUT,
-    urls_namespace="api",
-    openapi_url=None,
-    docs_url=None,
-    auth=[Bearer(), Session()],
-    parser=Strict(),
-)
 for _group in GROUPS:
     api.add_router("", _group.router)
+api.openapi_extra = {"tags": [{"name": group.name, "description": group.about} for group in GROUPS]}
 
 
 def _says(code: str) -> Callable[[HttpRequest, Exception], HttpResponse]:

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
+from dashboard.api.document import text
 from dashboard.api.door import Group, actor_of, caller_of
 from dashboard.api.shapes import Ms, Out
 from dashboard.pages.times import in_ms
@@ -35,8 +36,6 @@ class Me(Out):
 @group.get("/openapi.json", id="getDocument", right="view", answers=dict[str, Any], summary="This document")
 def document(request: HttpRequest) -> HttpResponse:
     """Everything the API takes and answers, as OpenAPI 3.1 has it."""
-    from dashboard.api.document import text
-
     return HttpResponse(text(), content_type="application/json; charset=utf-8")
 
 

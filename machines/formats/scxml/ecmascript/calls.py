@@ -9,10 +9,10 @@ from machines.engine.expressions import FUNCTIONS
 
 from . import changes, code, inlining, literals, platform
 from .code import Code
-from .expressions import Translator, as_condition
 from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER, OBJECT, STRING
 from .operators import as_number, as_text, element_kinds
 from .parsing import Node, bare, named, part
+from .translator import Translator, as_condition
 
 Build = Callable[..., Code]
 

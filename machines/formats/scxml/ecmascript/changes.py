@@ -16,7 +16,7 @@ from .parsing import Node, bare, part
 from .scope import Action
 
 if TYPE_CHECKING:
-    from .expressions import Translator
+    from .translator import Translator
 
 _LOGICAL = {"&&=": "&&", "||=": "||", "??=": "??"}
 MAX_KEYS = 20  # of a place inside a value

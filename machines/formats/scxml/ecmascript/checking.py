@@ -12,7 +12,7 @@ from .code import Code
 from .parsing import Node
 
 if TYPE_CHECKING:
-    from .expressions import Translator
+    from .translator import Translator
 
 
 def wrong(found: Code) -> str:

@@ -2,260 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
-
-from . import checking, code, literals, operators, platform
-from .code import ABSENT, Code
-from .kinds import ANY, ARRAY, NOTHING, NUMBER, OBJECT, STRING, TABLES
-from .parsing import Node, Script, SyntaxProblem, bare, named, part
-from .scope import Action, Function, Scope
-
-MAX_DEPTH = 60  # operators, calls and accesses inside one another, functions written out included
-MAX_CODE = 20_000  # characters: a function written out in a function, many times over, is stopped here
+from . import calls, changes, checking, operators
+from .code import Code
+from .kinds import NOTHING
+from .parsing import Node, Script, SyntaxProblem, bare, part
+from .scope import Action, Scope
+from .translator import Translator
 
 
-class Translator:
-    """Reads the expressions of one script. What cannot be said here is reported and stands as None.
-
-    ``locals`` are the names that hold within a function being written out. ``effects`` collects what an
-    expression changes besides having a worth: ``x++``, ``list.pop()``.
-    """
-
-    def __init__(self, scope: Scope, script: Script, locals: dict[str, Code] | None = None, depth: int = 0) -> None:
-        self.scope = scope
-        self.script = script
-        self.locals = locals or {}
-        self.effects: list[Action] = []
-        self.depth = depth
-        self.nested = 0  # functions around, being written out
-        self.careful = False  # whether each part is looked at for what can never have a value
-
-    def value(self, node: Node) -> Code:
-        """What the expression is worth."""
-        node = bare(node)
-        handler = _HANDLERS.get(node.type)
-        if handler is None:
-            return self.refuse(node, _NAMES.get(node.type, f"a {node.type.replace('_', ' ')}"))
-        self.depth += 1
-        try:
-            if self.depth > MAX_DEPTH:
-                return self.refuse(node, f"more than {MAX_DEPTH} levels")
-            found = handler(self, node)
-        finally:
-            self.depth -= 1
-        if self.careful and (why := checking.wrong(found)):
-            return self.fails(node, why)
-        return found if len(found.text) <= MAX_CODE else self.refuse(node, "so much in one expression")
-
-    def values(self, nodes: list[Node]) -> list[Code]:
-        return [self.value(node) for node in nodes]
-
-    def condition(self, node: Node) -> Code:
-        """An expression that is true in our sense exactly where ECMAScript holds the worth for true."""
-        node = bare(node)
-        self.depth += 1
-        try:
-            return self.refuse(node, f"more than {MAX_DEPTH} levels") if self.depth > MAX_DEPTH else self._asked(node)
-        finally:
-            self.depth -= 1
-
-    def _asked(self, node: Node) -> Code:
-        if node.type == "binary_expression" and self.operator(node) in ("&&", "||"):
-            join = code.both if self.operator(node) == "&&" else code.either
-            first, *others = operators.operands(self, self.operator(node), node)
-            whole = self.condition(first)
-            for other in others:
-                whole = join(whole, self.condition(other))
-            return whole
-        if node.type == "unary_expression" and self.operator(node) == "!":
-            return code.opposite(self.condition(part(node, "argument")))
-        if node.type == "ternary_expression":
-            return code.choose(
-                self.condition(part(node, "condition")),
-                self.condition(part(node, "consequence")),
-                self.condition(part(node, "alternative")),
-            )
-        return as_condition(self.value(node))
-
-    # -- helpers of the modules that know parts of the language ----------------------------------
-
-    def of(self, node: Node) -> str:
-        return self.script.of(node)
-
-    def operator(self, node: Node) -> str:
-        return self.of(part(node, "operator"))
-
-    def refuse(self, node: Node, what: str, hint: str = "") -> Code:
-        self.scope.report.add("SB145", partial(self.script.where, node), f"{what} cannot be translated", hint)
-        return Code("None", kinds=ANY)
-
-    def warn(self, node: Node, message: str) -> None:
-        self.scope.report.add("SB224", partial(self.script.where, node), message)
-
-    def fails(self, node: Node, message: str) -> Code:
-        """Something that is wrong whenever it runs, and only then."""
-        self.warn(node, f"this fails whenever it runs: {message}")
-        return code.fails(message)
-
-    # -- one method for each kind of node --------------------------------------------------------
-
-    def scalar(self, node: Node) -> Code:
-        value = literals.scalar(self.script, node)
-        if value is literals.UNDEFINED:
-            return ABSENT
-        if value is literals.NOT_PLAIN:
-            return self.refuse(node, f"the literal {self.of(node)[:40]}")
-        return code.literal(value)
-
-    def template(self, node: Node) -> Code:
-        parts = [Code("''", kinds=STRING)] if not named(node) else []
-        for piece in named(node):
-            if piece.type == "template_substitution":
-                parts.append(operators.as_text(self.value(named(piece)[0])))
-            else:
-                parts.append(code.text(literals.unescaped(self.of(piece))))
-        joined = parts[0]
-        for text in parts[1:]:
-            joined = code.calculate(joined, "+", text, STRING)
-        return joined
-
-    def name(self, node: Node) -> Code:
-        name = self.of(node)
-        if name in self.locals:
-            return self.locals[name]
-        if name in platform.SYSTEM:
-            return platform.SYSTEM[name](self)
-        if name in ("NaN", "Infinity"):
-            return self.fails(node, f"{name} is no number that can be kept")
-        if name in self.scope.functions:
-            return self.refuse(node, "a function as a value", "call it")
-        return self.scope.variable(name) or self.undeclared(node, name)
-
-    def undeclared(self, node: Node, name: str) -> Code:
-        return self.fails(node, f"{name} is not declared")
-
-    def array(self, node: Node) -> Code:
-        items = named(node)
-        commas = sum(child.type == "," for child in node.children)
-        if commas > len(items) or (commas == len(items) and items and node.children[-2].type != ","):
-            return self.refuse(node, "an array with holes")
-        if not any(item.type == "spread_element" for item in items):
-            return Code("[" + ", ".join(value.text for value in self.values(items)) + "]", kinds=ARRAY)
-        parts = [Code("[]", kinds=ARRAY)]
-        for item in items:
-            spread = item.type == "spread_element"
-            value = self.value(named(item)[0]) if spread else self.value(item)
-            parts.append(value if spread else Code(f"[{value.text}]", kinds=ARRAY))
-        return code.call("concat", *parts, kinds=ARRAY)
-
-    def object(self, node: Node) -> Code:
-        pairs, later, parts = [], [], named(node)
-        copied = parts[0] if parts and parts[0].type == "spread_element" else None
-        for pair in parts[1:] if copied is not None else parts:
-            if pair.type == "shorthand_property_identifier":
-                pairs.append((self.of(pair), self.name(pair)))
-            elif pair.type != "pair":
-                return self.refuse(pair, "a method or a spread in an object")
-            elif (key := literals.key_of(self.script, part(pair, "key"))) is not None:
-                pairs.append((key, self.value(part(pair, "value"))))
-            else:
-                (name,) = named(part(pair, "key"))
-                later.append((self.value(name), self.value(part(pair, "value"))))
-        whole = Code("{" + ", ".join(f"{key!r}: {value.text}" for key, value in pairs) + "}", kinds=OBJECT)
-        if copied is not None:
-            whole = self.value(named(copied)[0])
-            later = [*((code.text(key), value) for key, value in pairs), *later]
-        for name_code, value in later:
-            whole = code.call("put", whole, name_code, value, kinds=OBJECT)
-        return whole
-
-    def choice(self, node: Node) -> Code:
-        condition = self.condition(part(node, "condition"))
-        return code.choose(condition, self.value(part(node, "consequence")), self.value(part(node, "alternative")))
-
-    def sequence(self, node: Node) -> Code:
-        """What the last one is worth; the others can only have had effects."""
-        return self.values(named(node))[-1]
-
-    def member(self, node: Node) -> Code:
-        owner, name = part(node, "object"), self.of(part(node, "property"))
-        found = platform.member(self, bare(owner), name)
-        if found is not None:
-            return found
-        if any(child.type == "optional_chain" for child in node.children):
-            return self._optional(owner, lambda value: self.property(node, value, name))
-        return self.property(node, self.value(owner), name)
-
-    def property(self, node: Node, owner: Code, name: str) -> Code:
-        if name == "length":
-            if owner.kinds and owner.kinds <= ARRAY | STRING:
-                return code.call("len", owner, kinds=NUMBER)
-            return code.call("length", owner)
-        if name.isdigit() or (owner.kinds and owner.kinds <= ARRAY | STRING):
-            return code.call("item", owner, code.text(name))
-        return code.member(owner, name)
-
-    def subscript(self, node: Node) -> Code:
-        owner, index = part(node, "object"), part(node, "index")
-        key = literals.plain(self.script, index)
-        if isinstance(key, str):
-            found = platform.member(self, bare(owner), key)
-            return found if found is not None else self.property(node, self.value(owner), key)
-        return self.indexed(self.value(owner), self.value(index), key)
-
-    def indexed(self, owner: Code, index: Code, key: Any) -> Code:
-        counts = isinstance(key, int) and not isinstance(key, bool) and key >= 0
-        if counts and owner.kinds and owner.kinds <= ARRAY | STRING:
-            return Code(f"{owner.at(code.ATOM)}[{key}]")
-        return code.call("item", owner, index)
-
-    def _optional(self, owner: Node, access: Callable[[Code], Code]) -> Code:
-        value = self.value(owner)
-        return code.choose(code.compare(value, "==", ABSENT), ABSENT, access(value))
-
-    def call(self, node: Node) -> Code:
-        from . import calls
-
-        return calls.call(self, node)
-
-    def new(self, node: Node) -> Code:
-        from . import calls
-
-        return calls.new(self, node)
-
-    def update(self, node: Node) -> Code:
-        """``x++`` and the like: the worth here, the change among the effects."""
-        from . import changes
-
-        return changes.update(self, node)
-
-    def assignment(self, node: Node) -> Code:
-        from . import changes
-
-        return changes.assignment(self, node)
-
-    def binary(self, node: Node) -> Code:
-        return operators.binary(self, node)
-
-    def unary(self, node: Node) -> Code:
-        return operators.unary(self, node)
+class ExpressionTranslator(Translator):
+    """Translates every kind of node: those of ``Translator``, calls, and what changes a variable."""
 
 
-def as_condition(value: Code) -> Code:
-    """Lists and objects are true in ECMAScript, empty ones too."""
-    return code.truth("truthy", value) if value.kinds & TABLES else value
+def _unary(translator: Translator, node: Node) -> Code:
+    if translator.operator(node) == "delete":
+        return changes.delete(translator, node, bare(part(node, "argument")))
+    return operators.unary(translator, node)
+
+
+ExpressionTranslator.handlers = {
+    **Translator.handlers,
+    "call_expression": calls.call,
+    "new_expression": calls.new,
+    "unary_expression": _unary,
+    "update_expression": changes.update,
+    "assignment_expression": changes.assignment,
+    "augmented_assignment_expression": changes.assignment,
+}
 
 
 def read(
     scope: Scope, script: Script, node: Node, *, condition: bool = False, locals: dict[str, Code] | None = None
 ) -> tuple[Code, list[Action]]:
     """An expression with what it changes."""
-    translator = Translator(scope, script, locals)
+    translator = ExpressionTranslator(scope, script, locals)
     found = translator.condition(node) if condition else translator.value(node)
     if checking.wrong(found):
-        translator = Translator(scope, script, locals)
+        translator = ExpressionTranslator(scope, script, locals)
         translator.careful = True
         found = translator.condition(node) if condition else translator.value(node)
     return checking.settled(translator, node, found), translator.effects
@@ -264,47 +47,3 @@ def read(
 def broken(problem: SyntaxProblem, text: str) -> Code:
     shown = " ".join(text.split())[:60]
     return Code(f"fail({f'{problem.message}: {shown}'!r})", kinds=NOTHING)
-
-
-def function_of(script: Script, node: Node) -> Function | None:
-    """A function as a value or a declaration; None where its parameters are more than names."""
-    single = node.child_by_field_name("parameter")
-    listed = node.child_by_field_name("parameters")
-    parameters = [single] if single is not None else named(listed) if listed is not None else []
-    if any(parameter.type != "identifier" for parameter in parameters):
-        return None
-    return Function(script, tuple(script.of(parameter) for parameter in parameters), part(node, "body"))
-
-
-_HANDLERS: dict[str, Callable[[Translator, Node], Code]] = {
-    "string": Translator.scalar,
-    "number": Translator.scalar,
-    "true": Translator.scalar,
-    "false": Translator.scalar,
-    "null": Translator.scalar,
-    "undefined": Translator.scalar,
-    "template_string": Translator.template,
-    "identifier": Translator.name,
-    "array": Translator.array,
-    "object": Translator.object,
-    "ternary_expression": Translator.choice,
-    "sequence_expression": Translator.sequence,
-    "member_expression": Translator.member,
-    "subscript_expression": Translator.subscript,
-    "call_expression": Translator.call,
-    "new_expression": Translator.new,
-    "binary_expression": Translator.binary,
-    "unary_expression": Translator.unary,
-    "update_expression": Translator.update,
-    "assignment_expression": Translator.assignment,
-    "augmented_assignment_expression": Translator.assignment,
-}
-_NAMES = {
-    "regex": "a regular expression",
-    "arrow_function": "a function as a value",
-    "function_expression": "a function as a value",
-    "this": "this",
-    "class": "a class",
-    "await_expression": "await",
-    "yield_expression": "yield",
-}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import code, literals
 from .code import ABSENT, Code
 from .kinds import OBJECT
 from .parsing import Node, bare, named, part
 from .scope import Function
-
-if TYPE_CHECKING:
-    from .expressions import Translator
+from .translator import Translator, function_of
 
 MAX_NESTED = 8  # functions inside one another; one that calls itself comes to this
 MAX_STATEMENTS = 100  # of one function
@@ -29,8 +25,6 @@ def call(translator: Translator, node: Node, function: Function, arguments: list
 
 def call_value(translator: Translator, node: Node, written: Node, arguments: list[Node]) -> Code:
     """A function that is called where it is written."""
-    from .expressions import function_of
-
     function = function_of(translator.script, written)
     if function is None:
         return translator.refuse(node, "a function with anything but names as its parameters")
@@ -55,14 +49,12 @@ def construct(translator: Translator, node: Node, function: Function, arguments:
 
 def _inside(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Translator | None:
     """What reads the function's body: its parameters stand for the arguments."""
-    from .expressions import Translator
-
     if translator.nested >= MAX_NESTED:
         translator.refuse(node, f"functions nested more than {MAX_NESTED} deep")
         return None
     values = translator.values(arguments)
     locals = {name: values[index] if index < len(values) else ABSENT for index, name in enumerate(function.parameters)}
-    inside = Translator(translator.scope, function.script, locals, translator.depth)
+    inside = type(translator)(translator.scope, function.script, locals, translator.depth)
     inside.nested = translator.nested + 1
     return inside
 

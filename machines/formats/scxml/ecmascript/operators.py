@@ -10,7 +10,7 @@ from .kinds import ANY, NONE, NUMBER, STRING, TABLES, Kinds, only, same_primitiv
 from .parsing import Node, bare, part
 
 if TYPE_CHECKING:
-    from .expressions import Translator
+    from .translator import Translator
 
 _ORDER = {"<": "less", "<=": "at_most", ">": "more", ">=": "at_least"}
 _BITS = ("&", "|", "^", "<<", ">>", ">>>")
@@ -69,10 +69,6 @@ def unary(translator: Translator, node: Node) -> Code:
         return code.opposite(translator.condition(argument))
     if operator == "void":
         return ABSENT
-    if operator == "delete":
-        from . import changes
-
-        return changes.delete(translator, node, bare(argument))
     if operator == "~":
         return translator.refuse(node, "the operator ~")
     value = as_number(translator.value(argument))

@@ -12,7 +12,7 @@ from .kinds import ANY, BOOLEAN, NONE, NUMBER, OBJECT, STRING
 from .parsing import Node, part
 
 if TYPE_CHECKING:
-    from .expressions import Translator
+    from .translator import Translator
 
 PROCESSOR = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
 PROCESSORS = ("scxml", PROCESSOR)

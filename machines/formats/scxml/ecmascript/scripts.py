@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 from . import changes, checking, code, inlining, operators, platform
 from .code import Code
-from .expressions import Translator, function_of
+from .expressions import ExpressionTranslator
 from .kinds import ANY, NUMBER, STRING
 from .parsing import Node, Script, bare, named, part
 from .scope import Action, Function, Scope
+from .translator import function_of
 
 MAX_DEPTH = 25  # blocks inside one another
 _FUNCTIONS = ("function_declaration", "function_expression", "arrow_function", "method_definition", "class_declaration")
@@ -45,8 +46,8 @@ class _Reader:
             return []
         return handler(self, statement)
 
-    def translator(self) -> Translator:
-        translator = Translator(self.scope, self.script, self.locals)
+    def translator(self) -> ExpressionTranslator:
+        translator = ExpressionTranslator(self.scope, self.script, self.locals)
         translator.nested = self.nested
         return translator
 

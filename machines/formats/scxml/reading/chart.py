@@ -95,7 +95,7 @@ class Chart:
             self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
             return changes.failing(expressions.broken(parsed, element.get(attribute) or ""))
         script, node = parsed
-        return changes.assign_text(expressions.Translator(self.scope, script), node, value)
+        return changes.assign_text(expressions.ExpressionTranslator(self.scope, script), node, value)
 
     def field(self, element: Element, attribute: str) -> str | None:
         """The data field an attribute names: a variable, and nothing inside one."""

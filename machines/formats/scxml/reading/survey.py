@@ -10,9 +10,9 @@ from functools import partial
 from machines.engine import limits
 
 from ..ecmascript import scripts
-from ..ecmascript.expressions import function_of
 from ..ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression, parse_program
 from ..ecmascript.scope import Function
+from ..ecmascript.translator import function_of
 from ..elements import OURS, SCXML, Element
 from ..names import Names
 from ..report import Report
