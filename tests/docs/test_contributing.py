@@ -33,3 +33,13 @@ def test_every_path_on_the_page_exists(path: str):
 def test_a_row_names_files_or_one_folder_that_is_a_noun(duty: str, places: str):
     for path in re.findall(r"`([\w-]+/[\w/.-]+)`", places):
         assert (ROOT / path).is_file() or path.count("/") >= LARGEST, f"{duty}: {path} is too large a place"
+
+
+FOLDERS = "|".join((*TOP, ".ci"))
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_every_path_in_backticks_exists(page: Path):
+    text = page.read_text(encoding="utf-8")
+    paths = set(re.findall(rf"`((?:{FOLDERS})/[\w/.-]+)(?:::\w+)?`", text))
+    assert sorted(path for path in paths if not (ROOT / path).exists()) == []

@@ -49,7 +49,6 @@ PRIVATE = {
 }
 
 NOT_YET = {
-    "architecture",
     "patterns",
 }
 TERMS_NOT_YET = {"revision", "configuration", "re-drive", "prefetch", "bell", "pulse"}  # terms that only texts use
