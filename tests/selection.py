@@ -21,6 +21,7 @@ SLOW = {
     "second_redis": "Debian's Redis 7.0 beside the server of the run",
 }
 FIXTURES = {
+    "faults": {"start", "python", "demo", "service", "lasting_server"},
     "browser": {"browser", "page", "chromium"},
     "postgres": {"postgres_url"},
     "cluster": {"nodes", "cluster"},
@@ -56,6 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def mark(item: pytest.Item) -> None:
     """Add the markers that fixtures and folder call for; ``pure`` where no marker of a kind is there."""
     used = set(getattr(item, "fixturenames", ()))
+    if callspec := getattr(item, "callspec", None):
+        used -= set(callspec.params)  # a parameter that is called like a fixture is none
     found = [marker for marker, fixtures in FIXTURES.items() if used & fixtures]
     found += [marker for marker, folders in FOLDERS.items() if item.nodeid.startswith(folders)]
     for marker in found:

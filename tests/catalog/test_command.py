@@ -143,6 +143,7 @@ def test_without_redis_publishing_says_so_with_a_code(settings, file) -> None:
 
 
 @pytest.mark.parametrize(("text", "code"), [(json.dumps(door()), 0), (json.dumps(BROKEN), 1), ("{", 1), ("\0", 1)])
+@pytest.mark.faults
 def test_as_a_process_it_reads_standard_input_and_exits_with_the_verdict(text: str, code: int, tmp_path: Path) -> None:
     """Neither Redis nor a database is there."""
     environment = os.environ | {"SIGNALBOX_HOME": str(tmp_path), "REDIS_URL": "unix:///nonexistent/command.sock"}

@@ -161,6 +161,7 @@ def test_what_cannot_be_exported_is_said(engine: Engine, arguments: list[str], s
         run("export", *arguments)
 
 
+@pytest.mark.faults
 def test_as_a_process_it_is_a_filter_that_exits_with_the_verdict(tmp_path: Path) -> None:
     """Neither Redis nor a database is there."""
     environment = os.environ | {"SIGNALBOX_HOME": str(tmp_path), "REDIS_URL": "unix:///nonexistent/command.sock"}

@@ -21,6 +21,7 @@ from tests.engine.mailing import noter, post, teller, told, waiting
 from tests.engine.racing import ROOT
 
 # Argv: URL, prefix, a function, "before" or "after" it is called for the first time: then it is gone, with no farewell.
+pytestmark = pytest.mark.faults
 VICTIM = """
 import os, signal, sys
 from machines.engine import Engine

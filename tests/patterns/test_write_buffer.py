@@ -236,6 +236,7 @@ while dies or idle < 40:
 """
 
 
+@pytest.mark.faults
 def test_sums_are_exact_where_processes_add_and_flushers_are_killed_between_claim_and_settle(
     redis_url, prefix, engine, tmp_path
 ):

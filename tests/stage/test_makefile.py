@@ -13,6 +13,8 @@ import pytest
 
 from tests.stage.processes import ROOT
 
+pytestmark = pytest.mark.faults
+
 TARGETS = ("help", "demo", "test", "check", "bench", "conformance", "format", "lint", "types")
 
 

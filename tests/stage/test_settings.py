@@ -13,6 +13,7 @@ import pytest
 
 from tests.stage.processes import ROOT
 
+pytestmark = pytest.mark.faults
 SHOW = """
 import json
 from django.conf import settings

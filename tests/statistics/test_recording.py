@@ -158,6 +158,7 @@ def environment(redis_url: str, prefix: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("where", ["sampled", MeasuredStretch._meta.db_table, "written"])
+@pytest.mark.faults
 def test_a_worker_that_is_killed_at_any_point_leaves_each_count_written_once(sample, rounds, redis_url, prefix, where):
     sample(0)
     rounds(2)
@@ -303,6 +304,7 @@ def test_the_duty_measures_once_a_minute_and_soon_at_first(box):
     assert turned() > 0
 
 
+@pytest.mark.faults
 def test_a_worker_process_measures_by_itself_and_writes_it(box, redis_url, prefix):
     command = [sys.executable, "manage.py", "worker"]
     with subprocess.Popen(command, cwd=ROOT, env=environment(redis_url, prefix), stdout=subprocess.DEVNULL) as worker:

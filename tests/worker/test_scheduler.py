@@ -165,6 +165,7 @@ def test_the_house_has_the_duties_that_people_are_told_of(engine):
     assert set(held_by(get_pattern(Locks), house.DUTIES)) == set(house.DUTIES)
 
 
+@pytest.mark.faults
 def test_when_the_worker_that_has_a_duty_is_killed_or_stops_another_goes_on_with_a_larger_fence(
     engine, redis_url, prefix
 ):
