@@ -60,7 +60,8 @@ end
 function replies.build_approval(ctx, action)
     local permit = ctx.permit
     local approved = permit.action == action and permit.transitions or ''
-    return { replies.APPROVAL, action, ctx.id, json.number(ctx.version), ctx.program.version, permits.selected(ctx), approved }
+    local version, selected = json.number(ctx.version), permits.join_selected(ctx)
+    return { replies.APPROVAL, action, ctx.id, version, ctx.program.version, selected, approved }
 end
 
 local MAX_NAMES = 1000 -- event names in an explanation
@@ -113,7 +114,7 @@ function replies.explain_refusal(ctx, event, failure)
         findings.why = 'final'
         return findings
     end
-    findings.candidates, findings.count = guard_explanation.candidates(ctx, event)
+    findings.candidates, findings.count = guard_explanation.explain_candidates(ctx, event)
     if failure then
         findings.why = 'error'
     elseif findings.count > 0 then

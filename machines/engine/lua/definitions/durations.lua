@@ -12,7 +12,7 @@ function durations.parse(value)
         number = digits and UNITS[unit] and tonumber(digits) * UNITS[unit]
     end
     if type(number) ~= 'number' or not (number >= 0 and number <= MAX_MS) then
-        values.fail('a delay is a number of ms or text such as "1.5s", up to ten years, not ' .. values.show(value))
+        values.fail('a delay is a number of ms or text such as "1.5s", up to ten years, not ' .. values.describe(value))
     end
     return math.floor(number + 0.5)
 end

@@ -20,8 +20,8 @@ local tests = {
     number = function(value) return type(value) == 'number' end,
     string = function(value) return type(value) == 'string' end,
     boolean = function(value) return type(value) == 'boolean' end,
-    array = function(value) return values.kind(value) == 'array' end,
-    object = function(value) return values.kind(value) == 'object' end,
+    array = function(value) return values.kind_of(value) == 'array' end,
+    object = function(value) return values.kind_of(value) == 'object' end,
     null = function(value) return value == nil or value == json.null end,
 }
 
@@ -47,7 +47,7 @@ local function to_text(value) return value end
 local function to_json(value) return json.encode(value) end
 
 local function read_json(raw)
-    return values.plain(json.decode(raw))
+    return values.to_nil(json.decode(raw))
 end
 
 local codecs = {
@@ -73,7 +73,7 @@ function fields.compile(spec)
     local has_type, encode = fields.make_test(field.types), codec.encode
     local function throw_misfit(value)
         values.fail(string.format('%s takes %s, not %s (%s)', spec.name, fields.describe_types(field.types),
-            values.kind(value), values.show(value)))
+            values.kind_of(value), values.describe(value)))
     end
     function field.encode(value)
         if not has_type(value) then throw_misfit(value) end
@@ -88,7 +88,7 @@ function fields.compile(spec)
             return throw_misfit(value)
         end
     end
-    if spec.initial then field.initial = field.encode(values.plain(json.decode(spec.initial))) end
+    if spec.initial then field.initial = field.encode(values.to_nil(json.decode(spec.initial))) end
     return field
 end
 

@@ -1,8 +1,8 @@
 -- needs: json, values, work_budget
--- The binary operators, with Python's results: `+` also joins texts and lists, `%` takes the divisor's sign.
+-- The binary operators with Python's results: `+` also joins texts and lists, `%` takes the sign of the divisor.
 local MAX_ITEMS = 10000
 
-local function joined_lists(a, b)
+local function join_lists(a, b)
     if #a + #b > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
     work_budget.charge((#a + #b) * 0.4)
     local items = json.list()
@@ -12,24 +12,24 @@ local function joined_lists(a, b)
 end
 
 local function add(a, b)
-    if type(a) == 'number' and type(b) == 'number' then return values.finite(a + b) end
-    local ka, kb = values.kind(a), values.kind(b)
+    if type(a) == 'number' and type(b) == 'number' then return values.check_finite(a + b) end
+    local ka, kb = values.kind_of(a), values.kind_of(b)
     if ka == kb and ka == 'string' then
-        values.join(#a + #b)
+        values.charge_join(#a + #b)
         return a .. b
     end
-    if ka == kb and ka == 'array' then return joined_lists(a, b) end
+    if ka == kb and ka == 'array' then return join_lists(a, b) end
     values.fail('cannot add ' .. ka .. ' and ' .. kb)
 end
 
-local function divisor(value)
-    if values.number(value) == 0 then values.fail('division by zero') end
+local function check_divisor(value)
+    if values.check_number(value) == 0 then values.fail('division by zero') end
     return value
 end
 
 -- Exact at any size, where a - floor(a / b) * b would round.
 local function remainder(a, b)
-    values.number(a)
+    values.check_number(a)
     local rest = math.fmod(a, b)
     if rest ~= 0 and (rest < 0) ~= (b < 0) then return rest + b end
     return rest
@@ -37,14 +37,14 @@ end
 
 return {
     ['+'] = add,
-    ['-'] = function(a, b) return values.finite(values.number(a) - values.number(b)) end,
-    ['*'] = function(a, b) return values.finite(values.number(a) * values.number(b)) end,
-    ['/'] = function(a, b) return values.finite(values.number(a) / divisor(b)) end,
+    ['-'] = function(a, b) return values.check_finite(values.check_number(a) - values.check_number(b)) end,
+    ['*'] = function(a, b) return values.check_finite(values.check_number(a) * values.check_number(b)) end,
+    ['/'] = function(a, b) return values.check_finite(values.check_number(a) / check_divisor(b)) end,
     ['//'] = function(a, b)
-        local times = (values.number(a) - remainder(a, divisor(b))) / b
+        local times = (values.check_number(a) - remainder(a, check_divisor(b))) / b
         local low = math.floor(times)
-        return values.finite(times - low > 0.5 and low + 1 or low)
+        return values.check_finite(times - low > 0.5 and low + 1 or low)
     end,
-    ['%'] = function(a, b) return remainder(a, divisor(b)) end,
-    ['**'] = function(a, b) return values.finite(values.number(a) ^ values.number(b)) end,
+    ['%'] = function(a, b) return remainder(a, check_divisor(b)) end,
+    ['**'] = function(a, b) return values.check_finite(values.check_number(a) ^ values.check_number(b)) end,
 }

@@ -1,6 +1,6 @@
 -- needs: json, strings, values, work_budget
--- What ECMAScript makes of values where Python's rules differ: its truth, its conversions, its comparisons. `undefined`,
--- `null` and NaN are all nil here; what would be NaN or infinite where a number is needed fails.
+-- ECMAScript's truth, conversions and comparisons, where Python's rules differ. `undefined`, `null` and NaN are all nil
+-- here; a result of NaN or infinity fails where a number is needed.
 local ecmascript = {}
 
 local charge = work_budget.charge
@@ -23,8 +23,8 @@ function ecmascript.typeof(_, value)
     return kind == 'table' and 'object' or kind
 end
 
--- Where the decimal point stands among the digits decides how a number is written (Number::toString).
-local function numeral(number)
+-- The place of the decimal point among the digits decides the format (Number::toString).
+local function format_number(number)
     local short
     charge(12)
     for digits = 14, 16 do
@@ -48,10 +48,10 @@ local function items_to_text(list, separator)
     local parts, bytes = {}, 0
     charge(#list * 3)
     for i = 1, #list do
-        local item = values.plain(list[i])
+        local item = values.to_nil(list[i])
         parts[i] = item == nil and '' or to_text(item)
         bytes = bytes + #parts[i] + #separator
-        values.fitting(bytes)
+        values.check_length(bytes)
     end
     charge(bytes / 200)
     return table.concat(parts, separator)
@@ -61,7 +61,7 @@ to_text = function(value)
     if type(value) == 'string' then return value end
     if value == nil or value == json.null then return 'undefined' end
     if type(value) == 'boolean' then return value and 'true' or 'false' end
-    if type(value) == 'number' then return value == 0 and '0' or numeral(value) end
+    if type(value) == 'number' then return value == 0 and '0' or format_number(value) end
     if json.is_array(value) then return items_to_text(value, ',') end
     return '[object Object]'
 end
@@ -69,12 +69,12 @@ end
 function ecmascript.to_text(_, value) return to_text(value) end
 
 function ecmascript.joined(_, list, separator)
-    if values.kind(list) ~= 'array' then values.fail('joined() takes a list, not ' .. values.kind(list)) end
+    if values.kind_of(list) ~= 'array' then values.fail('joined() takes a list, not ' .. values.kind_of(list)) end
     return items_to_text(list, separator == nil and ',' or to_text(separator))
 end
 
--- A number, or nil for what ECMAScript calls NaN.
-local function numeric(value)
+-- Converts to a number; nil for ECMAScript's NaN.
+local function to_number(value)
     if type(value) == 'number' then return value end
     if type(value) == 'boolean' then return value and 1 or 0 end
     if value == nil or value == json.null then return nil end
@@ -86,61 +86,61 @@ local function numeric(value)
     if number and number - number == 0 then return number end
 end
 
-function ecmascript.is_nan(_, value) return numeric(value) == nil end
+function ecmascript.is_nan(_, value) return to_number(value) == nil end
 
-local function plain(value)
+local function to_primitive(value)
     return is_table(value) and to_text(value) or value
 end
 
 function ecmascript.plus(_, a, b)
-    a, b = plain(a), plain(b)
+    a, b = to_primitive(a), to_primitive(b)
     if type(a) == 'string' or type(b) == 'string' then
         local left, right = to_text(a), to_text(b)
-        values.join(#left + #right)
+        values.charge_join(#left + #right)
         return left .. right
     end
-    local left, right = numeric(a), numeric(b)
-    if not left or not right then values.fail('cannot add ' .. values.kind(a) .. ' and ' .. values.kind(b)) end
-    return values.finite(left + right)
+    local left, right = to_number(a), to_number(b)
+    if not left or not right then values.fail('cannot add ' .. values.kind_of(a) .. ' and ' .. values.kind_of(b)) end
+    return values.check_finite(left + right)
 end
 
 function ecmascript.remainder(_, a, b)
-    if values.number(b) == 0 then values.fail('division by zero') end
-    return math.fmod(values.number(a), b)
+    if values.check_number(b) == 0 then values.fail('division by zero') end
+    return math.fmod(values.check_number(a), b)
 end
 
--- a == b of ECMAScript: texts and truth values count as numbers next to one.
+-- ECMAScript's a == b: next to a number, texts and booleans count as numbers.
 function ecmascript.loosely_equal(_, a, b)
     if a == nil or b == nil then return a == b end
-    if type(a) == type(b) then return values.equal(a, b) end
-    a, b = plain(a), plain(b)
+    if type(a) == type(b) then return values.is_equal(a, b) end
+    a, b = to_primitive(a), to_primitive(b)
     if type(a) == 'string' and type(b) == 'string' then return a == b end
-    local left, right = numeric(a), numeric(b)
+    local left, right = to_number(a), to_number(b)
     return left ~= nil and left == right
 end
 
--- Two texts are ordered as texts, anything else as numbers; what is no number has no order, and no comparison holds.
-local function ordering(compare)
+-- Compares two texts as texts, anything else as numbers; a comparison with NaN is false.
+local function make_comparison(compare)
     return function(_, a, b)
-        a, b = plain(a), plain(b)
+        a, b = to_primitive(a), to_primitive(b)
         if type(a) == 'string' and type(b) == 'string' then
             return compare(strings.is_before(a, b) and -1 or a == b and 0 or 1, 0)
         end
-        local left, right = numeric(a), numeric(b)
+        local left, right = to_number(a), to_number(b)
         return left ~= nil and right ~= nil and compare(left, right)
     end
 end
 
-ecmascript.less = ordering(function(a, b) return a < b end)
-ecmascript.more = ordering(function(a, b) return a > b end)
-ecmascript.at_most = ordering(function(a, b) return a <= b end)
-ecmascript.at_least = ordering(function(a, b) return a >= b end)
+ecmascript.less = make_comparison(function(a, b) return a < b end)
+ecmascript.more = make_comparison(function(a, b) return a > b end)
+ecmascript.at_most = make_comparison(function(a, b) return a <= b end)
+ecmascript.at_least = make_comparison(function(a, b) return a >= b end)
 
--- The whole number a text begins with; nil when it begins with none.
+-- Parses the whole number at the start of a text; nil when there is none.
 function ecmascript.parse_int(_, value, radix)
     if type(value) == 'string' then charge(#value / 12) end
     local sign, text = string.match(strings.strip(to_text(value)), '^([+-]?)(.*)$')
-    local base = radix == nil and 0 or values.whole(radix)
+    local base = radix == nil and 0 or values.check_whole(radix)
     if (base == 0 or base == 16) and string.match(text, '^0[xX]') then
         base, text = 16, string.sub(text, 3)
     end
@@ -156,34 +156,34 @@ function ecmascript.parse_int(_, value, radix)
             number = number * base + string.find(DIGITS, string.sub(digits, i, i), 1, true) - 1
         end
     end
-    return values.finite(sign == '-' and -number or number)
+    return values.check_finite(sign == '-' and -number or number)
 end
 
--- The number a text begins with; nil when it begins with none.
+-- Parses the number at the start of a text; nil when there is none.
 function ecmascript.parse_float(_, value)
     local text = strings.strip(to_text(value))
     local sign, rest = string.match(string.sub(text, 1, MAX_NUMERAL), '^([+-]?)(.*)$')
     local mantissa = string.match(rest, '^%d+%.?%d*') or string.match(rest, '^%.%d+')
     if not mantissa then return nil end
     local exponent = string.match(rest, '^[eE][+-]?%d+', #mantissa + 1) or ''
-    local number = values.finite(tonumber(mantissa .. exponent))
+    local number = values.check_finite(tonumber(mantissa .. exponent))
     return sign == '-' and -number or number
 end
 
 function ecmascript.fixed(_, number, digits)
-    digits = digits == nil and 0 or values.whole(digits)
-    if digits < 0 or digits > 99 then values.fail('fixed() takes 0 to 99 digits, not ' .. values.show(digits)) end
-    return string.format('%.' .. digits .. 'f', values.number(number))
+    digits = digits == nil and 0 or values.check_whole(digits)
+    if digits < 0 or digits > 99 then values.fail('fixed() takes 0 to 99 digits, not ' .. values.describe(digits)) end
+    return string.format('%.' .. digits .. 'f', values.check_number(number))
 end
 
 function ecmascript.json(_, value)
     local text = json.encode(value)
-    values.fitting(#text)
+    values.check_length(#text)
     return text
 end
 
 function ecmascript.parse_json(_, text)
-    return values.plain(json.decode(values.text(text)))
+    return values.to_nil(json.decode(values.check_text(text)))
 end
 
 return ecmascript

@@ -1,18 +1,18 @@
 -- needs: arithmetic, builtins, fields, json, values, work_budget
--- Expression trees become closures once per definition version. A closure takes the step's context and answers
--- a value, or throws {sb = message}. Total by construction: no loops, no recursion, no names but these.
+-- Compiles expression trees to closures, once for each version of a definition. A closure takes the context of a step and
+-- answers a value, or throws {sb = message}. It always ends: there are no loops, no recursion and no other names.
 local expressions = {}
 
 local NODE = 1 -- units of work to evaluate one part
-local CALL = 4 -- parts that a call counts for besides its own
-local COMPILED = 6 -- and to make its closure
-local SMALL = 20 -- parts: what has no more is paid for by the loop that asks for it
+local CALL = 4 -- further parts that a call counts for
+local COMPILED = 6 -- units of work to compile one part
+local UNCHARGED = 20 -- parts; evaluating so few is charged by the calling loop
 
 local type = type
 local compile
-local counted = 0 -- parts compiled since the root of the expression
+local part_count = 0 -- parts compiled since the root of the expression
 
-local function constant(value)
+local function make_constant(value)
     return function() return value end
 end
 
@@ -25,12 +25,13 @@ end
 local forms = {}
 local NO_FACTS = {}
 
-forms['null'] = function() return constant(nil) end
-forms['true'] = function() return constant(true) end
-forms['false'] = function() return constant(false) end
-forms.num = function(node) return constant(node[2]) end
-forms.str = function(node) return constant(node[2]) end
--- Where errors are events, as in SCXML, an event without data has none; elsewhere its data is an empty object.
+forms['null'] = function() return make_constant(nil) end
+forms['true'] = function() return make_constant(true) end
+forms['false'] = function() return make_constant(false) end
+forms.num = function(node) return make_constant(node[2]) end
+forms.str = function(node) return make_constant(node[2]) end
+-- In definitions where errors are events, as in SCXML, an event without data has none; elsewhere its data is an empty
+-- object.
 forms.event = function(_, program)
     if not program.raises then return function(ctx) return ctx.payload end end
     return function(ctx)
@@ -41,11 +42,11 @@ forms.event = function(_, program)
 end
 forms.because = function(node, program) return compile(node[3], program) end
 
--- Whole seconds, as the definitions of the field count them.
+-- Whole seconds since the epoch.
 forms.now = function() return function(ctx) return (ctx.now - ctx.now % 1000) / 1000 end end
 
--- The active leaves as one text; empty before the first is entered.
-local function state_of(ctx)
+-- Joins the active leaves; empty before the first is entered.
+local function join_states(ctx)
     if not ctx.chart then return ctx.program.states[ctx.state].name end
     return ctx.config and table.concat(ctx.config.names, ', ') or ''
 end
@@ -56,14 +57,14 @@ forms.instance = function()
             id = ctx.id,
             machine = ctx.program.machine,
             version = ctx.version,
-            state = state_of(ctx),
+            state = join_states(ctx),
             given = json.list(ctx.given or {}),
             parent = ctx.raw._parent and json.decode(ctx.raw._parent) or json.null,
         }
     end
 end
 
--- Facts of the event being handled; null before the first.
+-- The fields of the current event; null before the first.
 forms.trigger = function(_, program)
     program.flat = false
     return function(ctx)
@@ -114,7 +115,7 @@ forms.list = function(node, program)
     local parts = compile_each(node, 2, program)
     return function(ctx)
         local items = json.list()
-        for i, part in ipairs(parts) do items[i] = values.stored(part(ctx)) end
+        for i, part in ipairs(parts) do items[i] = values.to_null(part(ctx)) end
         return items
     end
 end
@@ -124,7 +125,7 @@ forms.obj = function(node, program)
     for i = 2, #node do parts[i - 1] = { node[i][1], compile(node[i][2], program) } end
     return function(ctx)
         local object = {}
-        for _, part in ipairs(parts) do object[part[1]] = values.stored(part[2](ctx)) end
+        for _, part in ipairs(parts) do object[part[1]] = values.to_null(part[2](ctx)) end
         return object
     end
 end
@@ -135,7 +136,7 @@ forms['and'] = function(node, program)
         local value
         for i = 1, #parts do
             value = parts[i](ctx)
-            if not values.truth(value) then return value end
+            if not values.is_true(value) then return value end
         end
         return value
     end
@@ -147,7 +148,7 @@ forms['or'] = function(node, program)
         local value
         for i = 1, #parts do
             value = parts[i](ctx)
-            if values.truth(value) then return value end
+            if values.is_true(value) then return value end
         end
         return value
     end
@@ -155,21 +156,21 @@ end
 
 forms['not'] = function(node, program)
     local part = compile(node[2], program)
-    return function(ctx) return not values.truth(part(ctx)) end
+    return function(ctx) return not values.is_true(part(ctx)) end
 end
 
 forms.neg = function(node, program)
     local part = compile(node[2], program)
-    return function(ctx) return -values.number(part(ctx)) end
+    return function(ctx) return -values.check_number(part(ctx)) end
 end
 
 local comparisons = {
-    ['=='] = values.equal,
-    ['!='] = function(a, b) return not values.equal(a, b) end,
-    ['<'] = values.less,
-    ['<='] = function(a, b) return not values.less(b, a) end,
-    ['>'] = function(a, b) return values.less(b, a) end,
-    ['>='] = function(a, b) return not values.less(a, b) end,
+    ['=='] = values.is_equal,
+    ['!='] = function(a, b) return not values.is_equal(a, b) end,
+    ['<'] = values.is_less,
+    ['<='] = function(a, b) return not values.is_less(b, a) end,
+    ['>'] = function(a, b) return values.is_less(b, a) end,
+    ['>='] = function(a, b) return not values.is_less(a, b) end,
     ['in'] = function(a, b) return values.contains(b, a) end,
     ['not in'] = function(a, b) return not values.contains(b, a) end,
 }
@@ -200,7 +201,7 @@ end
 forms['if'] = function(node, program)
     local test, yes, no = compile(node[2], program), compile(node[3], program), compile(node[4], program)
     return function(ctx)
-        if values.truth(test(ctx)) then return yes(ctx) end
+        if values.is_true(test(ctx)) then return yes(ctx) end
         return no(ctx)
     end
 end
@@ -208,7 +209,7 @@ end
 forms['in'] = function(node, program)
     local index = program.index[node[2]]
     if not index then error('definition: no state ' .. tostring(node[2])) end
-    if program.acting then program.precise, program.flat = true, false end -- it changes while a step is under way
+    if program.acting then program.precise, program.flat = true, false end -- the active states change during a step
     return function(ctx)
         if ctx.chart then return ctx.active[index] == true end
         return ctx.state == index
@@ -217,7 +218,7 @@ end
 
 forms.call = function(node, program)
     local fn, given = builtins[node[2]], compile_each(node, 3, program)
-    counted = counted + CALL
+    part_count = part_count + CALL
     if not fn then error('definition: no function ' .. tostring(node[2])) end
     local one, two = given[1], given[2]
     if #given == 0 then return function(ctx) return fn(ctx) end end
@@ -233,17 +234,17 @@ end
 compile = function(node, program)
     local form = forms[node[1]]
     if not form then error('definition: unknown expression ' .. tostring(node[1])) end
-    counted = counted + 1
+    part_count = part_count + 1
     return form(node, program)
 end
 
--- The closure of a whole expression. No part of it is evaluated more than once, so that a large one is charged as a whole.
+-- Compiles a whole expression. Each part is evaluated once at most, so a large expression is charged as a whole.
 function expressions.compile(node, program)
-    counted = 0
+    part_count = 0
     local evaluate = compile(node, program)
-    work_budget.charge(counted * COMPILED)
-    if counted <= SMALL then return evaluate end
-    local work = counted * NODE
+    work_budget.charge(part_count * COMPILED)
+    if part_count <= UNCHARGED then return evaluate end
+    local work = part_count * NODE
     return function(ctx)
         work_budget.charge(work)
         return evaluate(ctx)

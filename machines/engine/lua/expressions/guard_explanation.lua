@@ -1,86 +1,86 @@
 -- needs: chart, configurations, expressions, json, values, work_budget
--- Why a guard does not hold: the leaves that decided it, with the values they saw. Walks the same tree the
--- closures came from; runs only when someone asks or a step is refused, so it may compile on the spot.
+-- Explains why a guard is false: the leaves that decided it, with the values they read. It walks the tree of the guard and
+-- compiles its parts again, which only callers that ask, and refused steps, pay for.
 local guard_explanation = {}
 
 local MAX_LEAVES = 20
-local MAX_UNEXPLAINED = 50 -- candidates listed without why
+local MAX_UNEXPLAINED = 50 -- candidates listed without an explanation
 local TOO_MUCH = 'to explain it would be too much work'
 local CANDIDATE = 60 -- units of work to describe one
-local UNCOUNTED = -64 -- a value nested as deep as data may be still has its place inside an explanation
+local DEPTH = -64 -- leaves room for the explanation around a value of the largest depth
 
--- Names a leaf reads, with their values now.
-local function collect(node, ctx, seen)
+-- Collects the names that a leaf reads, with their current values.
+local function collect_values(node, ctx, seen)
     if type(node) ~= 'table' then return end
     local form = node[1]
     if form == 'data' then
         local field = ctx.program.fields[node[2]]
         local raw = ctx.raw[node[2]]
-        seen[node[2]] = values.stored(raw ~= nil and field.decode(raw) or nil)
+        seen[node[2]] = values.to_null(raw ~= nil and field.decode(raw) or nil)
     elseif form == 'get' and node[2][1] == 'event' and node[3][1] == 'str' then
-        seen['event.' .. node[3][2]] = values.stored(ctx.payload[node[3][2]])
+        seen['event.' .. node[3][2]] = values.to_null(ctx.payload[node[3][2]])
     elseif form == 'now' then
         seen.now = math.floor(ctx.now / 1000)
     elseif form == 'obj' then
-        for i = 2, #node do collect(node[i][2], ctx, seen) end
+        for i = 2, #node do collect_values(node[i][2], ctx, seen) end
     else
-        for i = 2, #node do collect(node[i], ctx, seen) end
+        for i = 2, #node do collect_values(node[i], ctx, seen) end
     end
 end
 
-local function judge(node, ctx)
+local function evaluate_leaf(node, ctx)
     local evaluate = expressions.compile(node, ctx.program)
     local ok, value = pcall(evaluate, ctx)
     if not ok then
         work_budget.rethrow_exceeded(value)
-        return 'error', values.message(value)
+        return 'error', values.describe_error(value)
     end
-    return values.truth(value) and 'true' or 'false'
+    return values.is_true(value) and 'true' or 'false'
 end
 
-local walk
+local walk_tree
 
-local function leaf(text, node, ctx, found)
+local function add_leaf(text, node, ctx, found)
     if #found >= MAX_LEAVES then return end
-    local verdict, message = judge(node, ctx)
+    local verdict, message = evaluate_leaf(node, ctx)
     local seen = {}
-    collect(node, ctx, seen)
+    collect_values(node, ctx, seen)
     found[#found + 1] = { text = text, verdict = verdict, values = seen, message = message }
 end
 
--- An `and` is decided by its first part that does not hold, an `or` by all of its parts.
-walk = function(node, ctx, found)
+-- An `and` is decided by its first part that is false, an `or` by all of its parts.
+walk_tree = function(node, ctx, found)
     local form = node[1]
     if form == 'because' then
-        leaf(node[2], node[3], ctx, found)
+        add_leaf(node[2], node[3], ctx, found)
     elseif form == 'and' then
         for i = 2, #node do
             local draws = ctx.draws
-            if judge(node[i], ctx) ~= 'true' then
+            if evaluate_leaf(node[i], ctx) ~= 'true' then
                 ctx.draws = draws
-                return walk(node[i], ctx, found)
+                return walk_tree(node[i], ctx, found)
             end
         end
     elseif form == 'or' then
-        for i = 2, #node do walk(node[i], ctx, found) end
+        for i = 2, #node do walk_tree(node[i], ctx, found) end
     elseif form == 'not' then
-        walk(node[2], ctx, found)
+        walk_tree(node[2], ctx, found)
     end
 end
 
--- Judged with the random values the guard itself drew, from `draws` on.
-function guard_explanation.guard(transition, ctx, draws)
+-- Evaluated with the random values that the guard itself drew, from `draws` on.
+function guard_explanation.explain_guard(transition, ctx, draws)
     local found, drawn = json.list(), ctx.draws
     if transition.tree then
         ctx.draws = draws
-        walk(transition.tree, ctx, found)
-        if #found == 0 then leaf(transition.text or 'guard', transition.tree, ctx, found) end
+        walk_tree(transition.tree, ctx, found)
+        if #found == 0 then add_leaf(transition.text or 'guard', transition.tree, ctx, found) end
         ctx.draws = drawn
     end
     return found
 end
 
-local function describe(ctx, event, transition, verdict, because)
+local function encode_candidate(ctx, event, transition, verdict, because)
     local names = {}
     for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
     local candidate = {
@@ -92,68 +92,69 @@ local function describe(ctx, event, transition, verdict, because)
         allow = transition.allow,
         because = because,
     }
-    return json.encode(candidate, UNCOUNTED)
+    return json.encode(candidate, DEPTH)
 end
 
-local function explained(ctx, event, transition, verdict, draws)
+local function encode_explained(ctx, event, transition, verdict, draws)
     work_budget.charge(CANDIDATE)
     local refused = verdict == 'guard' or verdict == 'error'
-    return describe(ctx, event, transition, verdict, refused and guard_explanation.guard(transition, ctx, draws) or json.list())
+    local because = refused and guard_explanation.explain_guard(transition, ctx, draws) or json.list()
+    return encode_candidate(ctx, event, transition, verdict, because)
 end
 
-local function unexplained(ctx, event, transition)
+local function encode_unexplained(ctx, event, transition)
     local why = { text = transition.text or 'guard', verdict = 'error', values = {}, message = TOO_MUCH }
-    return describe(ctx, event, transition, 'error', json.list({ why }))
+    return encode_candidate(ctx, event, transition, 'error', json.list({ why }))
 end
 
--- 'open', 'guard' or 'error'.
-local function verdict_of(transition, ctx)
+-- Answers 'open', 'guard' or 'error'.
+local function judge_guard(transition, ctx)
     if not transition.guard then return 'open' end
     local ok, value = pcall(transition.guard, ctx)
     if not ok then work_budget.rethrow_exceeded(value) end
-    return not ok and 'error' or values.truth(value) and 'open' or 'guard'
+    return not ok and 'error' or values.is_true(value) and 'open' or 'guard'
 end
 
--- In a chart, whose leaves may each take one: those that were open and lost are 'not reached' behind an earlier one, or
--- 'pre-empted' by a transition of another region.
-local function chart_candidates(ctx, event, listed)
+-- Explains a chart, where each leaf may take a transition: an enabled one that is not taken is 'not reached' behind an
+-- earlier one, or 'pre-empted' by another region.
+local function explain_in_chart(ctx, event, listed)
     local known, taken = {}, {}
     ctx.event = { event, ctx.payload, { type = 'external' } }
-    for _, transition in ipairs(chart.select(ctx, event) or {}) do taken[transition] = true end
+    for _, transition in ipairs(chart.select_transitions(ctx, event) or {}) do taken[transition] = true end
     ctx.draws = nil
-    for _, list in ipairs(configurations.candidates(ctx.program, ctx.config, event)) do
+    for _, list in ipairs(configurations.list_candidates(ctx.program, ctx.config, event)) do
         local behind = false
         for _, transition in ipairs(list) do
             local draws = ctx.draws
-            local verdict = known[transition] or verdict_of(transition, ctx)
+            local verdict = known[transition] or judge_guard(transition, ctx)
             if not known[transition] then
                 local shown = taken[transition] and 'taken' or verdict
                 if shown == 'open' then shown = behind and 'not reached' or 'pre-empted' end
-                listed[#listed + 1] = explained(ctx, event, transition, shown, draws)
+                listed[#listed + 1] = encode_explained(ctx, event, transition, shown, draws)
             end
             known[transition], behind = verdict, behind or verdict == 'open'
         end
     end
 end
 
-local function flat_candidates(ctx, event, listed)
+local function explain_flat(ctx, event, listed)
     local taken = false
     ctx.draws = nil
     for _, transition in ipairs(ctx.program.states[ctx.state].listening(event)) do
         local draws = ctx.draws
-        local verdict = taken and 'not reached' or verdict_of(transition, ctx)
+        local verdict = taken and 'not reached' or judge_guard(transition, ctx)
         if verdict == 'open' then
             taken, verdict = true, 'taken'
         end
-        listed[#listed + 1] = explained(ctx, event, transition, verdict, draws)
+        listed[#listed + 1] = encode_explained(ctx, event, transition, verdict, draws)
     end
 end
 
--- The same transitions, each once and in the same order.
-local function listeners(ctx, event)
+-- Lists the same transitions, each once and in the same order.
+local function list_transitions(ctx, event)
     if not ctx.chart then return ctx.program.states[ctx.state].listening(event) end
     local seen, found = {}, {}
-    for _, list in ipairs(configurations.candidates(ctx.program, ctx.config, event)) do
+    for _, list in ipairs(configurations.list_candidates(ctx.program, ctx.config, event)) do
         for _, transition in ipairs(list) do
             if not seen[transition] then seen[transition], found[#found + 1] = true, transition end
         end
@@ -161,15 +162,15 @@ local function listeners(ctx, event)
     return found
 end
 
--- Every transition the active states have for the event, innermost first, then in document order, with its verdict, as JSON;
--- and how many there are. Where to explain them all would be too much work, some are listed without why, and the rest not.
-function guard_explanation.candidates(ctx, event)
-    local listed, all = {}, listeners(ctx, event)
-    local ok, caught = pcall(ctx.chart and chart_candidates or flat_candidates, ctx, event, listed)
+-- Explains as JSON every transition that the active states have for the event, innermost first, then in document order, and
+-- answers how many there are. Beyond the work limit some are listed without an explanation, and the rest not at all.
+function guard_explanation.explain_candidates(ctx, event)
+    local listed, all = {}, list_transitions(ctx, event)
+    local ok, caught = pcall(ctx.chart and explain_in_chart or explain_flat, ctx, event, listed)
     if ok then return listed, #all end
     if not work_budget.is_exceeded() then error(caught, 0) end
     work_budget.stop()
-    for i = #listed + 1, math.min(#all, #listed + MAX_UNEXPLAINED) do listed[i] = unexplained(ctx, event, all[i]) end
+    for i = #listed + 1, math.min(#all, #listed + MAX_UNEXPLAINED) do listed[i] = encode_unexplained(ctx, event, all[i]) end
     return listed, #all
 end
 

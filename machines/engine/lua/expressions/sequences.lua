@@ -1,6 +1,6 @@
 -- needs: ecmascript, json, strings, values, work_budget
--- Parts of texts, lists and objects, and copies of them with something changed. Positions count from 0, as in ECMAScript;
--- nothing is ever changed in place.
+-- Parts of texts, lists and objects, and changed copies of them. Positions count from 0, as in ECMAScript; nothing is
+-- changed in place.
 local sequences = {}
 
 local MAX_ITEMS = 10000
@@ -8,46 +8,46 @@ local COPY, CHARACTER = 0.5, 2 -- units of work for each
 
 local to_text, charge = ecmascript.to_text, work_budget.charge
 
-local function position(key)
+local function to_position(key)
     if type(key) == 'string' and string.match(key, '^%d+$') and #key < 16 then key = tonumber(key) end
     if type(key) == 'number' and key >= 0 and key % 1 == 0 then return key end
 end
 
-local function length(x)
+local function count_items(x)
     return type(x) == 'string' and strings.length(x) or #x
 end
 
--- What x[key] is: nothing where there is no such item.
+-- Answers x[key]; nil for a missing item.
 function sequences.item(_, x, key)
-    local kind = values.kind(x)
+    local kind = values.kind_of(x)
     if kind == 'null' then values.fail('nothing there to look into (null)') end
-    if kind == 'object' then return values.plain(x[to_text(nil, key)]) end
+    if kind == 'object' then return values.to_nil(x[to_text(nil, key)]) end
     if kind ~= 'array' and kind ~= 'string' then return nil end
-    if key == 'length' then return length(x) end
-    local at = position(key)
+    if key == 'length' then return count_items(x) end
+    local at = to_position(key)
     if not at then return nil end
     if kind == 'string' then return strings.character_at(x, at + 1) end
-    return values.plain(x[at + 1])
+    return values.to_nil(x[at + 1])
 end
 
 function sequences.length(_, x) return sequences.item(nil, x, 'length') end
 
 function sequences.has(_, x, key)
-    local kind = values.kind(x)
+    local kind = values.kind_of(x)
     if kind == 'object' then return x[to_text(nil, key)] ~= nil end
     if kind ~= 'array' then return false end
-    local at = position(key)
+    local at = to_position(key)
     return key == 'length' or at ~= nil and at < #x
 end
 
 function sequences.filled(_, x)
-    if values.kind(x) == 'object' and next(x) == nil then return nil end
+    if values.kind_of(x) == 'object' and next(x) == nil then return nil end
     return x
 end
 
-function sequences.is_list(_, x) return values.kind(x) == 'array' end
+function sequences.is_list(_, x) return values.kind_of(x) == 'array' end
 
-local function copy(x)
+local function copy_table(x)
     if json.is_array(x) then
         charge(#x * COPY)
         local items = json.list()
@@ -62,31 +62,31 @@ local function copy(x)
     return fields
 end
 
--- A copy of x in which x[key] is the value; a list grows as far as that takes.
+-- Copies x with x[key] set to the value; a list grows as far as needed.
 function sequences.put(_, x, key, value)
-    local kind = values.kind(x)
+    local kind = values.kind_of(x)
     if kind == 'object' then
-        local fields = copy(x)
-        fields[to_text(nil, key)] = values.stored(value)
+        local fields = copy_table(x)
+        fields[to_text(nil, key)] = values.to_null(value)
         return fields
     end
-    local at = position(key)
+    local at = to_position(key)
     if kind ~= 'array' or not at then
-        values.fail('cannot put ' .. values.show(key) .. ' into ' .. kind)
+        values.fail('cannot put ' .. values.describe(key) .. ' into ' .. kind)
     end
     if at >= MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
-    local items = copy(x)
+    local items = copy_table(x)
     charge(math.max(0, at - #items) * COPY)
     for i = #items + 1, at do items[i] = json.null end
-    items[at + 1] = values.stored(value)
+    items[at + 1] = values.to_null(value)
     return items
 end
 
--- A copy of x without x[key].
+-- Copies x without x[key].
 function sequences.without(_, x, key)
-    local kind = values.kind(x)
+    local kind = values.kind_of(x)
     if kind ~= 'object' and kind ~= 'array' then values.fail('cannot take anything out of ' .. kind) end
-    local rest, at = copy(x), position(key)
+    local rest, at = copy_table(x), to_position(key)
     if kind == 'object' then
         rest[to_text(nil, key)] = nil
     elseif at and at < #rest then
@@ -95,9 +95,9 @@ function sequences.without(_, x, key)
     return rest
 end
 
-local function add(items, x)
+local function append_all(items, x)
     if not json.is_array(x) then
-        items[#items + 1] = values.stored(x)
+        items[#items + 1] = values.to_null(x)
         return
     end
     if #items + #x > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
@@ -105,25 +105,25 @@ local function add(items, x)
     for i = 1, #x do items[#items + 1] = x[i] end
 end
 
--- Lists are taken apart, anything else is added as it is; after a text everything is text.
+-- Concatenates: lists are appended item by item, other values as one; after a text all become text.
 function sequences.concat(_, first, ...)
     local count = select('#', ...)
-    if values.kind(first) == 'array' then
-        local items, others = copy(first), { ... }
-        for i = 1, count do add(items, others[i]) end
+    if values.kind_of(first) == 'array' then
+        local items, others = copy_table(first), { ... }
+        for i = 1, count do append_all(items, others[i]) end
         return items
     end
-    local parts, others, bytes = { values.text(first) }, { ... }, #first
+    local parts, others, bytes = { values.check_text(first) }, { ... }, #first
     for i = 1, count do
         parts[i + 1] = to_text(nil, others[i])
         bytes = bytes + #parts[i + 1]
     end
-    values.join(bytes)
+    values.charge_join(bytes)
     return table.concat(parts)
 end
 
--- Characters from position `from` to before `to` of a text.
-local function cut(text, from, to)
+-- Cuts the characters from position `from` to before `to`.
+local function cut_text(text, from, to)
     if from >= to then return '' end
     charge(#text / 4)
     if not string.find(text, '[\128-\255]') then return string.sub(text, from + 1, to) end
@@ -139,25 +139,25 @@ local function cut(text, from, to)
     return start and string.sub(text, start, stop) or ''
 end
 
-local function whole(value, otherwise)
-    if value == nil then return otherwise end
-    values.number(value)
+local function to_whole(value, default)
+    if value == nil then return default end
+    values.check_number(value)
     return value < 0 and math.ceil(value) or math.floor(value)
 end
 
-local function within(at, size)
+local function clamp(at, size)
     return math.max(0, math.min(at, size))
 end
 
 -- Negative positions count from the end.
 function sequences.slice(_, x, from, to)
-    local kind = values.kind(x)
+    local kind = values.kind_of(x)
     if kind ~= 'array' and kind ~= 'string' then values.fail('slice() takes text or a list, not ' .. kind) end
-    local size = length(x)
-    from, to = whole(from, 0), whole(to, size)
-    from = within(from < 0 and size + from or from, size)
-    to = within(to < 0 and size + to or to, size)
-    if kind == 'string' then return cut(x, from, to) end
+    local size = count_items(x)
+    from, to = to_whole(from, 0), to_whole(to, size)
+    from = clamp(from < 0 and size + from or from, size)
+    to = clamp(to < 0 and size + to or to, size)
+    if kind == 'string' then return cut_text(x, from, to) end
     charge(math.max(0, to - from))
     local items = json.list()
     for i = from + 1, to do items[#items + 1] = x[i] end
@@ -165,18 +165,18 @@ function sequences.slice(_, x, from, to)
 end
 
 function sequences.substring(_, text, from, to)
-    local size = strings.length(values.text(text))
-    from, to = within(whole(from, 0), size), within(whole(to, size), size)
-    return cut(text, math.min(from, to), math.max(from, to))
+    local size = strings.length(values.check_text(text))
+    from, to = clamp(to_whole(from, 0), size), clamp(to_whole(to, size), size)
+    return cut_text(text, math.min(from, to), math.max(from, to))
 end
 
 function sequences.char_at(_, text, at)
-    return strings.character_at(values.text(text), whole(at, 0) + 1) or ''
+    return strings.character_at(values.check_text(text), to_whole(at, 0) + 1) or ''
 end
 
 function sequences.characters(_, text)
     local items = json.list()
-    for character in string.gmatch(values.text(text), '[%z\1-\127\192-\255][\128-\191]*') do
+    for character in string.gmatch(values.check_text(text), '[%z\1-\127\192-\255][\128-\191]*') do
         items[#items + 1] = character
         charge(CHARACTER)
         if #items > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
@@ -184,9 +184,9 @@ function sequences.characters(_, text)
     return items
 end
 
--- The number of a character in Unicode; nothing where there is none.
+-- Answers the code point of a character; nil past the end.
 function sequences.char_code(_, text, at)
-    local character = strings.character_at(values.text(text), whole(at, 0) + 1)
+    local character = strings.character_at(values.check_text(text), to_whole(at, 0) + 1)
     if not character then return nil end
     local first, code = string.byte(character), string.byte(character)
     for _, mark in ipairs({ 192, 224, 240 }) do
@@ -197,35 +197,35 @@ function sequences.char_code(_, text, at)
 end
 
 function sequences.repeated(_, text, times)
-    times = whole(times, 0)
-    if times < 0 then values.fail('repeated() takes a number from 0, not ' .. values.show(times)) end
-    values.join(#values.text(text) * times)
-    charge(#text * times / 25) -- it is put together byte by byte
+    times = to_whole(times, 0)
+    if times < 0 then values.fail('repeated() takes a number from 0, not ' .. values.describe(times)) end
+    values.charge_join(#values.check_text(text) * times)
+    charge(#text * times / 25) -- string.rep copies byte by byte
     return string.rep(text, times)
 end
 
-local function index_in_list(list, part, from, to, step)
+local function find_in_list(list, part, from, to, step)
     charge(math.max(0, (to - from) * step) + 1)
     for i = from, to, step do
-        if values.equal(values.plain(list[i + 1]), part) then return i end
+        if values.is_equal(values.to_nil(list[i + 1]), part) then return i end
     end
     return -1
 end
 
--- Where `part` first is in x, from a position on; -1 where it is not.
+-- Finds the first position of `part` in x, from a position on; -1 when it is missing.
 function sequences.index_of(_, x, part, from)
-    if values.kind(x) == 'array' then
-        from = whole(from, 0)
-        return index_in_list(x, part, from < 0 and math.max(0, #x + from) or from, #x - 1, 1)
+    if values.kind_of(x) == 'array' then
+        from = to_whole(from, 0)
+        return find_in_list(x, part, from < 0 and math.max(0, #x + from) or from, #x - 1, 1)
     end
     local text = to_text(nil, part)
-    local skipped = #cut(values.text(x), 0, within(whole(from, 0), #x))
+    local skipped = #cut_text(values.check_text(x), 0, clamp(to_whole(from, 0), #x))
     local at = values.find(x, text, skipped + 1)
     charge(#x / 200)
     return at and strings.length(string.sub(x, 1, at - 1)) or -1
 end
 
-local function last_in_text(text, part)
+local function find_last(text, part)
     if part == '' then return #text + 1 end
     charge(#text * (0.05 + #part / 5000))
     local found, at = nil, string.find(text, part, 1, true)
@@ -237,32 +237,32 @@ local function last_in_text(text, part)
 end
 
 function sequences.last_index_of(_, x, part)
-    if values.kind(x) == 'array' then return index_in_list(x, part, #x - 1, 0, -1) end
-    local at = last_in_text(values.text(x), to_text(nil, part))
+    if values.kind_of(x) == 'array' then return find_in_list(x, part, #x - 1, 0, -1) end
+    local at = find_last(values.check_text(x), to_text(nil, part))
     return at and strings.length(string.sub(x, 1, at - 1)) or -1
 end
 
 function sequences.replace_first(_, text, old, new)
-    local at, stop = values.find(values.text(text), values.text(old))
+    local at, stop = values.find(values.check_text(text), values.check_text(old))
     if not at then return text end
     new = to_text(nil, new)
-    values.join(#text - #old + #new)
+    values.charge_join(#text - #old + #new)
     local result = string.sub(text, 1, at - 1) .. new .. string.sub(text, stop + 1)
     return result
 end
 
 function sequences.reversed(_, list)
-    if values.kind(list) ~= 'array' then values.fail('reversed() takes a list, not ' .. values.kind(list)) end
+    if values.kind_of(list) ~= 'array' then values.fail('reversed() takes a list, not ' .. values.kind_of(list)) end
     charge(#list)
     local items = json.list()
     for i = #list, 1, -1 do items[#items + 1] = list[i] end
     return items
 end
 
--- The whole numbers from `from` to before `to`.
+-- Lists the whole numbers from `from` to before `to`.
 function sequences.range(_, from, to)
-    values.number(from)
-    local count = math.max(0, math.ceil(values.number(to) - from))
+    values.check_number(from)
+    local count = math.max(0, math.ceil(values.check_number(to) - from))
     if count > MAX_ITEMS then values.fail('a list longer than ' .. MAX_ITEMS) end
     charge(count * 2)
     local items = json.list()

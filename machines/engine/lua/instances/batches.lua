@@ -1,37 +1,38 @@
 -- needs: jobs, keys, queue_counters
--- Steps and jobs of one call that write to the same keys. What is new to the batch is written at once, which shows that it
--- can be written; more of the same is gathered, and written at the end in few commands. So that the order of what is
--- gathered does not matter, an instance of a flat machine moves once in a batch: that step ends all jobs it waited for.
+-- Collects the writes of several steps and jobs of one call to the same keys. The first write of a kind happens at once,
+-- which shows that it is possible; further ones are collected, and written at the end in few commands. An instance of a flat
+-- machine takes one step in a batch at most, which ends all jobs it waited for, so the order of collected writes does not
+-- matter.
 local batches = {}
 
 local call, pcall_redis, unpack, min = redis.call, redis.pcall, unpack, math.min
 
-local MOST_IDS = 2000 -- in one command: Lua's stack holds 8000 values
+local MAX_IDS = 2000 -- ids in one command: Lua's stack holds 8000 values
 
--- `stamp`: the moment of all its steps, as it is written; `short`: nobody reads the instances as they then are.
+-- `stamp`: the time of all its steps as it is written; `short`: the caller needs no instances in the replies.
 function batches.open(root, stamp, short)
     return { root = root, stamp = stamp, short = short, ways = {}, flow = {}, flow_key = nil, rings = {}, ended = {},
         queues = {} }
 end
 
 local function add(key, stamp, ids)
-    for first = 1, ids.count, MOST_IDS do
-        local words, count = {}, 0
-        for i = first, min(first + MOST_IDS - 1, ids.count) do
-            words[count + 1], words[count + 2] = stamp, ids[i]
+    for first = 1, ids.count, MAX_IDS do
+        local pairs_list, count = {}, 0
+        for i = first, min(first + MAX_IDS - 1, ids.count) do
+            pairs_list[count + 1], pairs_list[count + 2] = stamp, ids[i]
             count = count + 2
         end
-        call('ZADD', key, unpack(words))
+        call('ZADD', key, unpack(pairs_list))
     end
 end
 
 local function remove(key, ids)
-    for first = 1, ids.count, MOST_IDS do
-        call('ZREM', key, unpack(ids, first, min(first + MOST_IDS - 1, ids.count)))
+    for first = 1, ids.count, MAX_IDS do
+        call('ZREM', key, unpack(ids, first, min(first + MAX_IDS - 1, ids.count)))
     end
 end
 
-local function settle_index(batch)
+local function write_moves(batch)
     for to, origins in pairs(batch.ways) do
         for from, ids in pairs(origins) do
             add(to, batch.stamp, ids)
@@ -40,14 +41,14 @@ local function settle_index(batch)
     end
 end
 
--- Has an instance of this batch gone from the one index to the other already?
-function batches.knows_way(batch, from, to)
+-- Tells whether an instance of this batch has moved from the one index to the other.
+function batches.has_move(batch, from, to)
     local origins = batch.ways[to]
     return origins ~= nil and origins[from] ~= nil
 end
 
--- The instance goes that way; `written`: its step has written so itself.
-function batches.go(batch, from, to, id, written)
+-- Adds a move between two indexes; `written`: the step has written it.
+function batches.add_move(batch, from, to, id, written)
     local origins = batch.ways[to]
     if not origins then
         origins = {}
@@ -63,8 +64,8 @@ function batches.go(batch, from, to, id, written)
     ids[count], ids.count = id, count
 end
 
--- Have all these edges been counted in this batch already?
-function batches.knows_edges(batch, edges)
+-- Tells whether this batch has counted all these transitions before.
+function batches.has_transitions(batch, edges)
     local flow = batch.flow
     for i = 1, #edges do
         if not flow[edges[i].flow] then return false end
@@ -72,23 +73,23 @@ function batches.knows_edges(batch, edges)
     return true
 end
 
--- The edges were taken; `written`: their step has counted them itself.
-function batches.count(batch, key, edges, written)
-    local flow, more = batch.flow, written and 0 or 1
+-- Adds transitions to the flow; `written`: the step has counted them.
+function batches.add_transitions(batch, key, edges, written)
+    local flow, step = batch.flow, written and 0 or 1
     batch.flow_key = key
     for i = 1, #edges do
         local name = edges[i].flow
-        flow[name] = (flow[name] or 0) + more
+        flow[name] = (flow[name] or 0) + step
     end
 end
 
--- A job came to the ready of a queue.
-function batches.ring(batch, queue)
+-- Notes a new ready job of a queue.
+function batches.add_ready_job(batch, queue)
     batch.rings[queue] = (batch.rings[queue] or 0) + 1
 end
 
--- A job is over after so many ms. One with a unique key gives it back at once: the next step may want it.
-function batches.finish(batch, job, row, ms)
+-- Adds a job that ended after `ms`. A job with a unique key is deleted at once: the next step may need the key.
+function batches.add_ended_job(batch, job, row, ms)
     local queue = batch.queues[row.queue]
     if not queue then
         queue = { jobs = {}, hashes = {}, count = 0, runs = {} }
@@ -103,7 +104,7 @@ function batches.finish(batch, job, row, ms)
 end
 
 -- A place that is no sorted set does not hold the jobs.
-local function erase(batch, name, queue)
+local function delete_jobs(batch, name, queue)
     if queue.count > 0 then
         pcall_redis('ZREM', keys.leased(batch.root, name), unpack(queue.jobs))
         call('DEL', unpack(queue.hashes))
@@ -112,13 +113,13 @@ local function erase(batch, name, queue)
     queue_counters.count_run_times(batch.root, name, queue.runs)
 end
 
--- Writes all that was gathered.
+-- Writes everything collected.
 function batches.close(batch)
-    settle_index(batch)
+    write_moves(batch)
     for name, count in pairs(batch.flow) do
         if count > 0 then call('HINCRBY', batch.flow_key, name, count) end
     end
-    for name, queue in pairs(batch.queues) do erase(batch, name, queue) end
+    for name, queue in pairs(batch.queues) do delete_jobs(batch, name, queue) end
     for queue, count in pairs(batch.rings) do jobs.ring_bell(batch.root, queue, count) end
 end
 

@@ -1,33 +1,33 @@
 -- needs: due_times, jobs, json, keys, timers
--- What a chart's step writes beside its hash, history and flow: places in the indexes, timers, messages, jobs. Each write
--- leaves behind how to take it back.
+-- Writes what a chart's step changes beside its hash, history and flow: places in the indexes, timers, messages, jobs. Each
+-- write logs how to undo it.
 local chart_writes = {}
 
 local call, pcall_redis = redis.call, redis.pcall
 
--- How to take a write back: four items each, a command and its words.
-local function note(back, command, key, first, second)
-    local at = #back
-    back[at + 1], back[at + 2], back[at + 3], back[at + 4] = command, key, first, second
+-- Logs how to undo a write: four items each, a command and its arguments.
+local function log_undo(undo_log, command, key, first, second)
+    local at = #undo_log
+    undo_log[at + 1], undo_log[at + 2], undo_log[at + 3], undo_log[at + 4] = command, key, first, second
 end
 
--- Leaves entered get the moment.
-function chart_writes.index(ctx, back, stamp)
+-- Adds the instance to the indexes of the leaves entered.
+function chart_writes.add_to_indexes(ctx, undo_log, now_text)
     local states, leaves, was = ctx.program.states, ctx.config.leaves, ctx.was
     for i = 1, #leaves do
         local leaf = leaves[i]
         if ctx.fresh[leaf] then
             local key, before = states[leaf].index_key, nil
             if was and was.active[leaf] then before = call('ZSCORE', key, ctx.id) end
-            call('ZADD', key, stamp, ctx.id)
-            if before then note(back, 'ZADD', key, before, ctx.id) else note(back, 'ZREM', key, ctx.id, false) end
+            call('ZADD', key, now_text, ctx.id)
+            if before then log_undo(undo_log, 'ZADD', key, before, ctx.id) else log_undo(undo_log, 'ZREM', key, ctx.id, false) end
         end
     end
 end
 
--- Leaves that were left lose the instance. The last write of a step: what it takes away it could not give back. A key of
+-- Removes the instance from the indexes of the leaves left. The last write of a step, because nothing can undo it. A key of
 -- another type does not hold the instance.
-function chart_writes.unindex(ctx)
+function chart_writes.remove_from_indexes(ctx)
     local states, was, active = ctx.program.states, ctx.was, ctx.config.active
     if not was then return end
     for i = 1, #was.leaves do
@@ -39,8 +39,8 @@ function chart_writes.unindex(ctx)
     end
 end
 
--- Which of the jobs the instance waited for belong to states it left; the ids of those that stay, and the others.
-function chart_writes.sorted_jobs(ctx, waiting)
+-- Splits the jobs that the instance waits for: those that stay, and those of states that the step left.
+function chart_writes.sort_jobs(ctx, waiting)
     local kept, gone, root = {}, {}, ctx.program.root
     for job in string.gmatch(waiting, '%S+') do
         local state = ctx.program.invoked_by[redis.pcall('HGET', keys.job(root, job), 'invoke')]
@@ -49,8 +49,8 @@ function chart_writes.sorted_jobs(ctx, waiting)
     return kept, gone
 end
 
--- The due times in the partition's own list, as the instance's list now has them; those of a suspended one wait.
-function chart_writes.schedule(ctx, back)
+-- Writes the changes of the instance's timers to the partition's due times. Timers of a suspended instance wait.
+function chart_writes.write_timers(ctx, undo_log)
     local root, before, now = ctx.program.root, ctx.timers_before, {}
     local key = keys.timers(root)
     for _, timer in ipairs(ctx.timers) do
@@ -58,29 +58,29 @@ function chart_writes.schedule(ctx, back)
         now[id] = true
         if before[id] ~= due and not ctx.raw._suspended then
             timers.schedule(root, ctx.id, id, due, ctx.now)
-            note(back, 'ZREM', key, timers.make_member(id, ctx.id), false)
+            log_undo(undo_log, 'ZREM', key, timers.make_member(id, ctx.id), false)
         end
     end
     for id, due in pairs(before) do
         if not now[id] then
             timers.unschedule(root, ctx.id, id)
-            note(back, 'ZADD', key, due, timers.make_member(id, ctx.id))
+            log_undo(undo_log, 'ZADD', key, due, timers.make_member(id, ctx.id))
         end
     end
 end
 
-function chart_writes.post(ctx, back)
+function chart_writes.post_messages(ctx, undo_log)
     local key = keys.outbox(ctx.program.root)
     due_times.note_messages(ctx.program.root)
     for _, mail in ipairs(ctx.mail) do
         local id = call('XADD', key, '*', 'kind', mail.kind, 'machine', mail.machine, 'id', mail.id,
             'body', cjson.encode(mail.body))
-        note(back, 'XDEL', key, id, false)
+        log_undo(undo_log, 'XDEL', key, id, false)
     end
 end
 
--- `,"name"` or `,["one","other"]`, as a history entry tells the configuration.
-function chart_writes.quoted(config)
+-- Quotes the configuration for a history entry: `,"name"` or `,["one","other"]`.
+function chart_writes.quote_configuration(config)
     if not config.quoted then
         local names = config.names
         config.quoted = ',' .. (names[2] and json.encode(json.list({ unpack(names) })) or json.quote(names[1]))
@@ -88,13 +88,13 @@ function chart_writes.quoted(config)
     return config.quoted
 end
 
--- In reverse, whatever happens.
-function chart_writes.take_back(back)
-    for i = #back - 3, 1, -4 do
-        if back[i + 3] then
-            pcall_redis(back[i], back[i + 1], back[i + 2], back[i + 3])
+-- Undoes the logged writes in reverse order; never throws.
+function chart_writes.undo(undo_log)
+    for i = #undo_log - 3, 1, -4 do
+        if undo_log[i + 3] then
+            pcall_redis(undo_log[i], undo_log[i + 1], undo_log[i + 2], undo_log[i + 3])
         else
-            pcall_redis(back[i], back[i + 1], back[i + 2])
+            pcall_redis(undo_log[i], undo_log[i + 1], undo_log[i + 2])
         end
     end
 end

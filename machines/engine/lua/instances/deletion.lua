@@ -1,5 +1,5 @@
 -- needs: chart, chart_writes, commit, data_indexes, failures, jobs, keys, partition_log, sends, timers
--- Taking an instance out of the partition: its hash, history, places, timers, jobs, and whatever it invoked.
+-- Deletes an instance: its hash, history, index entries, timers and jobs, and the children it invoked.
 local deletion = {}
 
 local call = redis.call
@@ -17,29 +17,29 @@ local function unindex(ctx)
     for job in string.gmatch(ctx.raw._jobs or '', '%S+') do jobs.remove(root, job, 'withdrawn') end
 end
 
--- What its end means to others: children stop, a parent that waits learns that nothing more will come.
-local function farewell(ctx, told)
+-- Tells others of the end: children stop, and a parent that waits learns that no done data will come.
+local function notify_others(ctx, parent_knows)
     if not ctx.chart then return end
-    local parent = sends.parent(ctx)
-    if parent and not told and not ctx.raw._done then
-        sends.mail(ctx, 'lost', parent, { invoke = parent.invoke })
+    local parent = sends.read_parent(ctx)
+    if parent and not parent_knows and not ctx.raw._done then
+        sends.add_message(ctx, 'lost', parent, { invoke = parent.invoke })
     end
-    chart.dismiss(ctx)
-    if ctx.mail[1] then chart_writes.post(ctx, {}) end
+    chart.stop_children(ctx)
+    if ctx.mail[1] then chart_writes.post_messages(ctx, {}) end
 end
 
--- `told`: whoever invoked it knows already. Throws, with nothing changed, where the first write cannot be made.
-function deletion.remove(ctx, actor, reason, told)
+-- `parent_knows`: the parent asked for the end. Throws before any change when the first write is not possible.
+function deletion.delete(ctx, actor, reason, parent_knows)
     local root = ctx.program.root
     if ctx.chart then call('XLEN', keys.outbox(root)) end
     partition_log.append(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version, 'actor', actor, 'reason', reason)
-    farewell(ctx, told)
+    notify_others(ctx, parent_knows)
     unindex(ctx)
     failures.remove_instance(root, ctx.id)
     call('DEL', keys.instance(root, ctx.id), keys.history(root, ctx.id), keys.held(root, ctx.id))
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
-    commit.pulse(root)
+    commit.ring_pulse(root)
 end
 
 return deletion

@@ -1,48 +1,50 @@
 -- needs: fields, json, values
--- Event payloads: parsed strictly, held against what the definition declares, written to the history as JSON.
+-- Event payloads: parses them strictly, checks them against the definition, encodes them for the history.
 local payloads = {}
 
 local MAX_BYTES = 65536
-local MAX_NOTED = 1024
-local MAX_SOURCE = 8 * MAX_NOTED -- what is longer is not written anew to see whether it would fit
+local MAX_HISTORY = 1024
+local MAX_SOURCE = 8 * MAX_HISTORY -- a longer text is not encoded again to see whether it would fit
 local NONE = {}
 local match = string.match
 
 local function decode(text)
     local payload = json.read(text)
-    if values.kind(payload) ~= 'object' then values.fail('a payload is a JSON object, not ' .. values.kind(payload)) end
+    if values.kind_of(payload) ~= 'object' then values.fail('a payload is a JSON object, not ' .. values.kind_of(payload)) end
     return payload
 end
 
--- The payload of a text, and that text where it may stand in the history as it is; nil and a sentence where it is none.
+-- Parses a payload; answers it and its text for the history, or nil and a sentence.
 function payloads.parse(text)
     if text == '' or text == '{}' then return NONE, '0' end
-    -- The shape nearly every event has: one field with plain ASCII text. Anything else takes the strict road.
+    -- The shape of most events, one field of plain ASCII text, needs no decoder.
     local name, value = match(text, '^{"([%w_]+)": ?"([^"\\%c\128-\255]*)"}$')
-    if name and #text <= MAX_NOTED then return { [name] = value }, text end
+    if name and #text <= MAX_HISTORY then return { [name] = value }, text end
     if #text > MAX_BYTES then return nil, 'the payload has ' .. #text .. ' bytes; ' .. MAX_BYTES .. ' are allowed' end
     local ok, payload = pcall(decode, text)
-    if ok then return payload, #text > MAX_SOURCE and '0' or payloads.note(payload) end
-    return nil, values.message(payload)
+    if ok then return payload, #text > MAX_SOURCE and '0' or payloads.encode_for_history(payload) end
+    return nil, values.describe_error(payload)
 end
 
-local function names(declared)
+local function list_names(declared)
     local listed = {}
     for name in pairs(declared) do listed[#listed + 1] = name end
     table.sort(listed)
     return #listed > 0 and table.concat(listed, ', ') or 'none'
 end
 
--- Nothing when the payload fits the declaration of its event; else a sentence and the field it is about.
-function payloads.misfit(program, event, payload)
+-- Answers nil when the payload fits the declaration of its event; else a sentence and the field it is about.
+function payloads.find_misfit(program, event, payload)
     local declared = program.events[event]
     if not declared then return nil end
     for name, value in pairs(payload) do
         local spec = declared[name]
-        if not spec then return "event '" .. event .. "' has no field '" .. name .. "'; its fields: " .. names(declared), name end
+        if not spec then
+            return "event '" .. event .. "' has no field '" .. name .. "'; its fields: " .. list_names(declared), name
+        end
         if not spec.fits(value) then
             return string.format("field '%s' of event '%s' takes %s, not %s", name, event,
-                fields.describe_types(spec.types), values.kind(value)), name
+                fields.describe_types(spec.types), values.kind_of(value)), name
         end
     end
     local required = program.required[event]
@@ -53,21 +55,21 @@ function payloads.misfit(program, event, payload)
     return nil
 end
 
--- For the history: compact JSON, or 0 where there is nothing or too much to keep.
-function payloads.note(payload)
+-- Encodes a payload for the history: compact JSON, or 0 for nothing or too much.
+function payloads.encode_for_history(payload)
     if next(payload) == nil then return '0' end
-    -- What takes more work to write than is left to the step is too much to keep, too.
+    -- Encoding may exceed the work left to the step: this is too much for the history, too.
     local ok, text = pcall(json.encode, payload)
-    return ok and #text <= MAX_NOTED and text or '0'
+    return ok and #text <= MAX_HISTORY and text or '0'
 end
 
--- What a job ended with: any JSON, nil for ''; nil and a sentence where it is none. It becomes a field of the payload that
--- says so, one level further in.
-function payloads.result(text)
+-- Parses the result of a job: any JSON, nil for ''; nil and a sentence when malformed. It becomes a field of a payload, one
+-- level deeper.
+function payloads.parse_result(text)
     if text == '' then return nil end
     if #text > MAX_BYTES then return nil, 'a result has at most ' .. MAX_BYTES .. ' bytes, not ' .. #text end
     local ok, result = pcall(json.read, text, 2)
-    if not ok then return nil, values.message(result) end
+    if not ok then return nil, values.describe_error(result) end
     return result
 end
 

@@ -1,85 +1,85 @@
 -- needs: chart_writes, instances, json, keys, replies, sends, timers, work_budget
--- What a repair would do, told from the picture it made of the instance; nothing is written.
+-- Previews a repair from the context it made of the instance; writes nothing.
 local previews = {}
 
 local TIMER_ID, DUE, EVENT, STATE, TARGET = 1, 2, 3, 4, 7
 
-local function decoded(field, raw)
+local function decode_field(field, raw)
     if raw == nil then return json.null end
     local value = field.decode(raw)
     if value == nil then return json.null end
     return value
 end
 
--- Fields whose value is another than before: what it will be, null where it is unset.
-local function changes(ctx, before)
+-- Lists the fields whose value changes, with the new value; null for an unset field.
+local function list_changes(ctx, before)
     local found = {}
     for _, field in ipairs(ctx.changed) do
         local raw = ctx.raw[field.name]
-        if raw ~= before[field.name] then found[field.name] = decoded(field, raw) end
+        if raw ~= before[field.name] then found[field.name] = decode_field(field, raw) end
     end
     return found
 end
 
-local function job_row(root, job)
+local function read_job(root, job)
     local row = redis.pcall('HMGET', keys.job(root, job), 'src', 'queue', 'place', 'invoke')
     if row.err then row = {} end
     return { id = job, src = row[1] or '', queue = row[2] or '', place = row[3] or '', invoke = row[4] or '' }
 end
 
--- Jobs that would be taken away: those of states left, and the one whose place is taken.
-local function withdrawn(ctx, leaves)
+-- Lists the jobs that would be withdrawn: those of states left, and the one that the repair replaces.
+local function list_withdrawn(ctx, is_deleted)
     local found, gone, root = json.list(), {}, ctx.program.root
     local waiting = ctx.raw._jobs or ''
-    if leaves or ctx.moved and not ctx.chart then
+    if is_deleted or ctx.moved and not ctx.chart then
         for job in string.gmatch(waiting, '%S+') do gone[#gone + 1] = job end
     elseif ctx.chart and (ctx.moved or ctx.over) then
-        gone = select(2, chart_writes.sorted_jobs(ctx, waiting))
+        gone = select(2, chart_writes.sort_jobs(ctx, waiting))
     end
     if ctx.ending then gone[#gone + 1] = ctx.ending end
-    for i, job in ipairs(gone) do found[i] = job_row(root, job) end
+    for i, job in ipairs(gone) do found[i] = read_job(root, job) end
     return found
 end
 
-local function new_job(spec, plan, invoke)
+local function describe_job(spec, plan, invoke)
     local input = plan and plan.input and json.decode(plan.input) or json.null
     return { src = spec.src, queue = spec.queue, invoke = invoke, input = input }
 end
 
-local function added(ctx)
+local function list_added(ctx)
     local found = json.list()
     if ctx.chart then
         for _, started in ipairs(ctx.started) do
-            found[#found + 1] = new_job(started.invoke, started.plan, started.invoke.id)
+            found[#found + 1] = describe_job(started.invoke, started.plan, started.invoke.id)
         end
     elseif ctx.moved then
         for i, invoke in ipairs(ctx.program.states[ctx.state].invokes) do
-            found[#found + 1] = new_job(invoke, ctx.plans and ctx.plans[i], invoke.id)
+            found[#found + 1] = describe_job(invoke, ctx.plans and ctx.plans[i], invoke.id)
         end
     end
     for _, effect in ipairs(ctx.effects) do
-        if effect.kind == 'enqueue' then found[#found + 1] = new_job(effect.spec, effect.plan, '') end
+        if effect.kind == 'enqueue' then found[#found + 1] = describe_job(effect.spec, effect.plan, '') end
     end
     return found
 end
 
-local function timer_row(ctx, timer)
+local function describe_timer(ctx, timer)
     local state = ctx.program.states[timer[STATE]]
     return { id = timer[TIMER_ID], due = timer[DUE], event = timer[EVENT], state = state and state.name or '',
         target = timer[TARGET] }
 end
 
--- Deadlines of the one list that the other does not have, or has for another moment.
-local function differing(ctx, list, other)
+-- Lists the timers of one list that the other lacks, or has with another due time.
+local function list_differing(ctx, list, other)
     local due, found = {}, json.list()
     for _, timer in ipairs(other) do due[timer[TIMER_ID]] = timer[DUE] end
     for _, timer in ipairs(list) do
-        if due[timer[TIMER_ID]] ~= timer[DUE] then found[#found + 1] = timer_row(ctx, timer) end
+        if due[timer[TIMER_ID]] ~= timer[DUE] then found[#found + 1] = describe_timer(ctx, timer) end
     end
     return found
 end
 
-local function child_rows(children, other)
+local function list_children(children, other)
     local found = json.list()
     for invoke, child in pairs(children) do
         local same = other[invoke]
@@ -95,24 +95,24 @@ local function names(ctx, config, state)
     return json.list({ unpack(config.names) })
 end
 
-local function told(ctx, leaves)
+local function describe(ctx, is_deleted)
     local before = instances.read(ctx.program.root, ctx.id)
     local old_timers = before._timers and cjson.decode(before._timers) or {}
     local old_children = before._children and cjson.decode(before._children) or {}
     local timers_now = ctx.chart and timers.read_list(ctx) or {}
-    local children_now = ctx.chart and sends.children(ctx) or {}
+    local children_now = ctx.chart and sends.read_children(ctx) or {}
     local ended = ctx.over or not ctx.chart and ctx.program.states[ctx.state].final
     return {
         before = names(ctx, ctx.was, ctx.origin),
         configuration = names(ctx, ctx.config, ctx.state),
         moved = ctx.moved,
-        changes = changes(ctx, before),
-        withdrawn = withdrawn(ctx, leaves),
-        added = added(ctx),
-        disarmed = differing(ctx, old_timers, timers_now),
-        armed = differing(ctx, timers_now, old_timers),
-        ended = child_rows(old_children, children_now),
-        started = child_rows(children_now, old_children),
+        changes = list_changes(ctx, before),
+        withdrawn = list_withdrawn(ctx, is_deleted),
+        added = list_added(ctx),
+        disarmed = list_differing(ctx, old_timers, timers_now),
+        armed = list_differing(ctx, timers_now, old_timers),
+        ended = list_children(old_children, children_now),
+        started = list_children(children_now, old_children),
         messages = ctx.mail and #ctx.mail or 0,
         transitions = replies.join_transitions(ctx),
         done = (ended or ctx.raw._done ~= nil) and true or false,
@@ -122,10 +122,10 @@ local function told(ctx, leaves)
     }
 end
 
--- {OK, preview JSON}. `leaves`: the instance itself goes.
-function previews.reply(ctx, leaves)
+-- Builds {OK, preview JSON}. `is_deleted`: the repair deletes the instance.
+function previews.build_reply(ctx, is_deleted)
     work_budget.stop()
-    return { replies.OK, json.encode(told(ctx, leaves), -64) }
+    return { replies.OK, json.encode(describe(ctx, is_deleted), -64) }
 end
 
 return previews

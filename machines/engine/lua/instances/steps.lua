@@ -1,40 +1,40 @@
 -- needs: chart, commit, core, instances, payloads, permits, replies, values, work_budget
--- One event on one opened instance, from the core through the commit to the reply.
+-- One event on one opened instance: interpreter, commit, reply.
 local steps = {}
 
--- The macrostep, and the work of the state it ends in; nothing is written. Answers as `core.step` does.
-function steps.settle(ctx, event, payload, facts)
+-- Takes the macrostep and plans the jobs of the state it ends in; writes nothing. Answers like `core.step`.
+function steps.take_step(ctx, event, payload, facts)
     local taken, failure = core.step(ctx, event, payload, facts)
     if taken and ctx.moved and not ctx.chart and ctx.program.states[ctx.state].invokes[1] then
-        local ok, caught = pcall(commit.prepare, ctx)
-        if not ok then return nil, chart.failure(ctx, caught) end
+        local ok, caught = pcall(commit.plan_jobs, ctx)
+        if not ok then return nil, chart.describe_failure(ctx, caught) end
     end
     return taken, failure
 end
 
--- {OK, ...}, {REFUSED, explanation}, {FAULT, why}, and of a step that carries a permit what that does not let it do; in all but
--- the first case nothing was written.
--- `facts`: what the event is beside its name and payload (SCXML 5.10.1), for those that no person sent.
+-- Fires an event: {OK, ...}, {REFUSED, explanation}, {FAULT, why}, or for a step with a permit NOTALLOWED or APPROVAL; only
+-- {OK, ...} has written anything. `facts`: the fields of an event that no person sent, beside name and payload (SCXML
+-- 5.10.1).
 function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
-    local taken, failure = steps.settle(ctx, event, payload, facts)
+    local taken, failure = steps.take_step(ctx, event, payload, facts)
     if not taken then
         if ctx.barred then return replies.build_not_allowed(ctx, event) end
-        local before = failure and instances.again(ctx) or ctx
+        local before = failure and instances.reopen(ctx) or ctx
         before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
         return { replies.REFUSED, replies.encode_explanation(before, event, replies.explain_refusal(before, event, failure)) }
     end
-    if ctx.permit and permits.lacks_second(ctx, 'fire:' .. event) then return replies.build_approval(ctx, 'fire:' .. event) end
+    if ctx.permit and permits.needs_approval(ctx, 'fire:' .. event) then return replies.build_approval(ctx, 'fire:' .. event) end
     ctx.own = facts
-    local ok, why = commit.step(ctx, event, actor, reason, noted or payloads.note(payload), clock)
+    local ok, why = commit.write_step(ctx, event, actor, reason, noted or payloads.encode_for_history(payload), clock)
     if not ok then return { replies.FAULT, why } end
     return replies.build_instance(ctx)
 end
 
--- The same without the commit.
+-- Explains an event: the same step without the commit.
 function steps.explain(ctx, event, payload)
-    local taken, failure = steps.settle(ctx, event, payload)
+    local taken, failure = steps.take_step(ctx, event, payload)
     local work = ctx.work or work_budget.count_spent()
-    local before = instances.again(ctx)
+    local before = instances.reopen(ctx)
     before.payload, before.work, before.exhausted = payload, work, ctx.exhausted
     local seen = replies.explain_refusal(before, event, failure)
     if taken then

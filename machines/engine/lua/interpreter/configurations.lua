@@ -1,22 +1,21 @@
--- Which states are active together, and what a set of transitions makes of them: SCXML's exit and entry sets.
--- Pure structure, so that every answer is remembered with the program, up to a bound. A state and all that is below
--- it have neighbouring numbers, in document order: `state.last` is the highest.
+-- Configurations, and the exit and entry sets of SCXML. Pure structure: every result is cached with the program, up to a
+-- bound. A state and its descendants have consecutive numbers in document order; `state.last` is the highest.
 local configurations = {}
 
 local MAX_REMEMBERED = 4096 -- configurations, and plans, of one program
-local SEPARATOR = '\n' -- no name holds a control character
+local SEPARATOR = '\n' -- no name contains a control character
 
 local insert, sort, concat = table.insert, table.sort, table.concat
 
-local function descending(a, b) return a > b end
+local function is_higher(a, b) return a > b end
 
--- Is `index` a proper descendant of `ancestor`? Number 0 is the machine itself.
-local function below(program, index, ancestor)
+-- Tells whether `index` is a proper descendant of `ancestor`. Number 0 is the machine itself.
+local function is_below(program, index, ancestor)
     return ancestor == 0 or index > ancestor and index <= program.states[ancestor].last
 end
-configurations.below = below
+configurations.is_below = is_below
 
-local function remember(program, kind, key, value)
+local function cache(program, kind, key, value)
     local kept = program[kind]
     if kept.count >= MAX_REMEMBERED then
         kept.count, kept.of = 0, {}
@@ -25,8 +24,8 @@ local function remember(program, kind, key, value)
     return value
 end
 
--- The configuration with these active states (a set); its leaves make its text.
-local function of_active(program, active)
+-- Makes the configuration of a set of active states; the names of its leaves are its text.
+local function make(program, active)
     local all = {}
     for index in pairs(active) do all[#all + 1] = index end
     sort(all)
@@ -40,13 +39,13 @@ local function of_active(program, active)
     local text = concat(names, SEPARATOR)
     local known = program.configurations.of[text]
     if known then return known end
-    return remember(program, 'configurations', text,
+    return cache(program, 'configurations', text,
         { text = text, names = names, leaves = leaves, active = active, all = all, plans = {}, chosen = {},
             listening = {} })
 end
 
--- Every child of an active parallel state is active, one child of an active compound one, and none of a leaf.
-local function legal(program, active)
+-- Legal: all children of an active parallel state are active, one child of an active compound one, and none of a leaf.
+local function is_legal(program, active)
     for index in pairs(active) do
         local state, count = program.states[index], 0
         for _, child in ipairs(state.children) do
@@ -72,20 +71,20 @@ local function parse(program, text)
             index = program.states[index].parent
         end
     end
-    if not legal(program, active) then return nil end
-    return of_active(program, active)
+    if not is_legal(program, active) then return nil end
+    return make(program, active)
 end
 
--- The configuration an instance's `_state` names; nil where the definition has no such one.
-function configurations.named(program, text)
+-- Parses `_state` of an instance to a configuration; nil when the definition has no such one.
+function configurations.parse(program, text)
     local known = program.configurations.of[text]
     if known then return known end
     return parse(program, text)
 end
 
--- For each active leaf, the transitions it and its ancestors have for an event (nil: the eventless ones), innermost
--- first and then in document order. Leaves without any are left out.
-function configurations.candidates(program, config, event)
+-- Lists for each active leaf the transitions that it and its ancestors have for an event (nil: the eventless ones),
+-- innermost first, then in document order. Leaves without transitions are left out.
+function configurations.list_candidates(program, config, event)
     local key = event or 1
     local known = config.listening[key]
     if known then return known end
@@ -103,11 +102,11 @@ function configurations.candidates(program, config, event)
     return lists
 end
 
--- Planning: one object for one set of transitions, after SCXML's procedures of the same names.
+-- Plans: one object for one set of transitions, after SCXML's procedures of the same names.
 local Plan = {}
 Plan.__index = Plan
 
--- What a history state stands for now: the states it recorded, or nothing.
+-- Finds the states that a history state recorded; nil when there are none.
 function Plan:recorded(state)
     local name = '_h:' .. state.name
     local text = self.recent[name] or self.memory[name]
@@ -115,7 +114,7 @@ function Plan:recorded(state)
     local found = {}
     for leaf in string.gmatch(text, '[^' .. SEPARATOR .. ']+') do
         local index = self.program.index[leaf]
-        if not index or not below(self.program, index, state.parent) then return nil end
+        if not index or not is_below(self.program, index, state.parent) then return nil end
         found[#found + 1] = index
     end
     return found[1] and found
@@ -136,12 +135,12 @@ end
 
 local function contains_all(program, ancestor, targets)
     for _, target in ipairs(targets) do
-        if not below(program, target, ancestor) then return false end
+        if not is_below(program, target, ancestor) then return false end
     end
     return true
 end
 
--- The state inside which the transition takes place; nil when it has no target.
+-- Finds the domain: the state inside which the transition takes place; nil for a transition without target.
 function Plan:domain(transition)
     local targets = self:effective(transition.targets)
     if not targets[1] then return nil end
@@ -149,9 +148,9 @@ function Plan:domain(transition)
     if not transition.reenter then
         local inside = true
         for _, target in ipairs(targets) do
-            if target ~= source and not below(self.program, target, source) then inside = false end
+            if target ~= source and not is_below(self.program, target, source) then inside = false end
         end
-        if inside then return not states[source].leaf and source or nil end -- a leaf that stays leaves and enters nothing
+        if inside then return not states[source].leaf and source or nil end -- a leaf that stays exits and enters nothing
     end
     local ancestor = states[source].parent
     while ancestor ~= 0 do
@@ -171,12 +170,12 @@ function Plan:add_ancestors(index, ancestor)
     end
 end
 
--- The regions of a parallel state in which nothing is entered yet.
+-- Adds the regions of a parallel state in which no state is entered yet.
 function Plan:add_regions(parent)
     for _, child in ipairs(self.program.states[parent].children) do
         local entered = self.entering[child]
         for index in pairs(self.entering) do
-            if below(self.program, index, child) then entered = true end
+            if is_below(self.program, index, child) then entered = true end
         end
         if not entered then self:add_descendants(child) end
     end
@@ -211,14 +210,14 @@ function Plan:arrive(transition, domain)
     if domain > 0 and self.program.states[domain].kind == 'parallel' then self:add_regions(domain) end
 end
 
--- Marks what a transition leaves.
+-- Marks what a transition exits.
 function Plan:leave(config, domain)
     for _, index in ipairs(config.all) do
-        if below(self.program, index, domain) then self.leaving[index] = true end
+        if is_below(self.program, index, domain) then self.leaving[index] = true end
     end
 end
 
--- What each history state of the states left has to remember: names of leaves, or of children when shallow.
+-- Lists what each history state of the exited states records: names of leaves, or of children when it is shallow.
 function Plan:records(config)
     local found = {}
     for index in pairs(self.leaving) do
@@ -226,7 +225,9 @@ function Plan:records(config)
             local state, names = self.program.states[history], {}
             for _, active in ipairs(config.all) do
                 local one = self.program.states[active]
-                if state.deep and one.leaf and below(self.program, active, index) or not state.deep and one.parent == index then
+                local is_recorded = one.parent == index
+                if state.deep then is_recorded = one.leaf and is_below(self.program, active, index) end
+                if is_recorded then
                     names[#names + 1] = one.name
                 end
             end
@@ -236,8 +237,8 @@ function Plan:records(config)
     return found
 end
 
--- Defaults that were overtaken: an explicit target below a compound state, met after its initial one was added,
--- never happens in a legal set of targets, so that what is entered is legal together with what stays.
+-- A default entry cannot conflict with an explicit target below the same compound state: a legal set of targets never has
+-- that, so the entered states are legal together with those that stay.
 function Plan:finish(config)
     local leave, enter, active = {}, {}, {}
     for _, index in ipairs(config and config.all or {}) do
@@ -249,7 +250,7 @@ function Plan:finish(config)
             active[index] = true
         end
     end
-    sort(leave, descending)
+    sort(leave, is_higher)
     sort(enter)
     local entering = {}
     for _, index in ipairs(enter) do entering[index] = true end
@@ -260,99 +261,101 @@ function Plan:finish(config)
         by_default = self.by_default,
         after_entry = self.after_entry,
         records = config and self:records(config) or {},
-        config = of_active(self.program, active),
+        config = make(self.program, active),
     }
 end
 
-local function planner(program, memory)
-    local made = { program = program, memory = memory, entering = {}, leaving = {}, by_default = {}, after_entry = {},
+local function new_plan(program, memory)
+    local result = { program = program, memory = memory, entering = {}, leaving = {}, by_default = {}, after_entry = {},
         recent = {} }
-    return setmetatable(made, Plan)
+    return setmetatable(result, Plan)
 end
 
--- Everything that history states remember now, as one text.
-local function remembered(program, memory)
+-- Joins what all history states have recorded to one text.
+local function join_history(program, memory)
     local parts = {}
     for i, name in ipairs(program.histories) do parts[i] = memory[name] or '' end
     return concat(parts, '\1')
 end
 
--- What an answer about these transitions depends on.
-local function key_of(program, transitions, memory)
+-- Makes the cache key: what the result for these transitions depends on.
+local function make_key(program, transitions, memory)
     local key = transitions[1].id
     for i = 2, #transitions do key = key .. ' ' .. transitions[i].id end
-    if program.histories[1] then key = key .. '\0' .. remembered(program, memory) end
+    if program.histories[1] then key = key .. '\0' .. join_history(program, memory) end
     return key
 end
 
--- What these transitions do to a configuration: states to leave (inner ones first) and to enter (outer ones first), the
--- compound ones entered by default, default actions of histories by parent, what histories record, and what comes out.
--- `memory` holds what they recorded before, as `_h:<name>`.
+-- Plans transitions from a configuration: states to exit (inner ones first) and to enter (outer ones first), compound states
+-- entered by default, default actions of histories by parent, history records, and the new configuration. `memory` has the
+-- earlier records, as `_h:<name>`.
 function configurations.plan(program, config, transitions, memory)
-    local key = key_of(program, transitions, memory)
+    local key = make_key(program, transitions, memory)
     local known = config.plans[key]
     if known then return known end
-    local plan, domains = planner(program, memory), {}
+    local plan, domains = new_plan(program, memory), {}
     for i, transition in ipairs(transitions) do
         domains[i] = plan:domain(transition) or false
         if domains[i] then plan:leave(config, domains[i]) end
     end
-    -- What is left is remembered before anything is entered, so that a history may lead straight back.
+    -- Exited states are recorded before anything is entered, because a transition may target their history at once.
     for _, record in ipairs(plan:records(config)) do plan.recent[record[1]] = record[2] end
     for i, transition in ipairs(transitions) do
         if domains[i] then plan:arrive(transition, domains[i]) end
     end
-    local made = plan:finish(config)
+    local result = plan:finish(config)
     program.plans = program.plans + 1
     if program.plans > MAX_REMEMBERED then
         program.plans, program.configurations = 0, { count = 0, of = {} }
     end
-    config.plans[key] = made
-    return made
+    config.plans[key] = result
+    return result
 end
 
--- What entering these states makes of nothing: for a new instance, and for repairs.
-function configurations.entered(program, targets, memory)
-    local plan = planner(program, memory or {})
+-- Plans the entry of states from nothing: for a new instance, and for repairs.
+function configurations.plan_entry(program, targets, memory)
+    local plan = new_plan(program, memory or {})
     plan:add_each(targets, 0)
     return plan:finish(nil)
 end
 
--- Without those that another one lies below: naming it says the same and more.
-function configurations.innermost(program, targets)
+-- Drops targets that have another one among their descendants, which implies them.
+function configurations.keep_innermost(program, targets)
     local kept = {}
     for _, target in ipairs(targets) do
-        local around = false
-        for _, other in ipairs(targets) do around = around or other ~= target and below(program, other, target) end
-        if not around then kept[#kept + 1] = target end
+        local has_descendant = false
+        for _, other in ipairs(targets) do
+            has_descendant = has_descendant or other ~= target and is_below(program, other, target)
+        end
+        if not has_descendant then kept[#kept + 1] = target end
     end
     return kept
 end
 
--- Can these states be active together?
-function configurations.together(program, targets)
-    return legal(program, configurations.entered(program, targets).config.active)
+-- Tells whether the states can be active together.
+function configurations.can_be_together(program, targets)
+    return is_legal(program, configurations.plan_entry(program, targets).config.active)
 end
 
--- Of transitions that leave states in common, the one further inside wins, else the one that came first.
-local function compatible(program, enabled, memory)
-    local plan, kept, domains = planner(program, memory), {}, {}
+-- Of conflicting transitions, which exit common states, keeps the inner one, else the first.
+local function select_compatible(program, enabled, memory)
+    local plan, kept, domains = new_plan(program, memory), {}, {}
     for _, transition in ipairs(enabled) do
-        local domain, beaten, out = plan:domain(transition), false, {}
+        local domain, is_preempted, out = plan:domain(transition), false, {}
         if domain then
             for _, other in ipairs(kept) do
                 local rival = domains[other]
-                if rival and (rival == domain or below(program, rival, domain) or below(program, domain, rival)) then
-                    if below(program, transition.source, other.source) then
+                if rival and (rival == domain or is_below(program, rival, domain) or is_below(program, domain, rival)) then
+                    if is_below(program, transition.source, other.source) then
                         out[other] = true
                     else
-                        beaten = true
+                        is_preempted = true
                         break
                     end
                 end
             end
         end
-        if not beaten then
+        if not is_preempted then
             local left = {}
             for _, other in ipairs(kept) do
                 if not out[other] then left[#left + 1] = other end
@@ -364,11 +367,11 @@ local function compatible(program, enabled, memory)
     return kept
 end
 
-function configurations.compatible(program, config, enabled, memory)
-    local key = key_of(program, enabled, memory)
+function configurations.select_compatible(program, config, enabled, memory)
+    local key = make_key(program, enabled, memory)
     local known = config.chosen[key]
     if not known then
-        known = compatible(program, enabled, memory)
+        known = select_compatible(program, enabled, memory)
         program.plans = program.plans + 1
         config.chosen[key] = known
     end

@@ -1,18 +1,19 @@
 -- needs: chart, configurations, fields, permits, shared_lists, values, work_budget
--- The pure core: one external event in, the next picture of the instance and a list of effects out. It touches
--- no key. SCXML, appendix D: select, exit, transition, enter; then eventless transitions and internal events
--- until the machine is stable. All or nothing: an action that fails throws and the picture is dropped.
+-- The entry of the interpreter, and its short form for flat machines: takes one external event, and changes the context of
+-- an instance and its list of effects. It touches no key. SCXML, appendix D: select, exit, transition, enter; then eventless
+-- transitions and internal events until the machine is stable. All or nothing: an action that fails throws, and the context
+-- is dropped.
 local core = {}
 
 local MAX_MICROSTEPS = 1000
 local GUARD, MICROSTEP = 8, 40 -- units of work
-local FEW = 4 -- guards that are not worth counting
+local UNCHARGED = 4 -- so few guards are not worth charging
 local NO_PAYLOAD = {}
 local NONE = shared_lists.NONE
 local pcall = pcall
 
--- What one step works on; nil when the definition has no such configuration. `raw` is the instance hash as read; it is
--- changed in place and thrown away on failure.
+-- Makes the context of a step; nil when the definition has no such configuration. `raw` is the instance's hash as read; it
+-- is changed in place and dropped on failure.
 function core.context(program, id, raw, now)
     work_budget.start()
     if not program.flat or raw._parent then return chart.context(program, id, raw, now) end
@@ -23,7 +24,7 @@ function core.context(program, id, raw, now)
         id = id,
         raw = raw,
         now = now,
-        key = nil, -- of the instance's hash; set by whoever read it
+        key = nil, -- key of the instance's hash; the module that reads it sets this
         state = state,
         origin = state,
         version = tonumber(raw._version),
@@ -33,73 +34,73 @@ function core.context(program, id, raw, now)
         internal = NONE,
         edges = NONE,
         moved = false,
-        batch = nil, -- of the call's steps; set where there may be several
-        ending = nil, -- the job whose end the step is
+        batch = nil, -- the batch of a call that may take several steps
+        ending = nil, -- the job whose end this step is
     }
 end
 
--- A guard that fails to evaluate does not hold; the explanation says why (SCXML 5.9.1).
-local function first_open(ctx, transitions)
-    if #transitions > FEW then work_budget.charge(#transitions * GUARD) end
+-- Finds the first enabled transition. A guard that throws counts as false; the explanation says why (SCXML 5.9.1).
+local function find_enabled(ctx, transitions)
+    if #transitions > UNCHARGED then work_budget.charge(#transitions * GUARD) end
     for i = 1, #transitions do
         local transition = transitions[i]
         local guard = transition.guard
         if not guard then return transition end
         local ok, value = pcall(guard, ctx)
         if ok then
-            if value == true or values.truth(value) then return transition end
+            if value == true or values.is_true(value) then return transition end
         else
             work_budget.rethrow_exceeded(value)
         end
     end
 end
 
--- The same for guards that do not fail, which is nearly all of them: a failing one throws, and `core.step` looks again
--- with care. Guards change nothing, so that looking twice does no harm.
-local function first_open_boldly(ctx, transitions)
-    if #transitions > FEW then work_budget.charge(#transitions * GUARD) end
+-- The same without protected calls: nearly all guards do not throw, and `core.step` tries again with find_enabled when one
+-- does. Guards change nothing, so a second evaluation does no harm.
+local function find_enabled_unprotected(ctx, transitions)
+    if #transitions > UNCHARGED then work_budget.charge(#transitions * GUARD) end
     for i = 1, #transitions do
         local transition = transitions[i]
         local guard = transition.guard
         if not guard then return transition end
         local value = guard(ctx)
-        if value == true or values.truth(value) then return transition end
+        if value == true or values.is_true(value) then return transition end
     end
 end
 
-local function enter(ctx, target)
+local function enter_state(ctx, target)
     ctx.state, ctx.moved = target, true
     local entry = ctx.program.states[target].entry
     if entry then entry(ctx) end
 end
 
-local function take(ctx, transition)
+local function take_transition(ctx, transition)
     if ctx.edges == NONE then ctx.edges = { transition } else table.insert(ctx.edges, transition) end
     local target = transition.target
     if target and (target ~= ctx.state or transition.reenter) then
         local exit = ctx.program.states[ctx.state].exit
         if exit then exit(ctx) end
         if transition.actions then transition.actions(ctx) end
-        enter(ctx, target)
+        enter_state(ctx, target)
     elseif transition.actions then
         transition.actions(ctx)
     end
 end
 
--- The next transition of a macrostep: eventless ones first, then whatever the oldest internal events open.
+-- Finds the next transition of a macrostep: eventless ones, then those of internal events.
 local function next_transition(ctx)
     local state = ctx.program.states[ctx.state]
     if state.final then return nil end
-    local transition = state.always[1] and first_open(ctx, state.always)
+    local transition = state.always[1] and find_enabled(ctx, state.always)
     while not transition and ctx.internal[1] do
         local event = table.remove(ctx.internal, 1)
         ctx.payload = event[2]
-        transition = first_open(ctx, state.listening(event[1]))
+        transition = find_enabled(ctx, state.listening(event[1]))
     end
     return transition
 end
 
-local function settle(ctx)
+local function run_to_completion(ctx)
     local microsteps = 0
     local transition = next_transition(ctx)
     while transition do
@@ -108,65 +109,65 @@ local function settle(ctx)
         if microsteps > MAX_MICROSTEPS then
             values.fail('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
         end
-        take(ctx, transition)
+        take_transition(ctx, transition)
         transition = next_transition(ctx)
     end
 end
 
-local function run(ctx, transition)
-    take(ctx, transition)
+local function run_step(ctx, transition)
+    take_transition(ctx, transition)
     local state = ctx.program.states[ctx.state]
-    if state.always[1] or ctx.internal[1] then settle(ctx) end
+    if state.always[1] or ctx.internal[1] then run_to_completion(ctx) end
     if ctx.heavy then fields.check_size(ctx) end
 end
 
-local function attempt(ctx, transitions, choose)
-    local transition = choose(ctx, transitions)
-    if not transition or ctx.permit and permits.bars(ctx, { transition }) then return false end
-    run(ctx, transition)
+local function try_step(ctx, transitions, find)
+    local transition = find(ctx, transitions)
+    if not transition or ctx.permit and permits.is_barred(ctx, { transition }) then return false end
+    run_step(ctx, transition)
     return true
 end
 
--- Does anything that is active have a transition for the event?
-function core.listens(ctx, event)
-    if ctx.chart then return configurations.candidates(ctx.program, ctx.config, event)[1] ~= nil end
+-- Tells whether an active state has a transition for the event.
+function core.has_transition(ctx, event)
+    if ctx.chart then return configurations.list_candidates(ctx.program, ctx.config, event)[1] ~= nil end
     return ctx.program.states[ctx.state].listening(event)[1] ~= nil
 end
 
--- One macrostep. Answers true when a transition was taken; false when none could; nil and why when one failed.
+-- Takes one macrostep. Answers true when a transition was taken, false when none was enabled; nil and why when one failed.
 function core.step(ctx, event, payload, facts)
     if ctx.chart then return chart.step(ctx, event, payload, facts) end
     ctx.payload = payload or NO_PAYLOAD
     local state = ctx.program.states[ctx.state]
     if state.final then return false end
     local transitions = state.listening(event)
-    local ok, taken = pcall(attempt, ctx, transitions, first_open_boldly)
-    -- No transition was begun: what threw was a guard.
+    local ok, taken = pcall(try_step, ctx, transitions, find_enabled_unprotected)
+    -- No transition had begun, so a guard threw.
     if not ok and ctx.edges == NONE and not work_budget.is_exceeded() then
         ctx.draws = nil
-        ok, taken = pcall(attempt, ctx, transitions, first_open)
+        ok, taken = pcall(try_step, ctx, transitions, find_enabled)
     end
     if ok then return taken end
-    return nil, chart.failure(ctx, taken)
+    return nil, chart.describe_failure(ctx, taken)
 end
 
-local function begin(ctx)
-    enter(ctx, ctx.program.initial.targets[1])
-    settle(ctx)
+local function try_start(ctx)
+    enter_state(ctx, ctx.program.initial.targets[1])
+    run_to_completion(ctx)
     fields.check_size(ctx)
 end
 
--- The first macrostep of a new instance.
+-- Takes the first macrostep of a new instance.
 function core.start(ctx)
     if ctx.chart then return chart.start(ctx) end
-    local ok, caught = pcall(begin, ctx)
+    local ok, caught = pcall(try_start, ctx)
     if ok then return true end
-    return nil, chart.failure(ctx, caught)
+    return nil, chart.describe_failure(ctx, caught)
 end
 
--- A repair: the state is set, no action runs. Invokes of the state follow as after any step.
-function core.place(ctx, targets)
-    if ctx.chart then return chart.place(ctx, targets) end
+-- A repair: sets the state without running actions. Its invokes follow as after any step.
+function core.enter_state(ctx, targets)
+    if ctx.chart then return chart.enter_states(ctx, targets) end
     ctx.state, ctx.moved = targets[1], true
 end
 

@@ -1,69 +1,69 @@
 -- needs: durations, expressions, jobs, values
--- The work a definition asks for, by an invoke or by the action `enqueue`: what is computed for each job, inside the step,
--- so that what fails refuses the step like any other action.
+-- The jobs that a definition requests, by an invoke or by the action `enqueue`. Their expressions are evaluated inside the
+-- step, so an error refuses the step like any other action.
 local job_requests = {}
 
 local MAX_UNIQUE = 200
-job_requests.JOB = 150 -- units of work to write one
+job_requests.JOB = 150 -- units of work to write a job
 
-local function computed(node, program)
+local function compile_optional(node, program)
     if type(node) ~= 'table' then return nil end
     return expressions.compile(node, program)
 end
 
--- Gives the source of an invoke, or the options of an enqueue, what evaluates its parts.
+-- Compiles the expressions of an invoke, or of the options of an enqueue.
 function job_requests.compile(spec, program)
-    spec.make_input = computed(spec.input, program)
-    spec.make_priority = computed(spec.priority, program)
-    spec.make_delay = computed(spec.delay, program)
-    spec.make_unique = computed(spec.unique, program)
+    spec.make_input = compile_optional(spec.input, program)
+    spec.make_priority = compile_optional(spec.priority, program)
+    spec.make_delay = compile_optional(spec.delay, program)
+    spec.make_unique = compile_optional(spec.unique, program)
     spec.plain = not (spec.make_input or spec.make_priority or spec.make_delay or spec.make_unique)
     spec.unusual = spec.plain and jobs.list_unusual(spec) or nil
     return spec
 end
 
-local function priority(value)
+local function check_priority(value)
     if type(value) ~= 'number' or value % 1 ~= 0 or value < 0 or value > jobs.LOWEST then
-        values.fail('a priority is a whole number from 0 to ' .. jobs.LOWEST .. ', not ' .. values.show(value))
+        values.fail('a priority is a whole number from 0 to ' .. jobs.LOWEST .. ', not ' .. values.describe(value))
     end
     return value
 end
 
--- None, where the expression gives nothing.
-local function unique(value)
+-- nil: no unique key.
+local function check_unique_key(value)
     if value == nil then return nil end
-    local key = type(value) == 'number' and values.show(value) or values.text(value)
+    local key = type(value) == 'number' and values.describe(value) or values.check_text(value)
     if key == '' or #key > MAX_UNIQUE or string.find(key, '%z') then
         values.fail('a unique key has 1 to ' .. MAX_UNIQUE .. ' bytes, not ' .. #key)
     end
     return key
 end
 
--- What one job is to be like; nil where the definition says it all.
+-- Evaluates what is particular to one job; nil when the definition has no expressions for it.
 function job_requests.plan(ctx, spec, what)
     if spec.plain then return nil end
     return {
-        input = spec.make_input and values.encoded(what, spec.make_input(ctx)),
-        priority = spec.make_priority and priority(spec.make_priority(ctx)),
+        input = spec.make_input and values.encode(what, spec.make_input(ctx)),
+        priority = spec.make_priority and check_priority(spec.make_priority(ctx)),
         delay = spec.make_delay and durations.parse(spec.make_delay(ctx)),
-        unique = spec.make_unique and unique(spec.make_unique(ctx)),
+        unique = spec.make_unique and check_unique_key(spec.make_unique(ctx)),
     }
 end
 
--- An invoke waits for its own job: where another's holds the key, the state cannot be entered. The instance's own ones are
--- looked at when the step is written: it may be about to leave them.
-function job_requests.claim(ctx, spec, plan)
+-- An invoke waits for a job of its own: when another instance's job holds the unique key, the state cannot be entered. Jobs
+-- of this instance are checked when the step is written, because it may be leaving them.
+function job_requests.check_unique(ctx, spec, plan)
     if not plan or not plan.unique then return end
     local holder = jobs.find_holder(ctx.program.root, spec.queue, plan.unique)
     local own = ' ' .. (ctx.raw._jobs or '') .. ' ' .. (ctx.ending or '') .. ' '
     if holder and not string.find(own, ' ' .. holder .. ' ', 1, true) then
-        values.fail('the unique key ' .. values.show(plan.unique) .. ' of queue ' .. spec.queue
+        values.fail('the unique key ' .. values.describe(plan.unique) .. ' of queue ' .. spec.queue
             .. ' is held by the open job ' .. holder)
     end
 end
 
--- For jobs.add. `invoke`: its id, or '' for work nobody waits for.
-function job_requests.spec(ctx, spec, plan, invoke)
+-- Makes the argument of jobs.enqueue. `invoke`: its id, or '' for a job that no instance waits for.
+function job_requests.make_spec(ctx, spec, plan, invoke)
     if not plan then
         return {
             instance = ctx.id,

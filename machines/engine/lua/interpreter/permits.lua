@@ -1,44 +1,44 @@
--- What the person behind a call may do, judged inside the step that commits: which groups they are in, and what a second
--- person has approved. A call without a permit is a program's, and no rule for people holds for it.
--- Pure: `chart` and `core` ask here before they take the transitions that an event selects.
+-- What the person behind a call may do, checked inside the step that commits: the person's groups, and what a second person
+-- has approved. A call without a permit is a program's, to which no rule for people applies. Pure: `chart` and `core` check
+-- here before they take the selected transitions.
 local permits = {}
 
 local MAX_BYTES = 65536
 local PERMIT = { groups = true, approved = true }
 local APPROVED = { action = true, by = true, definition = true, transitions = true }
 
-local last_text, last_permit -- a batch carries the same permit with each of its events
+local last_text, last_permit -- a batch has the same permit for each of its events
 
--- What a definition asks a second person for: repairs by name, and events.
+-- Compiles the actions that need an approval: repairs by name, and events.
 function permits.compile(names)
     if not names or not names[1] then return nil end
-    local asks = { actions = {}, events = {} }
+    local rules = { actions = {}, events = {} }
     for _, name in ipairs(names) do
         local event = string.match(name, '^fire:(.+)$')
-        if event then table.insert(asks.events, event) else asks.actions[name] = true end
+        if event then table.insert(rules.events, event) else rules.actions[name] = true end
     end
-    return asks
+    return rules
 end
 
--- As a transition on `door` listens for `door.open` too.
-local function asks_for(asks, action)
-    if asks.actions[action] then return true end
+-- Like a transition, a rule for `door` applies to `door.open`, too.
+local function is_listed(rules, action)
+    if rules.actions[action] then return true end
     local event = string.match(action, '^fire:(.+)$')
     if not event then return false end
-    for _, named in ipairs(asks.events) do
-        if event == named or string.sub(event, 1, #named + 1) == named .. '.' then return true end
+    for _, listed in ipairs(rules.events) do
+        if event == listed or string.sub(event, 1, #listed + 1) == listed .. '.' then return true end
     end
     return false
 end
 
-local function unknown(found, allowed)
+local function find_unknown(found, allowed)
     for name in pairs(found) do
         if not allowed[name] then return tostring(name) end
     end
 end
 
--- The texts of a list, and those texts as a set; nil where it is none.
-local function texts(value)
+-- Answers the texts of a list, and the same as a set; nil when it is no list of texts.
+local function read_texts(value)
     if type(value) ~= 'table' then return nil end
     local listed, set = {}, {}
     for i, text in pairs(value) do
@@ -51,10 +51,10 @@ end
 -- Adds what a second person has approved; answers nil, or a sentence about what does not fit.
 local function read_approved(permit, approved)
     if approved == nil or approved == cjson.null then return nil end
-    local stranger = type(approved) == 'table' and unknown(approved, APPROVED)
-    if type(approved) ~= 'table' or stranger then
+    local unknown_name = type(approved) == 'table' and find_unknown(approved, APPROVED)
+    if type(approved) ~= 'table' or unknown_name then
         return 'a permit says of what was approved action, by, definition and transitions'
-            .. (stranger and ', not ' .. stranger or '')
+            .. (unknown_name and ', not ' .. unknown_name or '')
     end
     if type(approved.action) ~= 'string' or type(approved.by) ~= 'string' or approved.by == '' then
         return 'a permit names the action that was approved, and by whom, both as text'
@@ -65,24 +65,24 @@ local function read_approved(permit, approved)
     end
     permit.definition = approved.definition
     if approved.transitions == nil then return nil end
-    local listed = texts(approved.transitions)
+    local listed = read_texts(approved.transitions)
     if not listed then return 'the transitions in a permit are a list of ids' end
     permit.transitions = table.concat(listed, ' ')
     return nil
 end
 
--- {groups = set, or nil for any; action, by, definition, transitions of what was approved}; nil and a sentence.
-local function read(text)
+-- Parses {groups = set, or nil for any; action, by, definition, transitions of the approval}; nil and a sentence.
+local function parse(text)
     if #text > MAX_BYTES then return nil, 'a permit has at most ' .. MAX_BYTES .. ' bytes, not ' .. #text end
     local ok, found = pcall(cjson.decode, text)
     if not ok or type(found) ~= 'table' then
         return nil, 'a permit is a JSON object with groups (a list, or null for any) and approved'
     end
-    local stranger = unknown(found, PERMIT)
-    if stranger then return nil, 'a permit has groups and approved, not ' .. stranger end
+    local unknown_name = find_unknown(found, PERMIT)
+    if unknown_name then return nil, 'a permit has groups and approved, not ' .. unknown_name end
     local permit, _ = {}, nil
     if found.groups ~= cjson.null then
-        _, permit.groups = texts(found.groups)
+        _, permit.groups = read_texts(found.groups)
         if not permit.groups then return nil, 'the groups in a permit are a list of names, or null for any' end
     end
     local why = read_approved(permit, found.approved)
@@ -90,15 +90,15 @@ local function read(text)
     return permit
 end
 
--- From here on the step is held to what `text` permits; nothing, or a sentence about what is wrong with it. A definition
--- without rules for people does not look at it.
-function permits.carry(ctx, text, actor)
+-- Reads the permit `text` into the context, whose step it then limits; answers nil, or a sentence about what is wrong with
+-- it. A definition without rules for people ignores it.
+function permits.read(ctx, text, actor)
     local compiled = ctx.program
     if not compiled.guarded and not compiled.approval then return nil end
     local permit = last_permit
     if text ~= last_text then
         local why
-        permit, why = read(text)
+        permit, why = parse(text)
         if not permit then return why end
         last_text, last_permit = text, permit
     end
@@ -114,9 +114,9 @@ local function is_member(groups, allowed)
     return false
 end
 
--- Is one of the transitions that an event selects, in whichever region, for groups that the person is not in? Then
--- `ctx.barred` is the first of them, and none is to be taken.
-function permits.bars(ctx, transitions)
+-- Tells whether one of the selected transitions, in any region, is reserved for groups that the person is not in. Then
+-- `ctx.barred` is the first of them, and none may be taken.
+function permits.is_barred(ctx, transitions)
     local groups = ctx.permit.groups
     ctx.selected = transitions
     if not groups then return false end
@@ -130,20 +130,20 @@ function permits.bars(ctx, transitions)
     return false
 end
 
--- Ids of the transitions that the event selected, between spaces.
-function permits.selected(ctx)
+-- Joins the ids of the selected transitions with spaces.
+function permits.join_selected(ctx)
     local ids = {}
     for i, transition in ipairs(ctx.selected or {}) do ids[i] = transition.id end
     return table.concat(ids, ' ')
 end
 
--- Does the definition ask a second person for the action, and is it not this very thing that one has approved?
-function permits.lacks_second(ctx, action)
-    local permit, asks = ctx.permit, ctx.program.approval
-    if not permit or not asks or not asks_for(asks, action) then return false end
+-- Tells whether the action needs an approval that the permit does not have.
+function permits.needs_approval(ctx, action)
+    local permit, rules = ctx.permit, ctx.program.approval
+    if not permit or not rules or not is_listed(rules, action) then return false end
     if permit.action ~= action then return true end
     if permit.definition and permit.definition ~= tonumber(ctx.program.version) then return true end
-    return permit.transitions ~= nil and permit.transitions ~= permits.selected(ctx)
+    return permit.transitions ~= nil and permit.transitions ~= permits.join_selected(ctx)
 end
 
 return permits

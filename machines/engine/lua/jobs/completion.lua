@@ -49,7 +49,7 @@ end
 function completion.send_result(ctx, job, event, payload, clock)
     local awaited = completion.remove_awaited(ctx, job)
     if ctx.raw._suspended then return hold_result(ctx, event, payload, awaited), awaited end
-    local listening = core.listens(ctx, event)
+    local listening = core.has_transition(ctx, event)
     local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, clock, FACTS)
     if reply and (reply[1] == replies.OK or reply[1] == replies.FAULT) then return reply, awaited end
     local failed = reply and cjson.decode(reply[2]).why == 'error'

@@ -30,8 +30,8 @@ local function is_same(other, from)
 end
 
 local function is_related(ctx, from)
-    if is_same(sends.parent(ctx), from) then return true end
-    for _, child in pairs(ctx.raw._children and sends.children(ctx) or {}) do
+    if is_same(sends.read_parent(ctx), from) then return true end
+    for _, child in pairs(ctx.raw._children and sends.read_children(ctx) or {}) do
         if is_same(child, from) then return true end
     end
     return false

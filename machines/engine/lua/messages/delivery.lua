@@ -52,7 +52,7 @@ end
 -- were under way when it ended: they count unless another child has taken its place.
 local function is_stale(ctx, body)
     if not body.invoke then return false end
-    local child = ctx.chart and sends.children(ctx)[body.invoke]
+    local child = ctx.chart and sends.read_children(ctx)[body.invoke]
     local from = body.child or body.from
     if not child then return not body.last end
     return child.id ~= from.id or child.machine ~= from.machine
@@ -69,22 +69,24 @@ end
 
 -- `facts`: the fields of the event beside its name and payload.
 local function fire(ctx, event, payload, from, facts)
-    local history_payload = values.kind(payload) == 'object' and payloads.note(payload) or '0'
+    local history_payload = values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or '0'
     return classify(steps.fire(ctx, event, payload, format_sender(from), '', history_payload, nil, facts))
 end
 
 local function find_misfit(ctx, event, payload)
     if not ctx.program.events[event] then return nil end
-    if values.kind(payload) ~= 'object' then return "event '" .. event .. "' takes an object, not " .. values.kind(payload) end
-    return (payloads.misfit(ctx.program, event, payload))
+    if values.kind_of(payload) ~= 'object' then
+        return "event '" .. event .. "' takes an object, not " .. values.kind_of(payload)
+    end
+    return (payloads.find_misfit(ctx.program, event, payload))
 end
 
 -- Ends the invocation, whatever its event led to.
 local function remove_child(ctx, invoke)
-    local children = ctx.chart and sends.children(ctx) or {}
+    local children = ctx.chart and sends.read_children(ctx) or {}
     if not children[invoke] then return end
     children[invoke], ctx.children_changed = nil, true
-    commit.keep(ctx)
+    commit.write_bookkeeping(ctx)
 end
 
 -- Fires `error.invoke.<id>` for an invocation that ends without done data.
@@ -98,7 +100,7 @@ local function fail_invoke(ctx, body, message)
 end
 
 local function read_payload(body)
-    local payload = values.plain(json.decode(body.data or 'null'))
+    local payload = values.to_nil(json.decode(body.data or 'null'))
     return payload == nil and {} or payload
 end
 
@@ -150,7 +152,7 @@ end
 -- started, where a transition listens for it, else error.communication.
 local function apply_bounce(ctx, body)
     local facts = { type = 'platform', sendid = body.sendid, invokeid = body.invoke, ended = body.invoke }
-    local name = body.invoke and core.listens(ctx, 'error.invoke.' .. body.invoke) and 'error.invoke.' .. body.invoke
+    local name = body.invoke and core.has_transition(ctx, 'error.invoke.' .. body.invoke) and 'error.invoke.' .. body.invoke
         or 'error.communication'
     local ended, why = fire(ctx, name, { message = body.message }, body.from, facts)
     if ended == 'failed' and body.invoke then
@@ -182,14 +184,14 @@ end
 
 local function start_child(root, id, body, now)
     if body.depth > MAX_DEPTH then return 'failed', 'machines invoke each other at most ' .. MAX_DEPTH .. ' deep' end
-    local compiled, missing = instances.current(root, '')
+    local compiled, missing = instances.load_current(root, '')
     if not compiled then return 'failed', missing[2] or 'the machine is not published' end
-    local bad = accepted_senders.check_start(compiled, body) or creation.bad_id(id)
+    local bad = accepted_senders.check_start(compiled, body) or creation.check_id(id)
     if bad then return 'failed', bad end
     if instances.read(root, id) then return 'failed', 'the id ' .. id .. ' is taken' end
     local given, from = json.decode(body.data or 'null'), body.from
     local parent = cjson.encode({ machine = from.machine, id = from.id, invoke = body.invoke, depth = body.depth })
-    given = values.kind(given) == 'object' and given or {}
+    given = values.kind_of(given) == 'object' and given or {}
     local reply = creation.create(compiled, id, given, now, format_sender(from), '', parent)
     if reply[1] == replies.OK then return 'applied' end
     if reply[1] == replies.FAULT then return 'fault', reply[2] end
@@ -200,12 +202,12 @@ local function stop_child(root, id, body, now)
     local ctx, missing = instances.open(root, id, now)
     if not ctx and missing[1] == replies.FAULT then return 'fault', missing[2] end
     if not ctx or not ctx.chart or ctx.raw._done then return 'ignored' end
-    local parent, from = sends.parent(ctx), body.from
+    local parent, from = sends.read_parent(ctx), body.from
     local whose = parent and parent.id == from.id and parent.machine == from.machine and parent.invoke == body.invoke
     if not whose then return 'ignored' end
     chart.stop(ctx)
-    commit.effects(ctx) -- the effects of its exit actions outlive it
-    deletion.remove(ctx, format_sender(from), 'the state that invoked it was left', true)
+    commit.carry_out_effects(ctx) -- the effects of its exit actions outlive it
+    deletion.delete(ctx, format_sender(from), 'the state that invoked it was left', true)
     return 'applied'
 end
 
@@ -221,7 +223,7 @@ end
 function delivery.try_apply(root, kind, id, body, now)
     local ok, ended, why = pcall(delivery.apply, root, kind, id, body, now)
     if ok then return ended, why end
-    return 'fault', type(ended) == 'table' and ended.err or values.message(ended)
+    return 'fault', type(ended) == 'table' and ended.err or values.describe_error(ended)
 end
 
 -- Logs an undeliverable message in the partition of its sender.

@@ -49,14 +49,15 @@ end
 
 -- Answers a sentence about what is wrong with a decoded map, or nil.
 local function check_map(map)
-    if values.kind(map) ~= 'object' then return "'map' is an object, not " .. values.kind(map) end
+    if values.kind_of(map) ~= 'object' then return "'map' is an object, not " .. values.kind_of(map) end
     for state, targets in pairs(map) do
-        if values.kind(targets) ~= 'array' then
-            return "'map' leads from " .. quote_name(state) .. ' to a list of states, not to ' .. values.kind(targets)
+        if values.kind_of(targets) ~= 'array' then
+            return "'map' leads from " .. quote_name(state) .. ' to a list of states, not to ' .. values.kind_of(targets)
         end
         for _, target in ipairs(targets) do
             if type(target) ~= 'string' then
-                return "'map' leads from " .. quote_name(state) .. ' to a ' .. values.kind(target) .. ', and states are strings'
+                local kind = values.kind_of(target)
+                return "'map' leads from " .. quote_name(state) .. ' to a ' .. kind .. ', and states are strings'
             end
         end
     end
@@ -71,7 +72,7 @@ local function parse_map(text)
     if known then return known end
     if #text > MAX_JSON or not strings.is_valid(text) then return nil, "'map' is JSON of at most " .. MAX_JSON .. ' bytes' end
     local ok, map = pcall(json.decode, text)
-    local bad = not ok and "'map' is " .. values.message(map) or check_map(map)
+    local bad = not ok and "'map' is " .. values.describe_error(map) or check_map(map)
     if bad then return nil, bad end
     if map_bytes + #text > MAX_CACHED then maps, map_bytes = {}, 0 end
     maps[text], map_bytes = map, map_bytes + #text
@@ -134,13 +135,13 @@ local FIELDS = { 'current', 'map', 'initial', 'reason' }
 local WANTED = 'a state machine is a JSON object with current, map, initial and reason'
 
 local function check_fields(found)
-    if values.kind(found) ~= 'object' then return make_error(WANTED, '; this is ', values.kind(found)) end
+    if values.kind_of(found) ~= 'object' then return make_error(WANTED, '; this is ', values.kind_of(found)) end
     for _, name in ipairs(FIELDS) do
         if found[name] == nil then return make_error(WANTED, "; '", name, "' is missing") end
     end
     for _, name in ipairs({ 'current', 'initial', 'reason' }) do
         if type(found[name]) ~= 'string' then
-            return make_error(WANTED, "; '", name, "' is a string, not ", values.kind(found[name]))
+            return make_error(WANTED, "; '", name, "' is a string, not ", values.kind_of(found[name]))
         end
         local bad = state_machine.check_text(found[name], "'" .. name .. "'")
         if bad then return bad end
@@ -157,7 +158,7 @@ function state_machine.parse(text, current)
     end
     if not strings.is_valid(text) then return nil, make_error('a state machine is JSON in UTF-8') end
     local ok, found = pcall(json.decode, text)
-    if not ok then return nil, make_error(values.message(found)) end
+    if not ok then return nil, make_error(values.describe_error(found)) end
     local bad = check_fields(found) or state_machine.check_text(current, 'a state')
     if bad then return nil, bad end
     if current == '' then current = found.current end

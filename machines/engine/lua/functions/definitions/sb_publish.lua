@@ -26,7 +26,7 @@ local function valid(source, root)
     local ok, caught = pcall(programs.check_work, source, root)
     if ok then return nil end
     -- What the check of definitions lets through always compiles: this was written by something else.
-    local why = type(caught) == 'table' and values.message(caught) or string.match(tostring(caught), 'definition: (.*)$')
+    local why = type(caught) == 'table' and values.describe_error(caught) or string.match(tostring(caught), 'definition: (.*)$')
     return 'the program is none that a definition compiles to' .. (why and ': ' .. why or '')
 end
 
@@ -119,6 +119,6 @@ return function(KEYS, ARGV)
     conceal(root, source.sensitive)
     guard(root, source, meta[1])
     declare(root, source, tonumber(row.partitions))
-    commit.pulse(root)
+    commit.ring_pulse(root)
     return { replies.OK, tostring(version), '1' }
 end

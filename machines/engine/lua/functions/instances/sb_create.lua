@@ -11,15 +11,15 @@ return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, data_text, version, key = ARGV[1], ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
     local actor, reason = ARGV[5] or '', ARGV[6] or ''
-    local bad = creation.bad_id(id) or arguments.check(version, key, actor, reason, ARGV[7] or '')
+    local bad = creation.check_id(id) or arguments.check(version, key, actor, reason, ARGV[7] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     -- Before anything else: a call that comes twice must not bring back what was deleted in between.
     local first = key ~= '' and idempotency.read(keys.creation(root, id, key))
     if first then return first end
     if redis.call('EXISTS', keys.instance(root, id)) == 1 then return { replies.EXISTS } end
-    local compiled, missing = instances.current(root, version)
+    local compiled, missing = instances.load_current(root, version)
     if not compiled then return missing end
-    local data, why = creation.parse(data_text)
+    local data, why = creation.parse_data(data_text)
     if not data then return { replies.BAD_PAYLOAD, why, '' } end
     local reply = creation.create(compiled, id, data, arguments.read_now(ARGV[7]), actor, reason)
     if key ~= '' and reply[1] == replies.OK then idempotency.store(keys.creation(root, id, key), reply) end

@@ -15,13 +15,13 @@ return function(KEYS, ARGV)
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     if (ARGV[5] or '') ~= '' then
         if ctx.chart then
-            chart.dismiss(ctx)
+            chart.stop_children(ctx)
             timers.clear(ctx)
         end
-        return previews.reply(ctx, true)
+        return previews.build_reply(ctx, true)
     end
-    local held = repairs.alone(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
+    local held = repairs.check_approval(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
     if held then return held end
-    deletion.remove(ctx, ARGV[3] or '', ARGV[4] or '', false)
+    deletion.delete(ctx, ARGV[3] or '', ARGV[4] or '', false)
     return replies.build_instance(ctx)
 end

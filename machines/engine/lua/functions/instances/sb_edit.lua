@@ -10,13 +10,13 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance)
 return function(KEYS, ARGV)
-    local call, data = repairs.call(ARGV, 3), ARGV[2] or ''
+    local call, data = repairs.parse_call(ARGV, 3), ARGV[2] or ''
     if not string.find(data, '%S') or string.find(data, '^%s*{%s*}%s*$') then
         return { replies.BAD_ARGUMENT, arguments.check_present(ARGV[1], 'the id') or 'no data field is named' }
     end
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end
-    local why, field = repairs.patch(ctx, data)
+    local why, field = repairs.patch_data(ctx, data)
     if why then return { replies.BAD_PAYLOAD, why, field } end
     return repairs.finish(ctx, call, '(edit)')
 end

@@ -17,7 +17,7 @@ return function(KEYS, ARGV)
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
     local payload, why = payloads.parse(payload_text)
     local field
-    if payload then why, field = payloads.misfit(ctx.program, event, payload) end
+    if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
     return steps.explain(ctx, event, payload)
 end

@@ -37,11 +37,11 @@ return function(KEYS, ARGV)
     end
     local payload, noted = payloads.parse(payload_text)
     local why, field = noted, nil
-    if payload then why, field = payloads.misfit(ctx.program, event, payload) end
+    if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
     local permit = ARGV[9]
     if permit and permit ~= '' then
-        bad = permits.carry(ctx, permit, actor)
+        bad = permits.read(ctx, permit, actor)
         if bad then return { replies.BAD_ARGUMENT, bad } end
     end
     local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)

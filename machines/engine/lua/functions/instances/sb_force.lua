@@ -12,12 +12,12 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    as sb_fire
 return function(KEYS, ARGV)
-    local call = repairs.call(ARGV, 4)
+    local call = repairs.parse_call(ARGV, 4)
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end
-    local targets, wrong = repairs.targets(ctx, ARGV[2])
+    local targets, wrong = repairs.parse_targets(ctx, ARGV[2])
     if wrong then return { replies.BAD_ARGUMENT, wrong } end
-    local why, field = repairs.patch(ctx, ARGV[3] or '')
+    local why, field = repairs.patch_data(ctx, ARGV[3] or '')
     if why then return { replies.BAD_PAYLOAD, why, field } end
     local unready = repairs.place(ctx, targets)
     if unready then return { replies.BAD_ARGUMENT, unready } end

@@ -10,6 +10,6 @@ return function(KEYS, ARGV)
     local bad = arguments.check_present(ARGV[1], 'the id')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local raw = instances.read(KEYS[1], ARGV[1])
-    if not raw then return instances.missing(KEYS[1]) end
+    if not raw then return instances.build_missing(KEYS[1]) end
     return { replies.OK, '', '0', cjson.encode(raw) }
 end

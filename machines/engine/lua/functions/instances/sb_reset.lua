@@ -19,14 +19,14 @@ local function forget(ctx)
 end
 
 return function(KEYS, ARGV)
-    local call, data = repairs.call(ARGV, 3), ARGV[2] or ''
+    local call, data = repairs.parse_call(ARGV, 3), ARGV[2] or ''
     if data ~= '' and data ~= 'keep' then return { replies.BAD_ARGUMENT, "data is to be kept with 'keep', or not with ''" } end
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end
     if data == '' then
-        repairs.renew(ctx)
+        repairs.reset_data(ctx)
         local fine, caught = pcall(fields.check_size, ctx)
-        if not fine then return { replies.BAD_PAYLOAD, values.message(caught), '' } end
+        if not fine then return { replies.BAD_PAYLOAD, values.describe_error(caught), '' } end
     end
     if ctx.chart then forget(ctx) end
     local why = repairs.place(ctx, ctx.program.initial.targets)

@@ -46,20 +46,20 @@ return function(KEYS, ARGV)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     local since = ctx.raw._suspended
-    if not since then return dry and previews.reply(ctx) or replies.build_instance(ctx) end
+    if not since then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
     ctx.raw._suspended, ctx.noted = nil, ctx.noted or {}
     ctx.noted._suspended = true
     if ctx.chart then timers.resume(ctx, tonumber(since), policy == 'shift') end
     if dry then
         ctx.held = redis.call('LLEN', keys.held(root, id))
-        return previews.reply(ctx)
+        return previews.build_reply(ctx)
     end
-    local alone = repairs.alone(ctx, 'resume', ARGV[8] or '', actor)
+    local alone = repairs.check_approval(ctx, 'resume', ARGV[8] or '', actor)
     if alone then return alone end
     redis.call('ZCARD', keys.timers(root))
     redis.call('XLEN', keys.outbox(root))
     redis.call('LLEN', keys.held(root, id))
-    local ok, fault = commit.step(ctx, '(resume)', actor, reason, '0')
+    local ok, fault = commit.write_step(ctx, '(resume)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     if ctx.chart then
         for _, timer in ipairs(timers.read_list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end

@@ -17,19 +17,19 @@ return function(KEYS, ARGV)
     local ctx, missing = instances.open(root, id, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
-    if ctx.raw._suspended then return dry and previews.reply(ctx) or replies.build_instance(ctx) end
+    if ctx.raw._suspended then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
     if ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final then
         return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' }
     end
-    if dry then return previews.reply(ctx) end
-    local held = repairs.alone(ctx, 'suspend', ARGV[7] or '', actor)
+    if dry then return previews.build_reply(ctx) end
+    local held = repairs.check_approval(ctx, 'suspend', ARGV[7] or '', actor)
     if held then return held end
     ctx.raw._suspended = string.format('%.0f', now)
     ctx.noted = ctx.noted or {}
     ctx.noted._suspended = true
     redis.call('ZCARD', keys.timers(root)) -- throws where it could not be written
     redis.call('ZCARD', keys.late(root))
-    local ok, fault = commit.step(ctx, '(suspend)', actor, reason, '0')
+    local ok, fault = commit.write_step(ctx, '(suspend)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     if ctx.chart then
         for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(root, id, timer[1]) end

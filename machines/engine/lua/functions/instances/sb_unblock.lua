@@ -30,37 +30,37 @@ function verbs.retry(ctx, call, wait)
         return no('another open job has the unique key of ' .. wait.job)
     end
     ctx.renewed = wait.job
-    if call.dry ~= '' then return previews.reply(ctx) end
-    local held = repairs.alone(ctx, 'retry', call.permit, call.actor)
+    if call.dry ~= '' then return previews.build_reply(ctx) end
+    local held = repairs.check_approval(ctx, 'retry', call.permit, call.actor)
     if held then return held end
     jobs.check_place(root, row.queue, 'ready') -- these throw where they could not be written
     jobs.check_place(root, row.queue, row.place)
-    local noted = payloads.note({ invoke = wait.invoke, job = wait.job })
-    local ok, fault = commit.step(ctx, '(retry)', call.actor, call.reason, noted)
+    local noted = payloads.encode_for_history({ invoke = wait.invoke, job = wait.job })
+    local ok, fault = commit.write_step(ctx, '(retry)', call.actor, call.reason, noted)
     if not ok then return { replies.FAULT, fault } end
     completion.redrive(root, row.queue, row.place, wait.job, ctx.now)
     ctx.raw = instances.read(root, ctx.id)
-    return repairs.keep(ctx, call)
+    return repairs.store_reply(ctx, call)
 end
 
 -- The step of an instance that no longer waits for the job, which goes.
 local function finish(ctx, call, wait, event, noted)
-    if call.dry ~= '' then return previews.reply(ctx) end
+    if call.dry ~= '' then return previews.build_reply(ctx) end
     if wait.row then jobs.check_place(ctx.program.root, wait.row.queue, wait.row.place) end
-    local reply = repairs.finish(ctx, call, event, payloads.note(noted))
+    local reply = repairs.finish(ctx, call, event, payloads.encode_for_history(noted))
     if reply[1] == replies.OK and wait.job then jobs.remove(ctx.program.root, wait.job, 'withdrawn') end
     return reply
 end
 
 function verbs.skip(ctx, call, wait, text)
-    local result, why = payloads.result(text)
+    local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local event, payload = 'done.invoke.' .. wait.invoke, result ~= nil and { result = result } or {}
-    if not core.listens(ctx, event) then return no('nothing listens for ' .. event .. ': to skip would lead nowhere') end
+    if not core.has_transition(ctx, event) then return no('nothing listens for ' .. event .. ': to skip would lead nowhere') end
     if wait.open then completion.remove_awaited(ctx, wait.job) end
-    local taken, failure = steps.settle(ctx, event, payload, FACTS)
+    local taken, failure = steps.take_step(ctx, event, payload, FACTS)
     if not taken then
-        local before = instances.again(ctx)
+        local before = instances.reopen(ctx)
         before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
         return { replies.REFUSED, replies.encode_explanation(before, event, replies.explain_refusal(before, event, failure)) }
     end
@@ -72,15 +72,15 @@ function verbs.cancel(ctx, call, wait)
     local event = 'error.invoke.' .. wait.invoke
     local payload = { error = 'the job was cancelled', kind = 'Withdrawn', attempts = tonumber(wait.row.attempt or 0) }
     completion.remove_awaited(ctx, wait.job)
-    if core.listens(ctx, event) and not steps.settle(ctx, event, payload, FACTS) then
-        ctx = instances.again(ctx) -- its actions refuse the event: it stays where it is and waits no longer
+    if core.has_transition(ctx, event) and not steps.take_step(ctx, event, payload, FACTS) then
+        ctx = instances.reopen(ctx) -- its actions refuse the event: it stays where it is and waits no longer
         completion.remove_awaited(ctx, wait.job)
     end
     return finish(ctx, call, wait, '(cancel)', { invoke = wait.invoke, job = wait.job })
 end
 
 return function(KEYS, ARGV)
-    local call, verb, invoke = repairs.call(ARGV, 5), ARGV[2] or '', ARGV[3] or ''
+    local call, verb, invoke = repairs.parse_call(ARGV, 5), ARGV[2] or '', ARGV[3] or ''
     local bad = arguments.check_present(ARGV[1], 'the id') or not verbs[verb] and 'the verbs are retry, skip and cancel'
     if bad then return no(bad) end
     local ctx, reply = repairs.open(KEYS[1], call)

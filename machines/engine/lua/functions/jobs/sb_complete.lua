@@ -26,7 +26,7 @@ end
 
 -- The job is over after so many ms.
 local function finish(root, job, row, ms, batch)
-    if batch then return batches.finish(batch, job, row, ms) end
+    if batch then return batches.add_ended_job(batch, job, row, ms) end
     jobs.delete(root, job, row)
     queue_counters.count_run_times(root, row.queue, { [queue_counters.find_bucket(ms)] = 1 })
 end
@@ -34,7 +34,7 @@ end
 local function complete(root, job, token, text, call)
     local row, lost = held(root, job, token, call.batch)
     if not row then return { replies.LOST, lost } end
-    local result, why = payloads.result(text)
+    local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local ctx = completion.open_instance(root, row, job, call.now, call.batch)
     local reply = DONE
@@ -51,7 +51,7 @@ end
 local function attempt(root, job, token, text, call)
     local ok, reply = pcall(complete, root, job, token, text, call)
     if ok then return reply end
-    return { replies.FAULT, type(reply) == 'table' and reply.err or values.message(reply) }
+    return { replies.FAULT, type(reply) == 'table' and reply.err or values.describe_error(reply) }
 end
 
 return function(KEYS, ARGV)
@@ -71,6 +71,6 @@ return function(KEYS, ARGV)
         reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
     end
     if batch then batches.close(batch) end
-    if ended then commit.pulse(root, clock) end
+    if ended then commit.ring_pulse(root, clock) end
     return reply
 end

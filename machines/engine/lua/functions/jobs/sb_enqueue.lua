@@ -26,7 +26,7 @@ local function bad_words(spec)
     end
     if #spec.stop > MAX_STOP then return 'the kinds not to retry have at most ' .. MAX_STOP .. ' bytes' end
     local ok, why = pcall(json.read, spec.input == '' and 'null' or spec.input)
-    return not ok and 'the input: ' .. values.message(why) or nil
+    return not ok and 'the input: ' .. values.describe_error(why) or nil
 end
 
 local function bad_numbers(spec)
@@ -97,6 +97,6 @@ return function(KEYS, ARGV)
         reply[#reply + 1] = one.there and redis.call('HGETALL', keys.job(root, one.job)) or {}
     end
     for queue, number in pairs(rings) do jobs.ring_bell(root, queue, number) end
-    commit.pulse(root, clock)
+    commit.ring_pulse(root, clock)
     return reply
 end

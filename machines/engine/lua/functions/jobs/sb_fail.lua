@@ -72,6 +72,6 @@ return function(KEYS, ARGV)
             reply = try_later(root, job, row, now, now + (delay or jobs.compute_backoff(job, row)), failure)
         end
     end
-    commit.pulse(root, clock)
+    commit.ring_pulse(root, clock)
     return reply
 end

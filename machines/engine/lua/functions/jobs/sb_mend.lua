@@ -35,7 +35,7 @@ return function(KEYS, ARGV)
         for i = 4, #ARGV do job_repair.repair_job(root, ARGV[i], now, tally) end
     end
     for queue, count in pairs(tally.rings) do jobs.ring_bell(root, queue, count) end
-    if job_repair.count_repairs(tally) > 0 then commit.pulse(root, clock) end
+    if job_repair.count_repairs(tally) > 0 then commit.ring_pulse(root, clock) end
     local reply = { replies.OK, more }
     for _, kind in ipairs(job_repair.KINDS) do reply[#reply + 1] = tally[kind] end
     for _, why in ipairs(tally.why) do reply[#reply + 1] = why end

@@ -25,6 +25,6 @@ return function(KEYS, ARGV)
     redis.call('HSET', keys.job(root, job), 'progress', json.encode({
         done = done, total = total or json.null, note = strings.cut_head(ARGV[5] or '', MAX_NOTE), at = now,
     }))
-    commit.pulse(root, clock)
+    commit.ring_pulse(root, clock)
     return { replies.OK }
 end

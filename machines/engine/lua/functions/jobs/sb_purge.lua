@@ -20,10 +20,10 @@ local FAILURES = {
 local function drop(root, job, now, why, alone)
     local row = jobs.read(root, job)
     if not row then return 'there is no job ' .. job end
-    local held = row.place ~= 'dead' and repairs.alone_on_job(root, job, 'cancel', alone[1], alone[2], now)
+    local held = row.place ~= 'dead' and repairs.check_job_approval(root, job, 'cancel', alone[1], alone[2], now)
     if held then return 'it takes a second person', held end
     local ok, reply = pcall(completion.remove, root, job, row, now, why, FAILURES[why])
-    if not ok then return type(reply) == 'table' and reply.err or values.message(reply) end
+    if not ok then return type(reply) == 'table' and reply.err or values.describe_error(reply) end
     if reply[1] ~= replies.OK then return reply[2] end
     return nil
 end
@@ -74,6 +74,6 @@ return function(KEYS, ARGV)
     elseif what ~= '' then
         log(root, 'purge', { queue = queue, place = place, jobs = what }, actor, reason)
     end
-    commit.pulse(root)
+    commit.ring_pulse(root)
     return { replies.OK, gone, left }
 end

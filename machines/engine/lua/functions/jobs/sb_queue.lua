@@ -49,6 +49,6 @@ return function(KEYS, ARGV)
     end
     if action ~= 'resume' then redis.call('SADD', keys.queues(root), queue) end -- one that has rules is known
     if action ~= 'pause' and waiting > 0 then jobs.ring_bell(root, queue, waiting) end
-    commit.pulse(root)
+    commit.ring_pulse(root)
     return { replies.OK }
 end

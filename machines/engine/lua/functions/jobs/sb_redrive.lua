@@ -27,7 +27,7 @@ return function(KEYS, ARGV)
     local wanted = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
     local moved, passed = 0, 0
     for _, job in ipairs(wanted) do
-        local held = repairs.alone_on_job(root, job, 'retry', ARGV[9] or '', ARGV[5] or '', now)
+        local held = repairs.check_job_approval(root, job, 'retry', ARGV[9] or '', ARGV[5] or '', now)
         if held and not limit then return held end
         if not held and completion.redrive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
     end
@@ -35,6 +35,6 @@ return function(KEYS, ARGV)
         partition_log.append(root, 'kind', 'queue', 'name', 'redrive', 'data',
             json.encode({ queue = queue, place = place, jobs = what }), 'actor', ARGV[5] or '', 'reason', ARGV[6] or '')
     end
-    if moved > 0 then commit.pulse(root) end
+    if moved > 0 then commit.ring_pulse(root) end
     return { replies.OK, moved, passed, redis.call('ZCARD', key) }
 end

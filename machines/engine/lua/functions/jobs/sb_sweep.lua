@@ -20,13 +20,13 @@ return function(KEYS, ARGV)
     if not limit then bad = 'limit is 1 to 1000' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
-    instances.refresh(root)
+    instances.drop_outdated_programs(root)
     local tally, queues = due_jobs.new_tally(0, never), redis.call('SMEMBERS', keys.queues(root))
     if due_jobs.has_none(root, queues) then return { replies.OK, 0, 0, 0 } end
     due_jobs.sweep(root, queues, now, limit, tally)
     pcall(remind, root, tally, now)
     due_times.ring_bell(root)
-    if due_jobs.count_moved(tally) > 0 then commit.pulse(root, clock) end
+    if due_jobs.count_moved(tally) > 0 then commit.ring_pulse(root, clock) end
     if tally.why[1] then return { replies.FAULT, tally.why[1] } end
     return { replies.OK, tally.back, tally.woken, tally.buried }
 end

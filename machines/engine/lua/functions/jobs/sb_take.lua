@@ -59,7 +59,7 @@ local function hand_out(root, queue, popped, hand)
             leased[#leased + 1], leased[#leased + 2] = till, job
             if till < first then first = till end
             local def, data = '', ''
-            if row.instance then def, data = instances.data(root, row.instance) end
+            if row.instance then def, data = instances.encode_data(root, row.instance) end
             reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, till
             reply[at + 5], reply[at + 6] = def, data
             at = at + 6
@@ -101,6 +101,6 @@ return function(KEYS, ARGV)
         reply[2] = why
         if why == 'busy' then jobs.request_bell(root, queue) end
     end
-    if taken > 0 then commit.pulse(root, clock) end
+    if taken > 0 then commit.ring_pulse(root, clock) end
     return reply
 end

@@ -15,7 +15,7 @@ return function(KEYS, ARGV)
     local told = json.list()
     for i, wait in ipairs(awaited_jobs.list(ctx)) do
         told[i] = { invoke = wait.invoke, state = wait.state, src = wait.src, queue = wait.queue, job = wait.job or '',
-            place = wait.row and wait.row.place or '', skip = core.listens(ctx, 'done.invoke.' .. wait.invoke),
+            place = wait.row and wait.row.place or '', skip = core.has_transition(ctx, 'done.invoke.' .. wait.invoke),
             suspended = ctx.raw._suspended ~= nil }
     end
     return { replies.OK, json.encode(told) }

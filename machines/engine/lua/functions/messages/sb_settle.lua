@@ -34,7 +34,7 @@ return function(KEYS, ARGV)
     local now, gone = arguments.read_now(ARGV[1]), 0
     redis.call('XLEN', keys.outbox(root))
     for i = 2, #ARGV, 3 do gone = gone + settle(root, ARGV[i], ARGV[i + 1], ARGV[i + 2], now) end
-    if gone > 0 then commit.pulse(root) end
+    if gone > 0 then commit.ring_pulse(root) end
     due_times.ring_bell(root)
     return { replies.OK, gone, redis.call('XLEN', keys.outbox(root)) }
 end

@@ -15,7 +15,7 @@ local function complete(root, done)
     end
     redis.call('HSET', keys.meta(root), 'by', listed)
     programs.drop_outdated(root)
-    commit.pulse(root)
+    commit.ring_pulse(root)
 end
 
 return function(KEYS, ARGV)

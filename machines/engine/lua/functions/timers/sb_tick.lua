@@ -26,8 +26,8 @@ local function send(ctx, timer)
         delivery.log_failure(ctx.program.root, message, reserved_events.describe(timer[3]))
     end
     local payload = json.decode(timer[6])
-    local taken, why = chart.forward(ctx, timer[7], timer[3], payload, timer[8] == 1 and timer[5] or nil)
-    return taken, why, values.kind(payload) == 'object' and payloads.note(payload) or '0'
+    local taken, why = chart.fire_delayed(ctx, timer[7], timer[3], payload, timer[8] == 1 and timer[5] or nil)
+    return taken, why, values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or '0'
 end
 
 -- What was neither a step nor a message is kept all the same: the timer is over.
@@ -43,9 +43,9 @@ local function carry_out(ctx, timer)
     ctx.timers_changed, ctx.own = true, true
     local ok, fault
     if taken or ctx.numbered then
-        ok, fault = commit.step(ctx, timer[3], ACTOR, '', noted or '0')
+        ok, fault = commit.write_step(ctx, timer[3], ACTOR, '', noted or '0')
     else
-        ok, fault = commit.keep(ctx)
+        ok, fault = commit.write_bookkeeping(ctx)
     end
     return ok and 'fired' or nil, fault
 end
@@ -93,7 +93,8 @@ local function work_off(root, key, now, tally)
             strike(root, key, member)
             redis.call('ZADD', keys.timers(root), extra, member)
         else
-            postpone(root, member, now, ok and extra or type(outcome) == 'table' and outcome.err or values.message(outcome))
+            local why = ok and extra or type(outcome) == 'table' and outcome.err or values.describe_error(outcome)
+            postpone(root, member, now, why)
             tally.postponed = tally.postponed + 1
         end
     end
@@ -158,7 +159,7 @@ return function(KEYS, ARGV)
         else
             local found = look(root, now, limit, call)
             due_times.ring_bell(root)
-            if found[3] > 0 then commit.pulse(root, clock) end
+            if found[3] > 0 then commit.ring_pulse(root, clock) end
             reply[i + 2] = found
         end
     end
