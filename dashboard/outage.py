@@ -55,7 +55,7 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
         return problems.of_error(request, denied)
     facts = {
         "code": getattr(error, "code", CODE),
-        "title": "Redis does not answer",
+        "title": "Redis unavailable",
         "message": f"The engine cannot be reached. {UNCHANGED if request.method in ('GET', 'HEAD') else UNKNOWN}",
     }
     if denied is not None:

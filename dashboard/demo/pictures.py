@@ -112,7 +112,7 @@ def _address(page: Any, name: str) -> str:
 
 def _ask(page: Any, state: str) -> None:
     page.get_by_label("state", exact=True).select_option(state)
-    page.get_by_role("button", name="What would happen?").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_label("reason").fill("the customer proved it by phone")
 
 
@@ -124,7 +124,7 @@ def _act(page: Any) -> None:
         page.locator(".repair-panel button").last.click()
         page.locator("table.steps").wait_for()
     page.goto(_address(page, "force").replace("/force/", "/suspend/"))
-    page.get_by_role("button", name="What would happen?").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_label("reason").fill("the provider is down")
     page.locator(".repair-panel button").last.click()
     page.locator("table.steps").wait_for()

@@ -44,7 +44,7 @@ def of_machine(request: HttpRequest, engine: Engine, machine: str) -> Accepts:
 def _declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
     for name in found.declared or ():
         if name == ANY:
-            yield Sender("any machine", "whoever publishes it")
+            yield Sender("any machine", "everyone who may publish it")
         else:
             yield Sender(name, "named by the definition", _url(name, scope))
 
@@ -54,12 +54,12 @@ def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
     if found.declared is not None:
         return
     for name in seen:
-        yield Sender(name, "granted, as it did before", reverse("machine", args=[name]))
+        yield Sender(name, "granted automatically", reverse("machine", args=[name]))
     hidden = len(found.granted or ()) - len(seen)
     if hidden:
-        yield Sender(f"{hidden} more", "granted, out of your sight")
+        yield Sender(f"{hidden} more", "granted, not visible to you")
     if found.granted is None:
-        yield Sender("any machine", "until a worker has looked who does")
+        yield Sender("any machine", "until a worker has recorded the senders")
 
 
 def _url(name: str, scope: Scope) -> str:

@@ -27,10 +27,10 @@ class PreferencesForm(forms.ModelForm):
     class Meta:
         model = Preferences
         fields = ("time_zone", "clock", "calm", "keys")
-        labels = {"clock": "clock", "calm": "fewer live changes", "keys": "single keys are shortcuts"}
+        labels = {"clock": "clock", "calm": "reduced motion", "keys": "keyboard shortcuts"}
         help_texts = {
-            "calm": "Figures change every five seconds, and nothing moves.",
-            "keys": "Pressing ? lists them. Switch them off where voice control or a screen reader needs the letters.",
+            "calm": "Numbers update every five seconds, without animation.",
+            "keys": "Press ? to list them. Turn them off if voice control or a screen reader uses single keys.",
         }
 
 
@@ -51,7 +51,7 @@ def show(request: HttpRequest) -> HttpResponse:
     form = PreferencesForm(request.POST if request.method == "POST" else None, instance=kept, initial=initial)
     if form.is_valid():
         form.save()
-        messages.success(request, "Saved. Pages show times in your zone from now on.")
+        messages.success(request, "Settings saved")
         return redirect("account")
     status = 400 if form.is_bound else 200
     return page(request, "pages/account.html", {"section": "account", "form": form, **_theirs(request)}, status=status)
@@ -65,9 +65,9 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
     if zones.is_zone(name):
         kept.time_zone = name
         kept.save()
-        messages.success(request, f"Times are in {name} from now on. You can change that in your account.")
+        messages.success(request, f"Times are now shown in {name}. You can change this in your account.")
     else:
-        messages.error(request, "There is no such time zone here. Choose one in your account.")
+        messages.error(request, "Unknown time zone. Choose one in your account.")
     back = request.POST.get("next", "")
     # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
     ours = url_has_allowed_host_and_scheme(back, {request.get_host()})

@@ -32,7 +32,7 @@ class ReasonForm(forms.Form):
         label="reason",
         max_length=REASON_LIMIT,
         widget=forms.TextInput(PLAIN),
-        error_messages={"required": "Say why: it stays in the audit."},
+        error_messages={"required": "Enter a reason. It is recorded in the audit."},
     )
 
 
@@ -44,7 +44,7 @@ class PurgeForm(ReasonForm):
         min_value=1,
         max_value=limits.MAX_INTEGER,
         widget=forms.TextInput(FIGURE),
-        error_messages={"required": "Type how many jobs you see there.", "invalid": "That is no number of jobs."},
+        error_messages={"required": "Enter the number of jobs shown.", "invalid": "Enter a number of jobs."},
     )
     field_order = ("place", "expect", "reason")
 
@@ -53,15 +53,15 @@ class PurgeForm(ReasonForm):
         super().__init__(*args, **more)
         if len(places) == 1:
             (count,) = places.values()
-            self.fields["expect"].label = f"type {count:,} to confirm"
+            self.fields["expect"].label = f"enter {count:,} to confirm"
         else:
             self.fields["place"].widget = forms.Select(choices=[(name, f"{name}: {n:,}") for name, n in places.items()])
-            self.fields["expect"].label = "type their number to confirm"
+            self.fields["expect"].label = "enter the number of jobs to confirm"
 
 
 class LimitForm(ReasonForm):
     concurrency = Count(
-        label="jobs at a time",
+        label="max concurrent jobs",
         required=False,
         min_value=0,
         max_value=limits.MAX_CONCURRENCY,
@@ -80,5 +80,5 @@ class LimitForm(ReasonForm):
     def clean_rate(self) -> str | None:
         rate = self.cleaned_data["rate"].strip()
         if rate and rate != NO_LIMIT and rates.parse(rate) is None:
-            raise forms.ValidationError(f"That is no rate: {rates.HINT}.")
+            raise forms.ValidationError(f"Invalid rate: {rates.HINT}.")
         return rate or None

@@ -44,7 +44,7 @@ class Turned:
 
 def mistake(act: Act, error: errors.SignalboxError | None = None) -> Turned:
     """Something in the form cannot be taken; ``error``: the engine's word on it, if it got that far."""
-    message = error.message if error else "Something in the form is not right yet: see what is marked in it."
+    message = error.message if error else "Correct the marked fields."
     return Turned(400, f"Not done: {act.label.lower()}", message, error.code if error else MISTAKE, act)
 
 
@@ -76,24 +76,24 @@ class QueueActs:
         return [self.make(name, place) for name in [*names, "purge"]]
 
     def pause(self, posted: Posted = None) -> Act:
-        about = "No job of it is handed out until it is resumed; those in hand may finish, others may come."
-        return self._plain("pause", "Pause", about, posted)
+        about = "Workers take no jobs from this queue until it is resumed. Running jobs finish; new jobs can be added."
+        return self._plain("pause", "Pause queue", about, posted)
 
     def resume(self, posted: Posted = None) -> Act:
-        return self._plain("resume", "Resume", "Its jobs are handed out again.", posted)
+        return self._plain("resume", "Resume queue", "Workers take jobs from this queue again.", posted)
 
     def redrive(self, posted: Posted = None) -> Act:
         about = (
-            "All dead jobs become ready again, all their attempts before them. An instance still in the state that"
-            " asked for the work waits for it again; one that moved on stays where it is."
+            "All dead jobs become ready again, with their attempts reset. An instance still in the state that"
+            " started the job waits for it again; other instances do not change."
         )
-        return self._plain("redrive", "Re-drive all dead", about, posted)
+        return self._plain("redrive", "Retry all dead jobs", about, posted)
 
     def move(self, posted: Posted = None) -> Act:
-        return self._plain("move", "Run all delayed now", "All delayed jobs become ready at once.", posted)
+        return self._plain("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)
 
     def limit(self, posted: Posted = None) -> Act:
-        about = "Hold across all workers, and before those of the definition."
+        about = "Apply across all workers and override the definition."
         now = {"concurrency": self.of.stats.concurrency, "rate": self.of.stats.rate}
         form = LimitForm(posted, id=f"{self.id}-limit", initial=now)
         return self._act("limit", "Set limits", about, form)
@@ -102,8 +102,8 @@ class QueueActs:
         depth = self.of.stats.depth
         held = {name: depth[name] for name in ([place] if place in PURGED else PURGED) if depth[name] or name == place}
         form = PurgeForm(posted, id=f"{self.id}-purge", places=held, initial={"place": place})
-        about = "Takes them away for good. An instance that waits for one gets error.invoke with the kind Purged."
-        return self._act("purge", f"Purge all {place}" if place else "Purge", about, form, danger=True)
+        about = "Removes the jobs permanently. An instance waiting for one receives error.invoke with the kind Purged."
+        return self._act("purge", f"Purge all {place} jobs" if place else "Purge jobs", about, form, danger=True)
 
     def _plain(self, name: str, label: str, about: str, posted: Posted) -> Act:
         return self._act(name, label, about, ReasonForm(posted, id=f"{self.id}-{name}"))
@@ -115,12 +115,12 @@ class QueueActs:
 
 
 JOB_ACTS = {
-    "redrive": ("Re-drive", "It becomes ready again, all its attempts before it."),
-    "move": ("Run it now", "It becomes ready at once."),
+    "redrive": ("Retry", "The job becomes ready again, with its attempts reset."),
+    "move": ("Run now", "The job becomes ready immediately."),
     "withdraw": (
         "Withdraw",
-        "Takes it away for good, wherever it is. Its instance gets error.invoke with the kind Withdrawn; a worker that"
-        " runs it learns so with its next heartbeat.",
+        "Removes the job permanently. Its instance receives error.invoke with the kind Withdrawn; a worker that"
+        " runs it is told with its next heartbeat.",
     ),
 }
 BY_PLACE = {"dead": ("redrive", "withdraw"), "delayed": ("move", "withdraw")}

@@ -96,35 +96,35 @@ def raised(
 def _stuck(stuck: Stuck) -> Alarm:
     place = f"{stuck.machine} in {stuck.state}"
     text = f"{_counted(stuck.count, 'instance')} of {place} for longer than {times.span(stuck.sla)}"
-    return Alarm(text, stuck.url, *(("Repair all", stuck.act_url) if stuck.operated else ()))
+    return Alarm(text, stuck.url, *(("Repair", stuck.act_url) if stuck.operated else ()))
 
 
 def _waiting(count: int) -> Alarm:
     text = "1 action waits" if count == 1 else f"{count:,} actions wait"
-    return Alarm(f"{text} for a second person", reverse("approvals"))
+    return Alarm(f"{text} for approval", reverse("approvals"))
 
 
 def _storm(storm: Storm) -> Alarm:
     """The machine's page shows what is refused; its events there lead to what explains them."""
-    named = [event or "events nothing listens for" for event in storm.events[:NAMED]]
+    named = [event or "events that no state accepts" for event in storm.events[:NAMED]]
     more = f" and {len(storm.events) - NAMED} more" if len(storm.events) > NAMED else ""
-    text = f"about {storm.rate:,.0f} events a minute refused by {storm.machine}: {', '.join(named)}{more}"
+    text = f"about {storm.rate:,.0f} events per minute refused by {storm.machine}: {', '.join(named)}{more}"
     return Alarm(text, f"{reverse('machine', args=[storm.machine])}#chart-refused")
 
 
 def _unmeasured(ms: int) -> Alarm:
-    text = f"nothing measured for the charts for {times.age(ms / 1000)}, though workers run: their logs say why"
+    text = f"no metrics recorded for {times.age(ms / 1000)} although workers are running: see the worker logs"
     return Alarm(text, reverse("workers"))
 
 
 def _unwritten(name: str, stats: Stats) -> Alarm:
     verb = "wait" if name.endswith("s") else "waits"
-    text = f"{name} {verb} for the database, {times.age(stats.oldest)} by now: workers' logs say why"
+    text = f"{name} {verb} to be written to the database for {times.age(stats.oldest)}: see the worker logs"
     return Alarm(text, f"{reverse('workers')}#unwritten")
 
 
 def _failing(machine: str, count: int) -> Alarm:
-    text = f"{_counted(count, 'timer')} of {machine} due, and the step fails each time; tried again every minute"
+    text = f"{_counted(count, 'timer')} of {machine} due, but the step fails; retried every minute"
     return Alarm(text, reverse("machine", args=[machine]))
 
 
@@ -140,7 +140,7 @@ def _paused(machine: str, stats: QueueStats) -> Alarm:
 
 
 def _late(machine: str, count: int) -> Alarm:
-    text = f"{_counted(count, 'timer')} of {machine} overdue, and no worker is running"
+    text = f"{_counted(count, 'timer')} of {machine} overdue: no worker is running"
     return Alarm(text, reverse("machine", args=[machine]))
 
 
@@ -149,7 +149,7 @@ def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:
     if depth.dead:
         yield Alarm(f"{_counted(depth.dead, 'job')} dead on {depth.route}", f"{address}?place=dead")
     if depth.ready and depth.route not in served:
-        yield Alarm(f"{_counted(depth.ready, 'job')} ready on {depth.route}, and no worker serves it", address)
+        yield Alarm(f"{_counted(depth.ready, 'job')} ready on {depth.route}, but no worker serves it", address)
 
 
 def _handlers(depth: Depth, working: Iterable[WorkerRow]) -> Iterator[Alarm]:
@@ -157,7 +157,7 @@ def _handlers(depth: Depth, working: Iterable[WorkerRow]) -> Iterator[Alarm]:
     lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
     missing = sorted(set.intersection(*lacking)) if lacking else []
     if missing and depth.ready + depth.delayed:
-        text = f"no worker has a handler for {', '.join(missing)}, which jobs on {depth.route} may need"
+        text = f"no worker has a handler for {', '.join(missing)}, needed by jobs on {depth.route}"
         yield Alarm(text, reverse("queue", args=[depth.machine, depth.queue]))
 
 

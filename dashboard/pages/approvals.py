@@ -30,7 +30,7 @@ from machines.services.reading import redactor_of
 
 SIZE = 50  # requests on a page
 STATES = [("open", "waiting"), ("decided", "decided"), ("", "all")]
-TOLD = {"done": "Approved, and done", "declined": "Declined: nothing was done", "withdrawn": "Withdrawn"}
+TOLD = {"done": "Approved and executed", "declined": "Declined", "withdrawn": "Withdrawn"}
 
 
 class Terms(forms.Form):
@@ -61,7 +61,7 @@ class Row:
 def show_all(request: HttpRequest) -> HttpResponse:
     actor, terms = Actor.of(request), Terms(request.GET if request.GET else {"state": "open"})
     if not terms.is_valid():
-        raise Http404("There is no such list of requests.")
+        raise Http404("Unknown filter.")
     given = terms.cleaned_data
     found = approvals.listed(actor, state=given["state"], machine=given["machine"]).order_by("-pk")
     if given["before"]:
@@ -129,7 +129,7 @@ def _view(name: str) -> View:
 
 def _tell(request: HttpRequest, after: Approval) -> None:
     if after.state == Approval.State.FAILED:
-        messages.error(request, f"Approved, and it failed: {after.outcome}")
+        messages.error(request, f"Approved, but the action failed: {after.outcome}")
     else:
         messages.success(request, TOLD[after.state])
 

@@ -59,13 +59,13 @@ class Attempt:
 
 
 def held(what: str, url: str, error: errors.Suspended, **facts: Any) -> Attempt:
-    message = "It is suspended: it takes no event until someone resumes it."
+    message = "The instance is suspended. No events are accepted until it is resumed."
     return Attempt("held", what, url, message, error.code, **facts)
 
 
 def denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Attempt:
     leads = f" ({error.transition}{f' to {error.target}' if error.target else ''})" if error.transition else ""
-    message = f"It is for members of {' or '.join(error.groups)}{leads}."
+    message = f"Allowed only for members of {' or '.join(error.groups)}{leads}."
     return Attempt("refused", what, url, message, error.code, **facts)
 
 
@@ -74,7 +74,7 @@ def mistake(
 ) -> Attempt:
     """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
     if error is None:
-        message = "Something in the form is not right yet: see what is marked in it."
+        message = "Correct the marked fields."
         return Attempt("mistake", what, url, message, MISTAKE, **facts)
     told = redactor.error(error) if redactor else error.message
     return Attempt("mistake", what, url, told, error.code, **facts)
@@ -123,11 +123,11 @@ def _why(explanation: Explanation) -> str:
     """One sentence; the candidates say the rest."""
     where = f"in state {explanation.state}"
     if explanation.why == "unknown event":
-        return f"The machine knows no event {explanation.event}."
+        return f"The machine has no event {explanation.event}."
     if explanation.why == "final":
-        return f"Nothing more can happen {where}: it is final."
+        return f"No events are accepted {where}: the state is final."
     if explanation.why == "no transition":
-        return f"No transition listens for {explanation.event} {where}."
+        return f"The event {explanation.event} is not accepted {where}."
     if explanation.why == "error":
-        return f"An action of it fails {where}: {explanation.error}."
-    return f"No transition for {explanation.event} can be taken {where}."
+        return f"An action fails {where}: {explanation.error}."
+    return f"No transition for {explanation.event} is available {where}."

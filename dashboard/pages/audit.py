@@ -45,7 +45,7 @@ def show(request: HttpRequest) -> HttpResponse:
     try:
         found = list((older_than(terms.entries(), cursor) if cursor else terms.entries())[: SIZE + 1])
     except ValueError as error:
-        raise Http404("This is no page of the audit.") from error
+        raise Http404("Unknown page of the audit.") from error
     entries, further = found[:SIZE], len(found) > SIZE
     context = {
         "section": "audit",
@@ -88,8 +88,8 @@ def _told(detail: dict[str, Any]) -> str:
         return ", ".join(_changed(name, change) for name, change in changed.items())
     before, after, version = detail.get("before"), detail.get("after"), detail.get("version")
     moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
-    parts = [moved or (f"was in {before}" if before else ""), f"version {version}" if version else ""]
-    return ", ".join(part for part in [*parts, "had counted already" if detail.get("replayed") else ""] if part)
+    parts = [moved or (f"was in {before}" if before else ""), f"revision {version}" if version else ""]
+    return ", ".join(part for part in [*parts, "already applied" if detail.get("replayed") else ""] if part)
 
 
 def _changed(name: str, change: Any) -> str:

@@ -78,15 +78,15 @@ def _read(plan: Plan, over: str, days: int) -> list[Board]:
     refused = boards.busiest(machine, "refused", FIRST, days=days)
     return [
         Board(
-            "edges", "Busiest lines", f"times taken, {over}",
+            "edges", "Busiest transitions", f"count, {over}",
             _rows(edges, lambda p: named(p.member), _count, lambda p: _list(machine, sources.get(p.member, ""))),
         ),
         Board(
-            "states", "Slowest states", "half of those in it for longer, now",
+            "states", "Slowest states", "median time in state, now",
             _rows(states, lambda p: p.member, lambda p: times.age(p.score / 1000), lambda p: _list(machine, p.member)),
         ),
         Board(
-            "refused", "Refused most", f"events, {over}",
+            "refused", "Most refused events", f"count, {over}",
             _rows(refused, lambda p: named("" if p.member == boards.UNHEARD else p.member), _count, lambda _: CHART),
         ),
     ]  # fmt: skip

@@ -21,11 +21,11 @@ from machines.services import Actor, ApprovalNeeded, approvals
 from machines.services import bulks as services
 
 TOLD = {
-    "run": "It runs",
-    "pause": "It is paused: at most those just in hand are still moved",
-    "resume": "It goes on",
-    "retry": "It goes on where it broke",
-    "stop": "It is stopped for good",
+    "run": "Started",
+    "pause": "Paused: instances being processed now are still finished",
+    "resume": "Resumed",
+    "retry": "Retrying from the failure",
+    "stop": "Stopped",
 }
 COLUMNS = ("instance", "state", "version", "verdict", "verdict_why", "outcome", "outcome_why")
 
@@ -67,7 +67,7 @@ def rate(request: HttpRequest, id: str) -> HttpResponse:
     except NotNow as error:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
-        messages.success(request, "The pace is another one from the next instances on")
+        messages.success(request, "Rate limit updated; it applies from the next batch on")
     return redirect("bulk", id)
 
 
@@ -78,7 +78,7 @@ def again(request: HttpRequest, id: str) -> HttpResponse:
         return redirect("bulk", id)
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > MAX_REASON:
-        return bulk_page(request, id, mistake=f"Say why, in at most {MAX_REASON} characters.", status=400)
+        return bulk_page(request, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400)
     made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
     return redirect("bulk", made.id)
 

@@ -27,15 +27,15 @@ class Deed:
 
 
 DEEDS = {
-    "edit": Deed("Edit", "Changes fields of each, by their declared types. What is left blank stays as it is."),
-    "force": Deed("Force", "Puts each into a state whatever its transitions say. No entry or exit action runs."),
-    "reset": Deed("Reset", "Back to its initial state and its initial data. No action runs; jobs and timers end."),
-    "retry": Deed("Retry", "Its dead job is ready again with all its attempts; one that is delayed runs at once."),
-    "skip": Deed("Skip", "Takes its job away and goes on as if that had ended with the result you give."),
-    "cancel": Deed("Cancel", "Takes its job away; it gets error.invoke with the kind Withdrawn, if it listens for it."),
-    "suspend": Deed("Suspend", "Each takes no event, and its timers wait, until it is resumed."),
-    "resume": Deed("Resume", "Each suspended one goes on with what waited for it; timers that are past fire at once."),
-    "delete": Deed("Delete", "Deletes each with its history and open jobs. This cannot be undone."),
+    "edit": Deed("Edit", "Changes data fields, by their declared types. Blank fields are not changed."),
+    "force": Deed("Force", "Sets the state, ignoring the transitions. No entry or exit actions run."),
+    "reset": Deed("Reset", "Returns to the initial state and initial data. No actions run; jobs and timers end."),
+    "retry": Deed("Retry", "A dead job becomes ready again with its attempts reset; a delayed job runs immediately."),
+    "skip": Deed("Skip", "Removes the job and continues as if it had completed with the given result."),
+    "cancel": Deed("Cancel", "Removes the job; the instance receives error.invoke with the kind Withdrawn."),
+    "suspend": Deed("Suspend", "No events are accepted and timers are paused until the instance is resumed."),
+    "resume": Deed("Resume", "Resumes suspended instances: queued messages are delivered, overdue timers fire."),
+    "delete": Deed("Delete", "Deletes the instances with their history and open jobs. This cannot be undone."),
 }
 
 
@@ -47,26 +47,26 @@ class OneOf(forms.Select):
 
 
 class BulkForm(forms.Form):
-    states = forms.MultipleChoiceField(label="state", error_messages={"required": "Choose the state."})
-    invoke = forms.ChoiceField(label="its job", error_messages={"required": "Choose the job."})
+    states = forms.MultipleChoiceField(label="state", error_messages={"required": "Choose a state."})
+    invoke = forms.ChoiceField(label="job", error_messages={"required": "Choose a job."})
     reason = forms.CharField(
         label="reason",
         max_length=MAX_REASON,
         widget=forms.TextInput(PLAIN),
-        help_text="Stands in the history of each instance.",
-        error_messages={"required": "Say why: it stays in the history of each."},
+        help_text="Recorded in the history of each instance.",
+        error_messages={"required": "Enter a reason. It is recorded in the history of each instance."},
     )
     rate = forms.IntegerField(
-        label="instances a second at most",
+        label="max instances per second",
         required=False,
         min_value=0,
         max_value=MAX_RATE,
         widget=forms.TextInput(PLAIN | {"inputmode": "numeric"}),
-        help_text="Blank: as fast as it goes.",
+        help_text="Blank: no limit.",
     )
-    unchanged = forms.BooleanField(required=False, label="Only those nothing has happened to since they were found")
+    unchanged = forms.BooleanField(required=False, label="Skip instances that changed since they were matched")
     unset = forms.MultipleChoiceField(label="fields to unset", required=False)
-    result = JsonText(label="its result", type_name="JSON, optional", rows=3)
+    result = JsonText(label="result", type_name="JSON, optional", rows=3)
     key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     field_order = ("states", "invoke", "result", "unset", "reason", "rate", "unchanged", "key")
 
@@ -166,7 +166,7 @@ class NewBulk:
         assert self.typed is not None
         both = sorted(self.typed.values().keys() & set(self.form.cleaned_data["unset"]))
         if both:
-            self.form.add_error(None, f"Either a new value or none: {', '.join(both)} has both.")
+            self.form.add_error(None, f"Either set or unset a field: {', '.join(both)} has both.")
         elif not self._changes():
             self.form.add_error(None, "Change at least one field.")
         return not self.form.errors
@@ -179,5 +179,5 @@ class RateForm(forms.Form):
         required=False,
         min_value=0,
         max_value=MAX_RATE,
-        error_messages={"invalid": f"That is no number of instances a second: 0 to {MAX_RATE:,}."},
+        error_messages={"invalid": f"Enter a number from 0 to {MAX_RATE:,}."},
     )

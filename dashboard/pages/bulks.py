@@ -73,12 +73,12 @@ def _chosen(request: HttpRequest, plan: Plan) -> tuple[str, str]:
     """What is to be done, and the event if it is to fire one; "" for nothing yet."""
     action, event = request.GET.get("do", ""), request.GET.get("event", "")
     if action not in ("", "fire", *deeds(plan)):
-        raise Http404("There is no such thing to do.")
+        raise Http404("Unknown action.")
     if action != "fire":
         return action, ""
     demand(request.user, "fire", plan.machine)
     if event not in plan.event_names([]):
-        raise Http404(f"Machine {plan.machine} knows no event {event[:100]}.")
+        raise Http404(f"Machine {plan.machine} has no event {event[:100]}.")
     return action, event
 
 
@@ -209,5 +209,5 @@ def _counts(held: dict[str, int], words: tuple[str, ...]) -> list[tuple[str, int
 def _start(request: HttpRequest) -> int:
     asked = request.GET.get("from", "0")
     if not (asked.isascii() and asked.isdigit() and len(asked) <= 9):
-        raise Http404("There is no such page of this bulk.")
+        raise Http404("Unknown page of this bulk action.")
     return int(asked)

@@ -21,7 +21,7 @@ from machines.statistics import SPANS, Line, Series, several
 
 SPAN = "hour"
 OVER = {"hour": "the last hour", "day": "the last 24 hours", "month": "the last 30 days"}
-STEPS = {"hour": "minute", "day": "15 minutes", "month": "6 hours"}
+STEPS = {"hour": "1 minute", "day": "15 minutes", "month": "6 hours"}
 UNITS = {"/min": "per minute", "ms": "", "": ""}
 SHAPES = ("s-a", "s-b", "s-c", "s-d", "s-e", "s-f")
 """Each line has a colour and a pattern of dashes of its own."""
@@ -29,7 +29,7 @@ SHAPES = ("s-a", "s-b", "s-c", "s-d", "s-e", "s-f")
 REST = "s-rest"  # grey dots, for what is left over
 FEW = 3  # machines that the overview tells apart: their names fit on one line
 
-POWERS = "right to a factor of two"
+POWERS = "approximate (±2×)"
 
 Names = Callable[[str], str]
 
@@ -49,13 +49,13 @@ OVERVIEW = (
     Chart("failures", "Failures and refusals"),
 )
 MACHINE = (
-    Chart("edges", "Transitions by line"),
+    Chart("edges", "Transitions by type"),
     Chart("refused", "Refused events"),
-    Chart("instances", "Instances", "at the end of each step"),
+    Chart("instances", "Instances", "at the end of each interval"),
 )
 OF_JOBS = (
-    Chart("waits", "Jobs wait", POWERS),
-    Chart("runs", "Jobs run", POWERS),
+    Chart("waits", "Job wait time", POWERS),
+    Chart("runs", "Job run time", POWERS),
 )
 QUEUE = (Chart("throughput", "Jobs in and out"), *OF_JOBS)
 
@@ -268,7 +268,7 @@ class Edges:
     def __call__(self, name: str) -> str:
         version, colon, edge = name.partition(":")
         if not name:
-            return "events nothing listens for"
+            return "events that no state accepts"
         if not (colon and version.isdigit()):
             return name
         self._current = self._current or str(get_engine().machines().get(self._machine, ""))

@@ -88,8 +88,8 @@ def _boards() -> Boards:
         BoardRow(2, "press", "301", 25, "#"),
     ]
     found = [
-        Board("edges", "Busiest lines", "times taken, today", rows),
-        Board("refused", "Refused most", "events", []),
+        Board("edges", "Busiest transitions", "count, today", rows),
+        Board("refused", "Most refused events", "events", []),
     ]
     return Boards(found, [("today", "#", True), ("7 days", "#", False)])
 

@@ -66,9 +66,9 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     context = {"title": title_of(type(error)), "message": error.message, "code": error.code}
     machine = getattr(error, "machine", "")
     if isinstance(error, errors.UnknownInstance):
-        context["back"] = {"url": reverse("machine", args=[machine]), "text": f"All instances of {machine}"}
+        context["back"] = {"url": reverse("machine", args=[machine]), "text": f"Instances of {machine}"}
     if isinstance(error, errors.UnknownMachine) and (seen := _seen_by(request, error)):
-        context["hint"] = f"You see these: {errors.shortened(seen)}."
+        context["hint"] = f"Available: {errors.shortened(seen)}."
     if isinstance(error, errors.EngineUnavailable):
         return _send_again(request, context)
     response = error_page(request, status, **context)
@@ -88,7 +88,8 @@ def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
     seconds = max(1, math.ceil(error.retry_after))
     response = error_page(
         request, 429, title=title_of(type(error)), message=f"{error.message}.", code=error.code,
-        hint=f"Send it again in {seconds} second{'' if seconds == 1 else 's'}. For many there are bulks and the API.",
+        hint=f"Try again in {seconds} second{'' if seconds == 1 else 's'}."
+        " To change many instances, use a bulk action or the API.",
         resend=repeatable(request),
     )  # fmt: skip
     response["Retry-After"] = str(seconds)
@@ -121,8 +122,8 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
     if of_api(request):
         return problems.problem(request, BAD_REQUEST)
     return error_page(
-        request, 400, title="This request does not make sense", code=BAD_REQUEST,
-        message="Something in it is malformed or too large.",
+        request, 400, title="Bad request", code=BAD_REQUEST,
+        message="The request is malformed or too large.",
     )  # fmt: skip
 
 
@@ -131,14 +132,14 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
         if isinstance(exception, Forbidden):
             return problems.of_error(request, exception)
         return problems.problem(request, FORBIDDEN, str(exception or ""))
-    message = "Your account does not have the right for this."
+    message = "Your account does not have the required permission."
     right, code = "", FORBIDDEN
     if isinstance(exception, Forbidden):
         right, code = exception.right, exception.code
         message = f"{exception.message[:1].upper()}{exception.message[1:]}."
     return error_page(
-        request, 403, title="Not with this account", code=code, message=message, right=right,
-        hint="Whoever manages accounts here can grant it." if right else "",
+        request, 403, title="Permission denied", code=code, message=message, right=right,
+        hint="An administrator can grant it." if right else "",
     )  # fmt: skip
 
 
@@ -146,8 +147,8 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     if of_api(request):
         return problems.problem(request, NO_PAGE)
     told = str(exception) if isinstance(exception, Http404) and exception.args and _is_words(exception) else ""
-    message = told or "Nothing lives at this address. It may have been deleted, or the link is not whole."
-    return error_page(request, 404, title="Nothing here", code=NO_PAGE, message=message)
+    message = told or "This page does not exist. It may have been deleted, or the link is incomplete."
+    return error_page(request, 404, title="Page not found", code=NO_PAGE, message=message)
 
 
 def fault(request: HttpRequest) -> HttpResponse:
@@ -162,9 +163,9 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     if of_api(request):
         return problems.problem(request, STALE_FORM)
     return error_page(
-        request, 403, title="This form is too old", code=STALE_FORM,
-        message="It was not sent. Go back, reload the page, and send it again.",
-        hint="If that does not help: this site needs cookies.",
+        request, 403, title="Form expired", code=STALE_FORM,
+        message="The form was not submitted. Go back, reload the page and submit it again.",
+        hint="If this happens again, check that cookies are enabled.",
     )  # fmt: skip
 
 

@@ -89,7 +89,10 @@ def _why_not(
 
 def filed(request: HttpRequest, approval: Approval) -> HttpResponse:
     """It waits for a second person: there, and the page says so."""
-    messages.info(request, f"Not done yet: {approval.action} on {approval.subject} waits for a second person.")
+    messages.info(
+        request,
+        f"Approval requested: {approval.action} on {approval.subject}. It runs once another person approves it.",
+    )
     return redirect("approval", approval.pk)
 
 
@@ -107,8 +110,8 @@ def told(event: str, before: Instance, after: Instance) -> str:
     stays = before.configuration == after.configuration
     moved = f"stays in {after.state}" if stays else f"{before.state} → {after.state}"
     if after.outcome and after.outcome.replayed:
-        return f"{event} had counted already: now in {after.state}, version {after.version}"
-    return f"{event}: {moved}, version {after.version}"
+        return f"{event} was already applied: now in {after.state}, revision {after.version}"
+    return f"{event}: {moved}, revision {after.version}"
 
 
 @lever("fire", "create")

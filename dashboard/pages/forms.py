@@ -21,7 +21,9 @@ class KeyedForm(StepForm):
 class RepairForm(KeyedForm):
     """A step that no transition provides: someone has to say why."""
 
-    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": "Say why: it stays in the history."})
+    reason = forms.CharField(
+        max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is recorded in the history."}
+    )
 
     def asked(self) -> dict[str, Any]:
         """What the engine's repair takes beside who and why. Only after ``is_valid()``."""
@@ -38,7 +40,7 @@ class RepairForm(KeyedForm):
         self.add_error("data" if "data" in self.fields and field is not None else None, message)
 
 
-CHOOSE = {"required": "Choose the state."}
+CHOOSE = {"required": "Choose a state."}
 
 
 class ForceForm(RepairForm):
@@ -67,20 +69,20 @@ class ForceForm(RepairForm):
     def clean_data(self) -> dict[str, Any] | None:
         patch = self.cleaned_data["data"]
         if patch is not None and not isinstance(patch, dict):
-            raise forms.ValidationError('Data to change is a JSON object, such as {"failed": 0}.')
+            raise forms.ValidationError('Enter a JSON object, such as {"failed": 0}.')
         return patch
 
 
 class DeleteForm(RepairForm):
-    sure = forms.BooleanField(error_messages={"required": "Tick this to delete."})
+    sure = forms.BooleanField(error_messages={"required": "Tick the box to confirm the deletion."})
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, auto_id="delete-%s")
 
 
 OVERDUE = [
-    ("fire", "at their time, at once if it is past"),
-    ("shift", "later, by the time it was held"),
+    ("fire", "when due, or immediately if overdue"),
+    ("shift", "later, by the time suspended"),
 ]
 
 
@@ -92,7 +94,7 @@ class SuspendForm(RepairForm):
 class ResumeForm(RepairForm):
     """``overdue``: when its timers fire."""
 
-    overdue = forms.ChoiceField(label="its timers fire", choices=OVERDUE)
+    overdue = forms.ChoiceField(label="timers fire", choices=OVERDUE)
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, auto_id="resume-%s", initial={"overdue": "fire"})

@@ -18,7 +18,7 @@ from machines.connections import get_engine
 from machines.engine import Job, errors
 from machines.services import Actor, NotMoved, jobs
 
-TOLD = {"redrive": "is ready again", "move": "is ready now", "withdraw": "is withdrawn"}
+TOLD = {"redrive": "retried", "move": "is ready to run", "withdraw": "withdrawn"}
 
 
 def _view(name: str) -> View:
@@ -47,7 +47,7 @@ def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
     except errors.BadInput as error:
         return job_page(request, machine, id, acts.mistake(act, error))
     except NotMoved as error:
-        return job_page(request, machine, id, Turned(409, "Not moved", error.message, error.code))
+        return job_page(request, machine, id, Turned(409, "Not done", error.message, error.code))
     messages.success(request, f"Job {id} {TOLD[name]}")
     return redirect(_back(request, job, name))
 

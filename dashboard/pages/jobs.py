@@ -65,19 +65,19 @@ def _moments(job: Job) -> Iterator[Moment]:
         bad = ended["outcome"] != "handed back"
         yield Moment(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, told=why)
     if job.place == "leased":
-        yield Moment(job.taken, f"attempt {job.attempt} begun", who=job.worker)
-        yield Moment(job.lease_until, "lease ends, unless renewed", ahead=True, lease=True)
+        yield Moment(job.taken, f"attempt {job.attempt} started", who=job.worker)
+        yield Moment(job.lease_until, "lease expires unless renewed", ahead=True, lease=True)
         if job.deadline:
-            yield Moment(job.deadline, "this attempt has to be over", ahead=True)
+            yield Moment(job.deadline, "attempt times out", ahead=True)
     elif job.place == "delayed":
-        yield Moment(job.due, f"attempt {job.attempt + 1} is due", ahead=True)
+        yield Moment(job.due, f"attempt {job.attempt + 1} starts", ahead=True)
     elif job.place == "ready" and job.due > job.created:
         yield Moment(job.due, "ready")
     elif job.place == "dead":
-        yield Moment(job.finished, "dead", bad=True, told="It waits for a person.")
+        yield Moment(job.finished, "dead", bad=True, told="needs attention")
 
 
-ENDED = {"lost": "lost: its lease ran out", "timeout": "took too long"}
+ENDED = {"lost": "failed: lease expired", "timeout": "failed: timeout"}
 
 
 def _said(ended: dict) -> str:

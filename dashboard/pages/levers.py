@@ -60,7 +60,7 @@ def _names(plan: Plan, instance: Instance) -> list[str]:
 
 
 def _lever(plan: Plan, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None) -> Lever:
-    description = plan.event_description(name) if name else "This state listens to a pattern of names."
+    description = plan.event_description(name) if name else "This state accepts events by a name pattern."
     if tried and tried[0] == name:
         return Lever(name, number, description, tried[1], asked=True)
     return Lever(name, number, description, plan.payload_form(name, instance.configuration, id_prefix=f"e{number}"))
@@ -86,13 +86,13 @@ def _while_unfilled(plan: Plan, instance: Instance, lever: Lever) -> Lever:
     listened = plan.listened(instance.configuration)
     if not instance.done and (lever.event in listened or "" in listened):
         return lever
-    return replace(lever, verdict="idle", told="" if instance.done else f"{instance.state} does not listen for it.")
+    return replace(lever, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
 
 
 def _while_suspended(plan: Plan, instance: Instance, lever: Lever) -> Lever:
     """The engine explains nothing then; what the states listen for can still be told."""
     here = lever.event in plan.listened(instance.configuration)
-    return replace(lever, verdict="held" if here else "idle", told="It is suspended: resume it first.")
+    return replace(lever, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
 
 
 def routes_of(plan: Plan, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:

@@ -16,7 +16,7 @@ from dashboard.links import Link
 from dashboard.pages.rendering import page
 from machines.patterns import Full, Gone
 
-NONE = "You have no such link."
+NONE = "Link not found."
 
 
 @require("view")
@@ -24,9 +24,9 @@ def show(request: HttpRequest, token: str) -> HttpResponse:
     try:
         return redirect(links.opened(request.user, token).address)
     except Gone:
-        raise Http404("This link has ended, was revoked, or never was.") from None
+        raise Http404("This link has expired, was revoked, or does not exist.") from None
     except ValidationError:
-        raise Http404("The page of this link is not there any more, or may not be shown to others.") from None
+        raise Http404("The page of this link no longer exists or cannot be shared.") from None
 
 
 @require("view")
@@ -39,7 +39,7 @@ def make(request: HttpRequest) -> HttpResponse:
     except ValidationError as error:
         return _refused(request, [text for texts in error.message_dict.values() for text in texts], 400)
     except Full:
-        return _refused(request, [f"{links.MOST} links hold for each person: revoke one in your account"], 409)
+        return _refused(request, [f"you have {links.MOST} active links, the maximum: revoke one in your account"], 409)
 
 
 @login_required
@@ -57,7 +57,7 @@ def renew(request: HttpRequest, handle: str) -> HttpResponse:
 def revoke(request: HttpRequest, handle: str) -> HttpResponse:
     if not links.revoke(request.user, handle):
         raise Http404(NONE)
-    messages.success(request, "The link is revoked: it opens nothing from now on.")
+    messages.success(request, "Link revoked")
     return _list()
 
 

@@ -194,8 +194,8 @@ class Listing:
     def order_said(self) -> str:
         texts = self.sought.texts
         if "is" in texts or "id" in texts or "error" in texts:
-            return "The search sets the order: by the value looked for, or by the time in the state."
-        return "Latest in their state first." if self.newest else "Longest in their state first."
+            return "Sorted by the searched value, or by time in state."
+        return "Shortest time in state first." if self.newest else "Longest time in state first."
 
 
 def found(listing: Listing, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:

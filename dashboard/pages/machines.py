@@ -186,7 +186,7 @@ def _version(request: HttpRequest, machine: str) -> int:
     if not asked:
         return get_engine().live(machine).version
     if not asked.isascii() or not asked.isdigit() or len(asked) > 9:
-        raise Http404("A version is a whole number.")
+        raise Http404("A version must be a whole number.")
     return int(asked)
 
 

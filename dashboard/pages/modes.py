@@ -44,19 +44,19 @@ class Mode:
 MODES = {
     mode.name: mode
     for mode in (
-        Mode("count", "Count", "in a state: instances in it · at a line: times taken", FIGURES),
-        Mode("age", "Oldest", "in a state: how long the instance longest in it has been there", LENGTHS),
-        Mode("flow", "Flow", "at a line: times taken in a minute · in a state: instances in it", RATES, moving=True),
+        Mode("count", "Count", "states: instances · transitions: total count", FIGURES),
+        Mode("age", "Oldest", "states: time in state of the oldest instance", LENGTHS),
+        Mode("flow", "Flow", "transitions: count per minute · states: instances", RATES, moving=True),
         Mode(
             "failures",
             "Failures",
-            "in a state: instances whose job is out of attempts or whose timer was put off · in a queue: dead jobs",
+            "states: instances with a dead job or a postponed timer · queues: dead jobs",
             FIGURES,
         ),
         Mode(
             "time",
             "Time in state",
-            "in a state: the mean stay, estimated from how many are in it and how many leave in a minute",
+            "states: mean time in state, estimated from the count and the exits per minute",
             LENGTHS,
             moving=True,
         ),
@@ -136,11 +136,11 @@ def marked(kind: str, state: str, number: int) -> Mark:
     """``number`` 0: some, in states that are folded away. ``static/js/marks.js`` says it the same way."""
     sign, why = WRONG[kind]
     text = f"{sign} {short(number)}" if number else sign
-    said = f"{number:,} in {state} {why}" if number else f"in {state}, folded away: some {why}"
+    said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"
     return Mark(kind, state, text, said, own=bool(number))
 
 
-WRONG = {"late": ("▲", "past the service level"), "failing": ("✕", "in error")}
+WRONG = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
 
 
 def counts(plan: Plan, live: Live) -> dict[str, float]:

@@ -198,7 +198,7 @@ def version_of(request: HttpRequest, name: str) -> int | None:
         return None
     if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS:
         return int(asked)
-    raise BadInput(f"{asked[:100]!r} is no version; a version is a whole number")
+    raise BadInput(f"{asked[:100]!r} is not a revision; a revision is a whole number")
 
 
 def parts(plan: Plan, configuration: Iterable[str]) -> list[str]:

@@ -35,7 +35,7 @@ def show(request: HttpRequest) -> HttpResponse:
     seen = request.POST.get("version", "")
     try:
         if not seen.isascii() or not seen.isdigit() or len(seen) > 16:
-            raise BadInput("the form does not say which text it was written over: load it again", code="SB402")
+            raise BadInput("the form is incomplete: reload the page", code="SB402")
         notes.write(actor, text, expect=int(seen))
     except Changed as changed:
         standing = notes.note_of(changed.found)
@@ -43,7 +43,7 @@ def show(request: HttpRequest) -> HttpResponse:
         return _page(request, standing, joined if len(joined) <= MAX_TEXT else text, mine=text, status=409)
     except BadInput as error:
         return _page(request, notes.read(actor), text, mistake=f"{error.message} ({error.code})", status=400)
-    messages.success(request, "The next shift finds your note on the overview.")
+    messages.success(request, "Handover note saved")
     return redirect("overview")
 
 

@@ -60,8 +60,10 @@ def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Mi
     act = _act(figures, "purge", request, fresh=True)
     act.form.initial["reason"] = request.POST.get("reason", "")
     now = f"{error.actual} {error.place} {_jobs(error.actual)} there now"
-    message = f"You typed {error.expected}; {now}. Nothing was taken away."
-    turned = Turned(409, "Not purged: the number is another one", message, error.code, act if error.actual else None)
+    message = f"You entered {error.expected}; {now}. No jobs were purged."
+    turned = Turned(
+        409, "Not purged: the number of jobs has changed", message, error.code, act if error.actual else None
+    )
     return queue_page(request, figures, request.POST, turned)
 
 
@@ -74,12 +76,12 @@ def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
 
 def _pause(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     queues.pause(actor, of.machine, of.queue, reason=given["reason"])
-    return f"{of.queue} is paused: no job of it is handed out until it is resumed"
+    return f"{of.queue} paused: workers take no jobs from it until it is resumed"
 
 
 def _resume(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     queues.resume(actor, of.machine, of.queue, reason=given["reason"])
-    return f"{of.queue} goes on"
+    return f"{of.queue} resumed"
 
 
 def _limit(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
@@ -88,14 +90,14 @@ def _limit(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
 
 
 def _limits(concurrency: int | None, rate: str) -> str:
-    held = [f"{concurrency} jobs at a time"] if concurrency is not None else []
-    held += [f"{rate} at most"] if rate else []
+    held = [f"{concurrency} concurrent jobs"] if concurrency is not None else []
+    held += [f"max {rate}"] if rate else []
     return " and ".join(held) or "no limit"
 
 
 def _purge(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     count = queues.purge(actor, of.machine, of.queue, **given)
-    return f"{count} {given['place']} {_job(count)} of {of.queue} {'is' if count == 1 else 'are'} gone for good"
+    return f"{count} {given['place']} {_job(count)} of {of.queue} purged"
 
 
 def _redrive(actor: Actor, of: Figures, given: dict[str, Any]) -> str:

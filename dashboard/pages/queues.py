@@ -128,7 +128,7 @@ def spot_of(figures: Figures, asked: QueryDict) -> Spot | None:
     depth = figures.stats.depth
     place = asked.get("place") or _worst(figures)
     if place not in PLACES:
-        raise Http404(f"Jobs are {', '.join(PLACES)}; nothing is {place[:40]}.")
+        raise Http404(f"Unknown job state {place[:40]}; use {', '.join(PLACES)}.")
     number = asked.get("page") or "1"
     if not (number.isascii() and number.isdigit() and 0 < len(number) <= 12 and int(number) > 0):
         return None

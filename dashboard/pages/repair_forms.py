@@ -40,12 +40,12 @@ class EditForm(RepairForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.typed.is_valid():
-            raise forms.ValidationError("A value does not fit its field: see what is marked.")
+            raise forms.ValidationError("Correct the marked fields.")
         unset = cleaned.get("unset", [])
         changes = self.typed.values()
         both = [name for name in unset if name in changes]
         if both:
-            raise forms.ValidationError(f"Either a new value or none: {', '.join(both)} has both.")
+            raise forms.ValidationError(f"Either set or unset a field: {', '.join(both)} has both.")
         if not changes and not unset:
             raise forms.ValidationError("Change at least one field.")
         return cleaned | {"changes": changes | dict.fromkeys(unset)}
@@ -58,7 +58,7 @@ class EditForm(RepairForm):
 
 
 class ResetForm(RepairForm):
-    keep_data = forms.BooleanField(required=False, label="Keep its data as it is")
+    keep_data = forms.BooleanField(required=False, label="Keep the current data")
 
     def __init__(self, data: Posted = None) -> None:
         super().__init__(data, auto_id="reset-%s")
@@ -70,7 +70,7 @@ class ResetForm(RepairForm):
 class WaitForm(RepairForm):
     """For retry and cancel: which of the jobs it waits for."""
 
-    invoke = forms.ChoiceField(label="its job", error_messages={"required": "Choose the job."})
+    invoke = forms.ChoiceField(label="job", error_messages={"required": "Choose a job."})
 
     def __init__(self, name: str, waits: Iterable[Wait], data: Posted = None, initial: Posted = None) -> None:
         super().__init__(data, auto_id=f"{name}-%s", initial=initial)
@@ -83,14 +83,14 @@ class WaitForm(RepairForm):
 class SkipForm(WaitForm):
     """``result``: what the job is taken to have ended with."""
 
-    result = JsonText(label="its result", type_name="JSON, optional", rows=3)
+    result = JsonText(label="result", type_name="JSON, optional", rows=3)
 
     def asked(self) -> dict[str, Any]:
         return super().asked() | {"result": self.cleaned_data["result"]}
 
 
 def _told(wait: Wait) -> str:
-    place = wait.place or "no job any more"
+    place = wait.place or "no open job"
     return f"{wait.src} on {wait.queue}, in {wait.state}: {place}"
 
 

@@ -29,45 +29,45 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind(
-            "retry", "Retry its job", "Retry it",
-            "Its dead job is ready again with all its attempts; one that is delayed runs at once.", of_job=True,
+            "retry", "Retry job", "Retry job",
+            "A dead job becomes ready again with its attempts reset; a delayed job runs immediately.", of_job=True,
         ),
         Kind(
-            "skip", "Skip its job", "Skip it",
-            "Takes the job away and goes on as if it had ended with the result you give. Transitions and actions run as"
-            " they would have.", of_job=True,
+            "skip", "Skip job", "Skip job",
+            "Removes the job and continues as if it had completed with the given result. Transitions and actions run as"
+            " usual.", of_job=True,
         ),
         Kind(
-            "cancel", "Cancel its job", "Cancel it",
-            "Takes the job away. The instance gets error.invoke with the kind Withdrawn, if it listens for it.",
+            "cancel", "Cancel job", "Cancel job",
+            "Removes the job. The instance receives error.invoke with the kind Withdrawn.",
             danger=True, of_job=True,
         ),
         Kind(
-            "edit", "Edit its data", "Change it",
-            "Changes fields, each by its declared type. Nothing else happens: guards see it with the next event.",
+            "edit", "Edit data", "Save changes",
+            "Changes data fields, by their declared types. No transitions run.",
             ready=False,
         ),
         Kind(
-            "force", "Force it into a state", "Force it",
-            "Puts it into a state whatever its transitions say. No entry or exit action runs.",
+            "force", "Force state", "Force state",
+            "Sets the state, ignoring the transitions. No entry or exit actions run.",
             danger=True, ready=False,
         ),
         Kind(
-            "reset", "Reset it", "Reset it",
-            "Back to its initial state and its initial data. No action runs; jobs, timers and what it runs end.",
+            "reset", "Reset instance", "Reset instance",
+            "Returns to the initial state and initial data. No actions run; jobs, timers and child instances end.",
             danger=True,
         ),
         Kind(
-            "suspend", "Suspend it", "Suspend it",
-            "It takes no event, its timers wait, and what is sent to it queues up until someone resumes it.",
+            "suspend", "Suspend instance", "Suspend instance",
+            "No events are accepted, timers are paused and messages are queued until the instance is resumed.",
         ),
         Kind(
-            "resume", "Resume it", "Resume it",
-            "It goes on: what waited for it is applied in order, and its timers run again.",
+            "resume", "Resume instance", "Resume instance",
+            "Delivers the queued messages in order and restarts the timers.",
         ),
         Kind(
-            "delete", "Delete it", "Delete it",
-            "Removes this one instance with its history and its open jobs. This cannot be undone.", danger=True,
+            "delete", "Delete instance", "Delete instance",
+            "Deletes this instance with its history and open jobs. This cannot be undone.", danger=True,
         ),
     )
 }  # fmt: skip
@@ -115,13 +115,13 @@ def _makes_sense(name: str, instance: Instance) -> bool:
 def told(name: str, before: Instance, after: Instance) -> str:
     """What came of it, in one line."""
     if after.outcome and after.outcome.replayed:
-        return f"It had counted already: {after.id} is at version {after.version}"
+        return f"Already applied: {after.id} is at revision {after.version}"
     if name == "suspend":
-        return f"{after.id} is suspended: nothing moves it until it is resumed"
+        return f"{after.id} suspended until it is resumed"
     if name == "resume":
-        return f"{after.id} goes on, in {after.state}, version {after.version}"
+        return f"{after.id} resumed in {after.state}, revision {after.version}"
     if name == "delete":
-        return f"{after.id} deleted; it was in {after.state}"
+        return f"{after.id} deleted; last state: {after.state}"
     moved = after.state if before.configuration == after.configuration else f"{before.state} → {after.state}"
     word = {"force": "Forced", "edit": "Changed", "reset": "Reset", "retry": "Retried", "skip": "Skipped"}
-    return f"{word.get(name, 'Cancelled')}: {moved}, version {after.version}"
+    return f"{word.get(name, 'Cancelled')}: {moved}, revision {after.version}"

@@ -35,7 +35,7 @@ from machines.outlines import outline_of
 from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
 from machines.services.reading import redactor_of
 
-OTHER = "What you sent is not what you looked at. Below is what it would do: look, then do it."
+OTHER = "The input changed after the preview. Check the new preview below, then submit again."
 
 
 @dataclass(slots=True)

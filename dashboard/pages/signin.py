@@ -106,8 +106,8 @@ def _tried(attempt: Attempt, view: Callable[..., HttpResponse], *args: Any, **kw
 
 def at_once(request: HttpRequest) -> HttpResponse:
     response = error_page(
-        request, 429, title="Too many at a time", code=CROWDED,
-        message="Nobody was logged in: others at this address are logging in at this moment.",
+        request, 429, title="Too many logins at once", code=CROWDED,
+        message="Login failed: too many simultaneous logins from this address.",
         hint="Try again in a few seconds.",
     )  # fmt: skip
     response["Retry-After"] = "2"
@@ -118,7 +118,7 @@ def too_many(request: HttpRequest, wait: float) -> HttpResponse:
     minutes = math.ceil(wait / 60)
     response = error_page(
         request, 429, title="Too many attempts", code=LOGIN_THROTTLED,
-        message="Nobody was logged in: there were too many attempts for this name or from this address.",
+        message="Login failed: too many attempts for this username or from this address.",
         hint=f"Try again in {minutes} minute{'' if minutes == 1 else 's'}. The account is not locked.",
     )  # fmt: skip
     response["Retry-After"] = str(math.ceil(wait))

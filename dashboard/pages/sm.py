@@ -86,7 +86,7 @@ def force(request: HttpRequest, key: str) -> HttpResponse:
 def _moved(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> HttpResponse:
     if request.method != "POST":
         return redirect("sm-key", key)
-    actor, what = Actor.of(request), "force it" if force else "move it"
+    actor, what = Actor.of(request), "force" if force else "move"
     if not form.is_valid():
         told = " ".join(error for found in form.errors.values() for error in found)
         return _page(request, keys.get(actor, key), Attempt("mistake", what, told, MISTAKE, 400))
@@ -95,7 +95,7 @@ def _moved(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> Ht
     try:
         before = move(actor, key, state.name, seen=given["seen"], reason=given["reason"])
     except Moved as error:
-        told = f"It stood in {Name(given['seen'])} when you looked. Now it stands in {Name(error.now.current)}."
+        told = f"The state changed from {Name(given['seen'])} to {Name(error.now.current)}."
         return _page(request, error.now, Attempt("conflict", what, told, errors.Conflict.code, 409))
     except MoveRefused as error:
         return _page(request, keys.get(actor, key), Attempt("refused", what, str(error), errors.Refused.code, 422))

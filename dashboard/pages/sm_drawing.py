@@ -32,9 +32,11 @@ def of_kept(kept: Kept) -> Drawing:
     """The diagram with its current state lit and the ways out of it marked."""
     arrows = sum(len(targets) for targets in kept.map.values())
     if not kept.map:
-        return Drawing(why=("Its map has no states.",))
+        return Drawing(why=("The map has no states.",))
     if len(kept.map) > MAX_STATES or arrows > MAX_ARROWS:
-        return Drawing(why=(f"It has {len(kept.map):,} states and {arrows:,} arrows: too many for a picture.",))
+        return Drawing(
+            why=(f"The map has {len(kept.map):,} states and {arrows:,} transitions: too many for a diagram.",)
+        )
     plan = _plan(json.dumps({"initial": kept.initial, "map": kept.map, "current": "", "reason": ""}))
     if isinstance(plan, tuple):
         return Drawing(why=plan)

@@ -16,7 +16,7 @@ class StateName(forms.CharField):
     widget = forms.HiddenInput
 
     def __init__(self) -> None:
-        super().__init__(max_length=30_000, strip=False, error_messages={"required": "Choose the state."})
+        super().__init__(max_length=30_000, strip=False, error_messages={"required": "Choose a state."})
 
     def clean(self, value: Any) -> str:
         text = super().clean(value)
@@ -24,7 +24,7 @@ class StateName(forms.CharField):
             name = json.loads(text)
             name.encode()  # half a surrogate pair is no text
         except (ValueError, RecursionError, AttributeError):
-            raise forms.ValidationError("This is not the name of a state.") from None
+            raise forms.ValidationError("Invalid state name.") from None
         return str(name)
 
 
@@ -37,4 +37,6 @@ class MoveForm(forms.Form):
 
 
 class ForcedMoveForm(MoveForm):
-    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": "Say why: it stays as its reason."})
+    reason = forms.CharField(
+        max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is stored as the reason of the state."}
+    )

@@ -16,7 +16,7 @@ from machines.masking import Concealed
 NAMES = ("state", "older", "version", "tag", "actor", "error", "id", "by", "is")
 """The terms of an address, in the order they are shown."""
 LONGEST = 200  # characters of a term
-HINT = "a value, a beginning like ATV-*, or a range like 5..10"
+HINT = "a value, a prefix like ATV-*, or a range like 5..10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def read(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = 
     for name, text in texts.items():
         try:
             if len(text) > LONGEST:
-                raise BadInput(f"a term has at most {LONGEST} characters")
+                raise BadInput(f"a filter has at most {LONGEST} characters")
             found |= _value(name, text, texts, outline, hidden)
         except BadInput as mistake:
             mistakes[name] = mistake
@@ -81,13 +81,13 @@ def _value(
 def _older(text: str) -> Mapping[str, Any]:
     ms = durations.milliseconds(text)
     if ms is None:
-        raise BadInput(f"{text[:100]!r} is no length of time; {durations.HINT}")
+        raise BadInput(f"{text[:100]!r} is not a duration; {durations.HINT}")
     return {"older_than": ms / 1000}
 
 
 def _version(text: str) -> Mapping[str, Any]:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
-        raise BadInput(f"{text[:100]!r} is no version: those are whole numbers from 1")
+        raise BadInput(f"{text[:100]!r} is not a version: use a whole number from 1")
     return {"definition": int(text)}
 
 
@@ -142,7 +142,7 @@ def condition(text: str, types: tuple[str, ...]) -> Any:
         return number
     if "string" in types:
         return {"prefix": text[:-1]} if len(text) > 1 and text.endswith("*") else text
-    raise BadInput(f"{text[:100]!r} is no value of that field; write {HINT}")
+    raise BadInput(f"{text[:100]!r} does not fit that field; use {HINT}")
 
 
 def _number(text: str) -> int | float | None:
@@ -156,16 +156,16 @@ def _number(text: str) -> int | float | None:
 
 
 WORDS = {
-    "older_than": "in it for at least",
+    "older_than": "min time in state",
     "definition": "version",
-    "actor": "last acted",
-    "id_prefix": "id begins with",
+    "actor": "last actor",
+    "id_prefix": "id prefix",
 }
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
 def told(terms: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What ``Engine.find`` takes as people read it: ``[("in it for at least", "15 min"), ("state", "New")]``."""
+    """What ``Engine.find`` takes as people read it: ``[("min time in state", "15 min"), ("state", "New")]``."""
     plain = [(WORDS.get(name, name), _told(name, term)) for name, term in terms.items() if name != "where"]
     data = [(name, _told(name, term)) for name, term in (terms.get("where") or {}).items()]
     return [pair for pair in plain if pair[1]] + data

@@ -36,8 +36,8 @@ def sessions_of(user: Any) -> list[Row]:
 @login_required
 def end(request: HttpRequest, handle: str) -> HttpResponse:
     if sessions.revoke(Actor.of(request), list(Token.holding(request.user)), handle) is None:
-        raise Http404("You have no such session.")
-    messages.success(request, f"The session {handle} is ended: it opens nothing from now on.")
+        raise Http404("Session not found.")
+    messages.success(request, f"Session {handle} ended")
     return _back()
 
 

@@ -30,17 +30,17 @@ ENDED_SHOWN = timedelta(days=30)
 class TokenForm(forms.Form):
     name = forms.CharField(
         label="name", max_length=80, widget=forms.TextInput({"autocomplete": "off"}),
-        help_text="What it is for: you will see it in lists and in the audit.",
-        error_messages={"required": "Give it a name, so that you know it again."},
+        help_text="Describes the use of the token. Shown in lists and in the audit.",
+        error_messages={"required": "Enter a name."},
     )  # fmt: skip
     rights = forms.MultipleChoiceField(label="rights", required=False, widget=forms.CheckboxSelectMultiple)
     machines = forms.MultipleChoiceField(
         label="machines", required=False, widget=forms.SelectMultiple({"size": "6"}),
-        help_text="None chosen: every machine you may see, also those to come.",
+        help_text="None selected: all machines you have access to, including future ones.",
     )  # fmt: skip
     days = forms.IntegerField(
-        label="days it holds", min_value=1, max_value=MAX_DAYS, initial=90,
-        widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}), help_text="365 at most.",
+        label="valid for (days)", min_value=1, max_value=MAX_DAYS, initial=90,
+        widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}), help_text="Max 365.",
     )  # fmt: skip
     key = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
@@ -61,7 +61,7 @@ def show(request: HttpRequest) -> HttpResponse:
     given = form.cleaned_data
     if not cache.add(f"token-form:{request.user.pk}:{given['key']}", 1, DAY):
         messages.info(
-            request, "That token was made already. Its text was shown then; if you lost it, make another one."
+            request, "This token was already created. It is shown only once; if you lost it, create a new one."
         )
         return redirect("tokens")
     try:
@@ -81,9 +81,9 @@ def revoke(request: HttpRequest, handle: str) -> HttpResponse:
     """One's own; those of others are revoked in the admin."""
     token = Token.objects.filter(owner=request.user, handle=handle).first()
     if token is None:
-        raise Http404("You have no such token.")
+        raise Http404("Token not found.")
     tokens.revoke(Actor.of(request), token)
-    messages.success(request, f"{token.name} is revoked: it opens nothing from now on.")
+    messages.success(request, f"Token {token.name} revoked")
     return redirect("tokens")
 
 

@@ -55,38 +55,38 @@ STATUS: dict[type[Exception], int] = {
 }
 
 TITLES: dict[type[Exception], str] = {
-    errors.LookupFailed: "Not there",
-    errors.UnknownMachine: "No such machine",
-    errors.UnknownInstance: "No such instance",
-    errors.BadInput: "The engine cannot take that",
-    errors.BadPayload: "The payload or the data does not fit",
+    errors.LookupFailed: "Not found",
+    errors.UnknownMachine: "Machine not found",
+    errors.UnknownInstance: "Instance not found",
+    errors.BadInput: "Invalid input",
+    errors.BadPayload: "Invalid payload or data",
     errors.DefinitionError: "The definition has errors",
     errors.Refused: "Refused",
-    errors.UnknownEvent: "No such event",
-    errors.TooMuchWork: "Too much work for one step",
-    errors.Suspended: "It is suspended",
-    errors.NotAllowed: "That is for others",
-    errors.NeedsApproval: "That takes two",
-    Forbidden: "Not with this account",
-    OwnRequest: "Somebody else has to decide that",
-    TokenNeeded: "Only a token makes sessions",
-    TooFast: "Too fast",
-    AtOnce: "One at a time",
-    Overrun: "That takes too long",
-    NoHelper: "The site is busy",
-    ApprovalNeeded: "That takes two",
-    NotOpen: "It is decided already",
-    NotMoved: "It is not where it was",
-    NotNow: "Not in this state",
-    Diverged: "SQL and Redis differ",
-    errors.Conflict: "Someone else moved it first",
-    errors.Miscounted: "The number is another one",
-    errors.InstanceExists: "That id is taken",
-    errors.LeaseLost: "The job is no longer yours",
-    PatternError: "Not as things stand",
-    errors.EngineUnavailable: "Redis does not answer",
-    errors.EngineFault: "The engine gave an answer nobody expected",
-    errors.NotPermitted: "Redis refuses its account a command",
+    errors.UnknownEvent: "Unknown event",
+    errors.TooMuchWork: "Step too large",
+    errors.Suspended: "Instance suspended",
+    errors.NotAllowed: "Not allowed",
+    errors.NeedsApproval: "Approval needed",
+    Forbidden: "Permission denied",
+    OwnRequest: "You cannot decide your own request",
+    TokenNeeded: "Token required",
+    TooFast: "Rate limit exceeded",
+    AtOnce: "Too many concurrent requests",
+    Overrun: "Timeout",
+    NoHelper: "Server busy",
+    ApprovalNeeded: "Approval needed",
+    NotOpen: "Request already decided",
+    NotMoved: "Job has moved",
+    NotNow: "Not possible in this state",
+    Diverged: "Database and Redis differ",
+    errors.Conflict: "Conflict: the instance changed",
+    errors.Miscounted: "Number of jobs has changed",
+    errors.InstanceExists: "Instance already exists",
+    errors.LeaseLost: "Lease lost",
+    PatternError: "Conflict",
+    errors.EngineUnavailable: "Redis unavailable",
+    errors.EngineFault: "Unexpected engine response",
+    errors.NotPermitted: "Redis permission missing",
 }
 
 
@@ -95,7 +95,7 @@ def status_of(kind: type[BaseException]) -> int:
 
 
 def title_of(kind: type[BaseException]) -> str:
-    return str(_nearest(TITLES, kind) or "That did not work")
+    return str(_nearest(TITLES, kind) or "Request failed")
 
 
 def _nearest(table: dict[type[Exception], Any], kind: type[BaseException]) -> Any:

@@ -59,7 +59,7 @@ def _own(request: HttpRequest, id: int) -> SavedView:
     """Those of others answer as those that are not there."""
     view = SavedView.objects.filter(pk=id, owner_id=request.user.pk).first()
     if view is None:
-        raise Http404("You have no such view.")
+        raise Http404("View not found.")
     return view
 
 
@@ -74,7 +74,11 @@ def _kept(request: HttpRequest, view: SavedView, what: str) -> HttpResponse:
 
 def _refused(request: HttpRequest, view: SavedView, what: str, error: Exception) -> HttpResponse:
     """The form again, with what is wrong; where the page is none there is nothing to go back to."""
-    said = error.message_dict if isinstance(error, ValidationError) else {"name": ["you have a view of that name"]}
+    said = (
+        error.message_dict
+        if isinstance(error, ValidationError)
+        else {"name": ["you already have a view with this name"]}
+    )
     context = {
         "section": "",
         "view": view,

@@ -27,7 +27,7 @@ RIGHT = "operate"
 SIZE = 50  # deliveries on a page
 GAPS = 20
 STATES = [("", "all"), *Delivery.State.choices]
-ONCE = "This secret is shown once, now. Keep it where the receiver finds it."
+ONCE = "Copy the secret now and store it with the receiver. It will not be shown again."
 
 
 class WebhookForm(forms.Form):
@@ -35,8 +35,8 @@ class WebhookForm(forms.Form):
 
     name = forms.CharField(label="name", max_length=managing.LONGEST_NAME)
     url = forms.CharField(label="address", max_length=2000, widget=forms.URLInput({"placeholder": "https://"}))
-    machines = forms.CharField(label="machines", required=False, help_text="names, commas between; none: every one")
-    types = forms.CharField(label="messages", initial="*", help_text="types, with commas between; * is any characters")
+    machines = forms.CharField(label="machines", required=False, help_text="comma-separated names; blank: all machines")
+    types = forms.CharField(label="messages", initial="*", help_text="comma-separated types; * matches any characters")
 
     def asked(self) -> dict[str, Any]:
         given = self.cleaned_data
@@ -100,7 +100,7 @@ def _one(
 ) -> HttpResponse:
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
     if state not in dict(STATES) or not (before == "" or (before.isascii() and before.isdigit() and len(before) < 19)):
-        raise Http404("There is no such list of deliveries.")
+        raise Http404("Unknown filter.")
     found = managing.deliveries(Actor.of(request), webhook.pk, state=state, before=int(before) if before else None)
     rows = list(found[: SIZE + 1])
     address = reverse("webhook", args=[webhook.pk])
@@ -175,10 +175,10 @@ def delete(request: HttpRequest, id: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("webhook", id)
     if request.POST.get("name", "") != webhook.name:
-        messages.error(request, "Not deleted: type the webhook's name to say that you mean it")
+        messages.error(request, "Not deleted: enter the webhook name to confirm")
         return redirect("webhook", id)
     managing.delete(Actor.of(request), id)
-    messages.success(request, f"{webhook.name} is deleted, with its delivery log")
+    messages.success(request, f"{webhook.name} deleted with its delivery log")
     return redirect("webhooks")
 
 
@@ -191,7 +191,7 @@ def redeliver(request: HttpRequest, id: int, delivery: int) -> HttpResponse:
         managing.redeliver(Actor.of(request), id, delivery)
     except UnknownWebhook as error:
         raise Http404(f"{error}.") from None
-    messages.success(request, "It is sent once more, with the same webhook-id")
+    messages.success(request, "Resending with the same webhook-id")
     return redirect("webhook", id)
 
 
@@ -211,6 +211,6 @@ def _act(action: str, done: Callable[[Actor, int], Any], told: str) -> View:
     return view
 
 
-pause = _act("webhook.change", managing.pause, "It is paused: what is emitted from now on is not sent")
-resume = _act("webhook.change", managing.resume, "It goes on, with what is emitted from now on")
-test = _act("webhook.test", managing.test, "A message of the type signalbox.test is on its way")
+pause = _act("webhook.change", managing.pause, "Paused: messages emitted from now on are not sent")
+resume = _act("webhook.change", managing.resume, "Resumed: messages emitted from now on are sent")
+test = _act("webhook.test", managing.test, "Test message signalbox.test queued")

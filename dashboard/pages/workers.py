@@ -31,9 +31,9 @@ PATIENT = 5  # times that a batch is taken before somebody should look
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
 
 ORDERS = {
-    "quiet": ("Take no more", "is told to take no more jobs; it finishes those it has"),
-    "work": ("Work again", "is told to take jobs again"),
-    "stop": ("Stop it", "is told to stop; it finishes what it can in its time and hands the rest back"),
+    "quiet": ("Quiet", "will take no more jobs and finish the running ones"),
+    "work": ("Resume", "will take jobs again"),
+    "stop": ("Stop", "will stop, finish what it can before its deadline and return the rest"),
 }
 """order -> its button, and what a page says once it is given."""
 
@@ -43,7 +43,9 @@ OPEN_TO = {"working": ("quiet", "stop"), "quiet": ("work", "stop"), "stopping": 
 
 class OrderForm(forms.Form):
     order = forms.ChoiceField(choices=[(order, label) for order, (label, _) in ORDERS.items()])
-    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": "Say why: it stays in the audit."})
+    reason = forms.CharField(
+        max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is recorded in the audit."}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def direct(request: HttpRequest, worker: str) -> HttpResponse:
         return _page(request, worker, form)
     order, reason = form.cleaned_data["order"], form.cleaned_data["reason"]
     services.direct(Actor.of(request), worker, order, reason=reason)
-    messages.success(request, f"{worker} {ORDERS[order][1]}. It obeys with its next heartbeat.")
+    messages.success(request, f"{worker} {ORDERS[order][1]}. Takes effect with its next heartbeat.")
     return redirect("workers")
 
 
@@ -165,7 +167,7 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
     workers = [card(row, now) for row in rows]
     if form is not None:
         if all(row.id != tried for row in rows):
-            raise Http404(f"There is no worker {tried}: it has stopped, or was never there.")
+            raise Http404(f"Worker {tried} not found. It may have stopped.")
         workers = [replace(worker, form=form) if worker.row.id == tried else worker for worker in workers]
     context = {
         "section": "workers",

@@ -40,7 +40,7 @@ async function tryOut(form) {
     const lines = [`${answer.status} ${answer.statusText}`, ...head.map((name) => `${name}: ${answer.headers.get(name)}`)];
     came.textContent = `${lines.join("\n")}\n\n${pretty(text, answer.headers.get("Content-Type") || "")}`;
   } catch (error) {
-    came.textContent = `It was not sent, or nothing came back: ${error.message}`;
+    came.textContent = `Request failed: ${error.message}`;
   }
 }
 

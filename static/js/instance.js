@@ -23,7 +23,7 @@ replays(() => (typing() ? besidesLevers() : REGIONS));
 
 connection.subscribe(`instance:${machine}/${instance}`, (value) => {
   latest = value;
-  if (value.gone) return say("It was deleted while this page was open.");
+  if (value.gone) return say("The instance was deleted while this page was open.");
   if (String(value.version) !== shown()) again();
 });
 
@@ -38,7 +38,7 @@ async function renew() {
     await refresh(besidesLevers(), address());
     settle();
     center();
-    return say(`It moved to ${latest.state} (version ${latest.version}) while you were typing.`);
+    return say(`The instance moved to ${latest.state} (revision ${latest.version}) while you were typing.`);
   }
   if (!(await refresh(REGIONS, address()))) return;
   moved.hidden = true;

@@ -4,13 +4,13 @@ const AFTER_G = 1500; // ms to press the second key
 const ROW_LINK = "main tbody tr :is(th, td) a[href]";
 
 export const KEYS = [
-  { keys: "?", says: "List the keys", run: list },
+  { keys: "?", says: "Show keyboard shortcuts", run: list },
   { keys: "/", says: "Search", run: () => document.querySelector("[data-search]")?.select() },
-  { keys: "j", says: "To the next row of a list", run: () => step(1) },
-  { keys: "k", says: "To the row before", run: () => step(-1) },
-  { keys: "Enter", says: "Open the row" },
-  { keys: "p", says: "Pause live updates, and go on", run: () => press("[data-pause]") },
-  { keys: "g o", says: "Overview of machines", to: "[data-place=overview]" },
+  { keys: "j", says: "Next row", run: () => step(1) },
+  { keys: "k", says: "Previous row", run: () => step(-1) },
+  { keys: "Enter", says: "Open row" },
+  { keys: "p", says: "Pause or resume updates", run: () => press("[data-pause]") },
+  { keys: "g o", says: "Machines", to: "[data-place=overview]" },
   { keys: "g m", says: "Machine of this page", to: '.crumbs a[href^="/machines/"]' },
   { keys: "g q", says: "Queues", to: "[data-place=queues]" },
   { keys: "g w", says: "Workers", to: "[data-place=workers]" },
@@ -18,8 +18,8 @@ export const KEYS = [
   { keys: "g u", says: "Audit", to: "[data-place=audit]" },
   { keys: "g h", says: "Webhooks", to: "[data-place=webhooks]" },
   { keys: "g p", says: "Patterns", to: "[data-place=patterns]" },
-  { keys: "g y", says: "Your account", to: "[data-place=account]" },
-  { keys: "Esc", says: "Close what is open, leave the search" },
+  { keys: "g y", says: "Account", to: "[data-place=account]" },
+  { keys: "Esc", says: "Close dialog or leave search" },
 ];
 
 let first = ""; // "g", until the second key
@@ -86,11 +86,11 @@ function made() {
   ]);
   const close = element("button", { autofocus: true }, "Close");
   const dialog = element("dialog", { id: "keys", className: "sheet keys" },
-    element("header", {}, element("h2", { id: "keys-title" }, "Keys"), element("form", { method: "dialog" }, close)),
+    element("header", {}, element("h2", { id: "keys-title" }, "Keyboard shortcuts"), element("form", { method: "dialog" }, close)),
     element("dl", {}, ...rows),
   );
   dialog.setAttribute("aria-labelledby", "keys-title");
-  if (document.body.dataset.keys === "off") dialog.append(element("p", {}, "They are switched off in your account."));
+  if (document.body.dataset.keys === "off") dialog.append(element("p", {}, "Shortcuts are turned off in your account."));
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
   return dialog;
 }

@@ -51,7 +51,7 @@ function follow(connection, button) {
   if (!button || !button.hidden) return;
   const show = (paused) => {
     connection.pause(paused);
-    button.textContent = paused ? "Go on" : "Pause";
+    button.textContent = paused ? "Resume updates" : "Pause updates";
     button.title = paused ? "Live updates are paused in this tab (p)" : "Pause live updates in this tab (p)";
   };
   button.hidden = false;

@@ -3,7 +3,7 @@
 import { short } from "./format.js";
 import { putText } from "./paint.js";
 
-const WRONG = { late: ["▲", "past the service level"], failing: ["✕", "in error"] };
+const WRONG = { late: ["▲", "over service level"], failing: ["✕", "in error"] };
 
 /** `breaches`: state -> instances past its service level; `failing(mark)`: instances in error in the mark's state. */
 export function putMarks(drawing, breaches, failing) {
@@ -25,6 +25,6 @@ export function putMarks(drawing, breaches, failing) {
 // 0: some, in states that are folded away.
 function words(kind, state, number) {
   const [sign, why] = WRONG[kind];
-  if (!number) return [sign, `in ${state}, folded away: some ${why}`];
+  if (!number) return [sign, `in ${state} (collapsed): some ${why}`];
   return [`${sign} ${short(number)}`, `${number.toLocaleString("en")} in ${state} ${why}`];
 }

@@ -136,7 +136,7 @@ function light(moment) {
 function say(moment, known) {
   const last = known.at(-1);
   slider.value = (moment ?? last).version;
-  const text = moment ? `version ${moment.version} · ${moment.event} → ${moment.state}` : `now · version ${last.version}`;
+  const text = moment ? `revision ${moment.version} · ${moment.event} → ${moment.state}` : `now · revision ${last.version}`;
   bar.querySelector("[data-said]").textContent = text;
   slider.setAttribute("aria-valuetext", text);
 }

@@ -28,18 +28,18 @@ def test_each_event_has_a_form_with_a_field_for_its_payload(operator, machine: M
     assert 'name="payload-token"' in page
     assert "the code that was entered" in page
     assert '<input type="hidden" name="expect" value="2">' in page
-    assert "is not listened for in Waiting" in page
+    assert "not accepted in Waiting" in page
 
 
 def test_a_fired_event_moves_the_instance_and_is_logged(operator, machine: Machine, instance: str, engine) -> None:
     fields = {"payload-token": "T0KEN", "reason": "customer called"}
     page = fire(operator, machine, "entitle", 2, **fields).content.decode()
-    assert "is in Active, version 3." in page
+    assert "is in Active, revision 3." in page
     assert '<g id="state-3" class="node state current"' in page
     entry = LogEntry.objects.get()
     assert entry.user.username == "olga"
     assert entry.object_repr == f"activation / {ID}"
-    assert entry.change_message == f"Fired entitle at {ID}: Waiting → Active, version 3."
+    assert entry.change_message == f"Fired entitle at {ID}: Waiting → Active, revision 3."
     step = engine.history("activation", ID)[0]
     assert (step.actor, step.reason, step.event) == ("olga", "customer called", "entitle")
 
@@ -59,7 +59,7 @@ def test_a_refusal_is_explained_and_logged_and_changes_nothing(operator, machine
     response = fire(operator, machine, "activate", 2, **{"payload-token": "X"})
     page = response.content.decode()
     assert response.status_code == 409
-    assert "Refused: nothing was fired." in page
+    assert "Refused: the event was not fired." in page
     assert "no transition listens for it there" in page
     assert "SB430" in page
     assert engine.get("activation", ID).version == 2
@@ -89,7 +89,7 @@ def test_the_second_of_two_operators_gets_a_conflict(operator, staff, machine, i
     response = fire(other, machine, "entitle", 2, **{"payload-token": "T0KEN"})
     page = response.content.decode()
     assert response.status_code == 409
-    assert "Somebody else moved this instance first: nothing was fired." in page
+    assert "Conflict: the instance changed. The event was not fired." in page
     assert "is at revision 3, not 2" in page
     assert 'value="T0KEN"' in page
     assert '<input type="hidden" name="expect" value="3">' in page
@@ -154,4 +154,4 @@ def test_an_event_for_a_certain_group_is_refused_to_others_and_that_is_recorded(
     assert "for members of porters" in response.content.decode()
     assert AuditEntry.objects.get().outcome == "refused"
     get_user_model().objects.get(username="olga").groups.add(Group.objects.create(name="porters"))
-    assert "is in Open, version 2." in fire(operator, machine, "open", 1).content.decode()
+    assert "is in Open, revision 2." in fire(operator, machine, "open", 1).content.decode()

@@ -73,8 +73,8 @@ def test_a_suspended_instance_offers_nothing_to_fire_and_a_late_try_is_told(staf
     client = staff("view", "fire")
     held = engine.suspend("delivery", ID, actor="sue", reason="a test")
     page = text(client.get(instance_url(delivery, ID)))
-    assert "It is suspended: no event can be fired at it now." in page
-    assert "held" in page
+    assert "The instance is suspended: no events can be fired." in page
+    assert "paused" in page
     answer = client.post(instance_url(delivery, ID), {"event": "deliver", "expect": held.version})
     assert answer.status_code == 409
     assert "SB432" in text(answer)

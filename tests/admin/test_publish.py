@@ -78,7 +78,7 @@ def test_the_same_document_again_is_no_new_version_and_not_logged(publisher, eng
 
 def test_checking_publishes_nothing_and_shows_the_diagram(publisher, engine) -> None:
     page = publisher.post(ADD, posted(json.dumps(door()), check="Check only")).content.decode()
-    assert "This can be published: no findings." in page
+    assert "Ready to publish: no findings." in page
     assert 'class="sb-diagram"' in page
     assert engine.machines() == {}
 
@@ -93,7 +93,7 @@ def test_every_finding_is_shown_with_code_path_and_hint(publisher, engine) -> No
     response = publisher.post(ADD, posted(json.dumps(BROKEN), publish="Publish"))
     page = response.content.decode()
     assert response.status_code == 400
-    assert "This cannot be published: 2 errors" in page
+    assert "Cannot be published: 2 errors" in page
     assert "SB101" in page
     assert "states.Shut.on.open" in page
     assert "did you mean &quot;Open&quot;?" in page
@@ -105,7 +105,7 @@ def test_every_finding_is_shown_with_code_path_and_hint(publisher, engine) -> No
 def test_warnings_are_shown_and_do_not_stop(publisher, engine) -> None:
     trap = door(states={"Shut": {"on": {"open": "Open"}}, "Open": {}})
     page = publisher.post(ADD, posted(json.dumps(trap), check="Check only")).content.decode()
-    assert "This can be published: 1 warning." in page
+    assert "Ready to publish: 1 warning." in page
     publisher.post(ADD, posted(json.dumps(trap), publish="Publish"))
     assert engine.machines() == {"door": 1}
 

@@ -45,7 +45,7 @@ def test_the_buttons_make_it_larger_and_smaller_and_tell_how_large(open_page):
     before = scale(open_page)
     open_page.get_by_role("button", name="Zoom in").click()
     assert scale(open_page) == pytest.approx(before * 1.25, rel=0.01)
-    open_page.get_by_role("button", name="Natural size").click()
+    open_page.get_by_role("button", name="Actual size").click()
     assert scale(open_page) == pytest.approx(1, rel=0.01)
     expect(open_page.locator("[data-zoom-scale]")).to_have_text("100 %")
     open_page.get_by_role("button", name="Zoom out").click()
@@ -53,7 +53,7 @@ def test_the_buttons_make_it_larger_and_smaller_and_tell_how_large(open_page):
 
 
 def test_fit_shows_all_of_it(open_page):
-    open_page.get_by_role("button", name="Natural size").click()
+    open_page.get_by_role("button", name="Actual size").click()
     now = place(open_page)
     assert now["width"] > now["wide"]
     open_page.get_by_role("button", name="Fit").click()
@@ -85,7 +85,7 @@ def test_keys_do_the_same(open_page):
 
 
 def test_the_wheel_with_control_zooms_around_the_pointer(open_page):
-    open_page.get_by_role("button", name="Natural size").click()
+    open_page.get_by_role("button", name="Actual size").click()
     state = open_page.locator(".sb-diagram .node[data-state='Open']")
     state.scroll_into_view_if_needed()
     before = state.bounding_box()
@@ -123,7 +123,7 @@ def test_two_fingers_pinch_it(as_, order):
 
 
 def test_a_mouse_that_is_held_down_moves_it_and_follows_no_link(open_page):
-    open_page.get_by_role("button", name="Natural size").click()
+    open_page.get_by_role("button", name="Actual size").click()
     state = open_page.locator(".sb-diagram .node[data-state='Open']")
     state.scroll_into_view_if_needed()
     before, box = place(open_page), state.bounding_box()
@@ -175,7 +175,7 @@ def test_counts_of_states_around_others_follow_those_in_them(open_page, engine):
 def test_an_instance_is_lit_in_every_region_and_keeps_the_size_it_was_given(page, engine, order):
     page.goto(INSTANCE)
     is_live(page)
-    page.get_by_role("button", name="Natural size").click()
+    page.get_by_role("button", name="Actual size").click()
     expect(page.locator(".sb-diagram .node.current")).to_have_count(3)
     engine.fire("delivery", "R-1", "collect")
     expect(page.locator(".sb-diagram .node.current[data-state='On its way']")).to_be_visible()
@@ -209,7 +209,7 @@ def test_without_scripts_it_scrolls_and_folds_by_its_link(as_, order):
 
 
 def test_a_state_folds_under_the_hand_and_stays_live(open_page, engine):
-    open_page.get_by_role("button", name="Natural size").click()
+    open_page.get_by_role("button", name="Actual size").click()
     grip = open_page.locator("#fold-3")
     grip.scroll_into_view_if_needed()
     grip.focus()
@@ -251,7 +251,7 @@ def test_what_is_late_is_marked_as_it_gets_late_without_a_new_drawing(page, engi
     page.evaluate("document.querySelector('.sb-diagram').dataset.marked = 'yes'")
     engine.create("desk", "slow")
     mark = page.locator("#late-1")
-    expect(mark).to_have_accessible_name("1 in Open past the service level")
+    expect(mark).to_have_accessible_name("1 in Open over service level")
     expect(mark).to_be_visible()
     engine.fire("desk", "slow", "take")
     expect(mark).to_be_hidden()

@@ -175,4 +175,4 @@ def test_the_keyboard_reaches_the_states_of_the_diagram(page, waiting):
 def test_the_first_tab_skips_to_the_content(page):
     page.goto("/")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()

@@ -33,7 +33,7 @@ def test_what_is_wrong_is_found_understood_repaired_and_proved(as_, engine, wait
     page.locator("summary", has_text="Repairs").click()
     page.get_by_role("link", name="Force", exact=False).first.click()
     page.get_by_label("state", exact=True).select_option("Active")
-    page.get_by_role("button", name="What would happen?").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator(".preview-panel")).to_contain_text("Active")
     assert engine.get("activation", waiting.id).state == "Waiting"
     page.get_by_label("reason").fill("the customer proved it by phone")
@@ -54,11 +54,11 @@ def test_what_is_wrong_is_found_understood_repaired_and_proved(as_, engine, wait
 def test_what_needs_two_is_asked_by_one_and_done_once_another_approves(as_, engine, two_needed):
     sue = as_("supervisor", "sue")
     sue.goto(f"/machines/{two_needed}/instances/ATV-9/force/")
-    expect(sue.locator("main")).to_contain_text("asks for a second person")
+    expect(sue.locator("main")).to_contain_text("Needs approval")
     sue.get_by_label("state", exact=True).select_option("Active")
-    sue.get_by_role("button", name="What would happen?").click()
+    sue.get_by_role("button", name="Preview").click()
     sue.get_by_label("reason").fill("a test device")
-    sue.get_by_role("button", name="Ask for it").click()
+    sue.get_by_role("button", name="Request approval").click()
     expect(sue.get_by_role("heading", level=1)).to_contain_text("force")
     expect(sue.get_by_role("button", name="Approve")).to_have_count(0)
     assert engine.get(two_needed, "ATV-9").state == "New"
@@ -69,7 +69,7 @@ def test_what_needs_two_is_asked_by_one_and_done_once_another_approves(as_, engi
     otto.keyboard.type("ga")
     otto.get_by_role("link", name="Decide", exact=True).click()
     expect(otto.locator("main")).to_contain_text("a test device")
-    otto.get_by_role("button", name="Approve and do it").click()
+    otto.get_by_role("button", name="Approve and run").click()
     expect(otto.locator("main")).to_contain_text("otto")
     assert engine.get(two_needed, "ATV-9").state == "Active"
     otto.goto("/audit/")
@@ -88,7 +88,7 @@ def test_a_click_on_the_diagram_narrows_the_list_and_a_view_of_it_is_kept(as_, e
     expect(rows).to_have_count(1)
     page.locator("summary", has_text="Find").click()
     page.get_by_label("a name for this view").fill("those who wait")
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Save view").click()
     page.goto("/account/")
     page.get_by_role("link", name="those who wait").click()
     expect(page).to_have_url(re.compile(r"/machines/activation/\?state=Waiting"))

@@ -117,7 +117,7 @@ def test_shortcuts_can_be_switched_off_and_the_button_still_lists_them(without_k
     expect(page.locator("dialog")).to_have_count(0)
     expect(page).to_have_url(re.compile("/$"))
     page.get_by_role("button", name="Keys").click()
-    expect(page.get_by_role("dialog")).to_contain_text("switched off in your account")
+    expect(page.get_by_role("dialog")).to_contain_text("turned off in your account")
 
 
 def test_p_pauses_the_page_and_says_how_old_it_is(page, engine, waiting):
@@ -138,7 +138,7 @@ def test_p_pauses_the_page_and_says_how_old_it_is(page, engine, waiting):
     is_live(other)
     expect(other.locator(".sb-diagram [data-state='New'] .count")).to_have_text("2")
     expect(count).to_have_text("1")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume updates").click()
     expect(count).to_have_text("2")
     is_live(page)
     engine.create("activation", "newest")

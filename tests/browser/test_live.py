@@ -86,7 +86,7 @@ def test_the_overview_counts_and_raises_the_alarm(page, engine, devices):
     engine.create(devices, "one")
     expect(page.locator("section[data-machine='new_device'] [data-total]")).to_have_text("1")
     expect(page.locator("tr[data-queue='new_device/start'] [data-place='ready']")).to_have_text("1")
-    expect(page.get_by_text("1 job ready on new_device/start, and no worker serves it")).to_be_visible()
+    expect(page.get_by_text("1 job ready on new_device/start, but no worker serves it")).to_be_visible()
     assert is_the_same(page)
 
 
@@ -107,7 +107,7 @@ def test_a_form_someone_fills_in_is_not_taken_away(page, engine, waiting):
     is_live(page)
     page.get_by_label("token").first.fill("half typ")
     engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"}, actor="bob")
-    expect(page.get_by_text("It moved to Active (version 3) while you were typing.")).to_be_visible()
+    expect(page.get_by_text("The instance moved to Active (revision 3) while you were typing.")).to_be_visible()
     expect(page.get_by_label("token").first).to_have_value("half typ")
     expect(page.locator("div.head .lit")).to_have_text("Active")
 
@@ -116,7 +116,7 @@ def test_a_deleted_instance_says_so(page, engine, waiting):
     page.goto("/machines/activation/instances/ATV-123:NBCSports/")
     is_live(page)
     engine.delete("activation", waiting.id)
-    expect(page.get_by_text("It was deleted while this page was open.")).to_be_visible()
+    expect(page.get_by_text("The instance was deleted while this page was open.")).to_be_visible()
 
 
 def test_a_new_version_is_announced_and_the_old_drawing_stays(page, engine, waiting):
@@ -126,7 +126,7 @@ def test_a_new_version_is_announced_and_the_old_drawing_stays(page, engine, wait
     definition["states"]["Retired"] = {"type": "final"}
     definition["states"]["Suspended"]["on"]["retire"] = "Retired"
     engine.publish(definition)
-    expect(page.get_by_text("Version 2 was published while this page was open.")).to_be_visible()
+    expect(page.get_by_text("Version 2 is available.")).to_be_visible()
     page.get_by_role("link", name="Show it").click()
     expect(page.locator(".sb-diagram [data-state='Retired']")).to_be_visible()
 

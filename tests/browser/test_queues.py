@@ -36,27 +36,27 @@ def count(page, place: str):
 def test_pausing_redriving_and_purging(supervisor, engine, dead):
     page = supervisor
     page.goto(QUEUE)
-    page.get_by_role("button", name="Pause…").click()
+    page.get_by_role("button", name="Pause queue…").click()
     sheet = page.locator(":popover-open")
     sheet.get_by_label("reason").fill("the provider is down")
-    sheet.get_by_role("button", name="Pause", exact=True).click()
+    sheet.get_by_role("button", name="Pause queue", exact=True).click()
     expect(page.locator("div.head")).to_contain_text(re.compile(r"paused \d+ s ago by sue: the provider is down"))
 
-    page.get_by_role("button", name="Act… on job 0-3").click()
+    page.get_by_role("button", name="Actions for job 0-3").click()
     sheet.get_by_label("reason").fill("the device is there now")
-    sheet.get_by_role("button", name="Re-drive").click()
-    expect(page.get_by_text("Job 0-3 is ready again")).to_be_visible()
+    sheet.get_by_role("button", name="Retry").click()
+    expect(page.get_by_text("Job 0-3 retried")).to_be_visible()
     expect(count(page, "ready")).to_have_text("1")
 
-    page.get_by_role("button", name="Purge all dead…").click()
+    page.get_by_role("button", name="Purge all dead jobs…").click()
     sheet.get_by_label("type 2 to confirm").fill("3")
     sheet.get_by_label("reason").fill("a test")
-    sheet.get_by_role("button", name="Purge all dead").click()
+    sheet.get_by_role("button", name="Purge all dead jobs").click()
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("You typed 3; 2 dead jobs are there now.")
     notice.get_by_label("type 2 to confirm").fill("2")
-    notice.get_by_role("button", name="Purge all dead").click()
-    expect(page.get_by_text("2 dead jobs of start are gone for good")).to_be_visible()
+    notice.get_by_role("button", name="Purge all dead jobs").click()
+    expect(page.get_by_text("2 dead jobs of start are purged")).to_be_visible()
     assert engine.stats(dead)["start"].depth == {"ready": 1, "leased": 0, "delayed": 0, "dead": 0}
     told = [(entry.action, entry.outcome) for entry in AuditEntry.objects.exclude(action="login").order_by("id")]
     assert told == [
@@ -105,7 +105,7 @@ def test_rows_do_not_move_under_a_hand(supervisor, engine, dead):
     engine.redrive(dead, "start", "0-3", actor="bob", reason="it is back")
     expect(page.get_by_text("The list has changed.")).to_be_visible()
     expect(page.locator("tr[data-job='0-3']")).to_have_count(1)
-    page.get_by_role("button", name="Show it as it is now").click()
+    page.get_by_role("button", name="Show current revision").click()
     expect(page.locator("tr[data-job='0-3']")).to_have_count(0)
     expect(page.get_by_text("The list has changed.")).to_be_hidden()
 
@@ -138,7 +138,7 @@ def test_a_job_page_and_an_instance_page_follow_their_job(supervisor, engine, de
         expect(one.locator("[data-progress]")).to_contain_text("3 of 12")
         expect(one.locator("progress")).to_have_attribute("value", "3")
     engine.complete(job)
-    expect(page.get_by_text("It is finished or withdrawn; below is what was last seen of it.")).to_be_visible()
+    expect(page.get_by_text("This job is finished or withdrawn.")).to_be_visible()
     page.get_by_role("link", name="history of one").click()
     expect(page).to_have_url("/machines/new_device/instances/one/#history")
 
@@ -172,9 +172,9 @@ def test_rates_are_differences_and_never_wrong_after_a_restart(page):
 def test_without_script_a_queue_is_paused_and_purged_all_the_same(as_, engine, dead):
     page = as_("supervisor", "sue", java_script_enabled=False)
     page.goto(QUEUE)
-    page.get_by_role("button", name="Purge all dead…").click()
+    page.get_by_role("button", name="Purge all dead jobs…").click()
     page.get_by_label("type 3 to confirm").fill("3")
     page.locator("#act-purge-reason").fill("a test")
-    page.get_by_role("button", name="Purge all dead", exact=True).click()
-    expect(page.get_by_text("3 dead jobs of start are gone for good")).to_be_visible()
+    page.get_by_role("button", name="Purge all dead jobs", exact=True).click()
+    expect(page.get_by_text("3 dead jobs of start are purged")).to_be_visible()
     expect(page.locator("[data-total='enqueued']")).to_have_text("3")

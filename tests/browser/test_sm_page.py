@@ -76,7 +76,7 @@ def test_a_machine_is_found_moved_and_forced(as_, engine, order, scripts):
     page.get_by_text("Repairs").click()
     page.get_by_label("state", exact=True).select_option("placed")
     page.get_by_label("reason required").fill("a mistake")
-    page.get_by_role("button", name="Force it").click()
+    page.get_by_role("button", name="Force state").click()
     expect(page.get_by_text("Forced: picking → placed")).to_be_visible()
     assert json.loads(call(engine.client, "SM.GET", order)) == ORDER | {"current": "placed", "reason": "a mistake"}
 

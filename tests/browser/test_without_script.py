@@ -27,15 +27,15 @@ def test_an_event_is_fired_refused_and_disputed(plain, engine, waiting):
     plain.goto(INSTANCE)
     plain.get_by_label("token").first.fill("wrong")
     plain.get_by_role("button", name="Fire entitle").click()
-    expect(plain.get_by_text("entitle: stays in Waiting, version 3")).to_be_visible()
+    expect(plain.get_by_text("entitle: stays in Waiting, revision 3")).to_be_visible()
     engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"}, actor="bob")
     plain.get_by_label("token").first.fill("late")
     plain.get_by_role("button", name="Fire entitle").click()
     expect(plain.locator("#conflict")).to_contain_text("bob")
-    plain.get_by_role("button", name="What would happen now?").click()
-    expect(plain.locator("#preview")).to_contain_text("What would happen: Active → Active")
+    plain.get_by_role("button", name="Preview").click()
+    expect(plain.locator("#preview")).to_contain_text("Preview: Active → Active")
     plain.get_by_text("1 event that Active would refuse").click()
-    plain.get_by_text("Try it all the same").click()
+    plain.get_by_text("Try anyway").click()
     plain.get_by_role("button", name="Fire activate").click()
     expect(plain.locator("#refused")).to_contain_text("No transition listens for activate in state Active.")
 
@@ -52,7 +52,7 @@ def test_a_long_list_is_paged_and_turned_round(plain, engine, activation):
     plain.goto("/machines/activation/?state=New")
     plain.get_by_role("link", name="Next page").click()
     expect(plain.locator("table.instances tbody tr")).to_have_count(10)
-    plain.get_by_role("link", name="Turn round").click()
+    plain.get_by_role("link", name="Reverse order").click()
     expect(plain.locator("table.instances a.key").first).to_have_text("i59")
 
 

@@ -69,7 +69,7 @@ def card(page, id: str = "box:17"):
 
 
 def order(page, button: str, reason: str) -> None:
-    card(page).get_by_text("Direct it").click()
+    card(page).get_by_text("Manage").click()
     card(page).get_by_label("reason").fill(reason)
     card(page).get_by_role("button", name=button).click()
 
@@ -80,12 +80,12 @@ def test_a_worker_told_to_be_quiet_is_seen_so_everywhere_and_half_written_orders
     for page in (sue, ann):
         page.goto("/workers/")
         is_live(page)
-    card(ann).get_by_text("Direct it").click()
+    card(ann).get_by_text("Manage").click()
     card(ann).get_by_label("reason").fill("half a reason")
     ann.get_by_role("heading", name="Workers").click()
 
     order(sue, "Take no more", "a new release")
-    expect(sue.get_by_text("It obeys with its next heartbeat.")).to_be_visible()
+    expect(sue.get_by_text("Takes effect with its next heartbeat.")).to_be_visible()
     workers.beat()
     assert workers.orders[-1] == "quiet"
     workers.shows("box:17", status="quiet")

@@ -1,4 +1,4 @@
-"""Instances that are gone through twice are moved once: after a death, by two workers at a time, by hand."""
+"""Instances that are processed twice are moved once: after a death, by two workers at a time, by hand."""
 
 from __future__ import annotations
 

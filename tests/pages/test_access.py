@@ -119,7 +119,7 @@ def test_a_viewer_sees_no_lever(filled, as_):
     page = as_("viewer").get(reverse("instance", kwargs=OF_INSTANCE)).content.decode()
     assert "/fire/" not in page
     assert "/force/" not in page
-    assert "you may look, not fire" in page
+    assert "read-only access" in page
 
 
 def test_an_operator_sees_levers_and_no_repairs(filled, as_):

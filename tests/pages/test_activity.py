@@ -67,7 +67,7 @@ def test_who_sees_some_machines_sees_what_moved_there_and_no_figure_of_all(clien
 
 def test_a_machine_tells_how_many_of_its_own_moved(as_, moved):
     head = read(as_("viewer").get("/machines/lamp/")).one("div", class_="head").text
-    assert "moved today 2" in head
+    assert "changed today 2" in head
 
 
 def test_an_estimate_has_three_digits_and_says_how_good_it_is():
@@ -100,7 +100,7 @@ def test_the_first_five_are_ranked_named_and_lead_on(as_, engine, activation, wa
     assert states.text == "1Waiting2 h"
     assert states.one("a")["href"] == f"/machines/{activation}/?state=Waiting#instances"
     assert [line.one("span", class_="name").text for line in refused.all("li")] == [
-        "events nothing listens for", "activate",
+        "events that no state accepts", "activate",
     ]  # fmt: skip
     week = read(as_("viewer", "another").get(f"/machines/{activation}/", {"board": "week"})).one("section", id="boards")
     assert week.all("ol")[0].all("b")[0].text == "110"

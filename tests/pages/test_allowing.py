@@ -53,7 +53,7 @@ def test_who_is_in_no_such_group_is_refused_and_that_is_recorded(as_, engine, or
     answer = fire(client, "close")
     assert answer.status_code == 422
     notice = read(answer).one("section", id="refused").text
-    assert "It is for members of treasury" in notice
+    assert "Allowed only for members of treasury" in notice
     assert "SB433" in notice
     assert engine.get("order", "o-1").version == 1
     entry = AuditEntry.objects.get()
@@ -63,7 +63,7 @@ def test_who_is_in_no_such_group_is_refused_and_that_is_recorded(as_, engine, or
 
 def test_a_look_ahead_says_it_too(as_, order):
     answer = fire(as_("operator"), "close", check="1")
-    assert "It is for members of treasury" in read(answer).text
+    assert "Allowed only for members of treasury" in read(answer).text
     assert not AuditEntry.objects.exists()
 
 
@@ -79,7 +79,7 @@ def test_it_is_asked_of_the_transition_that_would_be_taken(as_, engine, order):
     assert fire(client, "refund").status_code == 302
     engine.create("order", "o-2", {"amount": 50})
     answer = client.post("/machines/order/instances/o-2/fire/", {"event": "refund", "expect": "1"})
-    assert "It is for members of treasury or board" in read(answer).text
+    assert "Allowed only for members of treasury or board" in read(answer).text
 
 
 def test_programs_are_no_people(engine, order):

@@ -131,7 +131,7 @@ def test_the_page_shows_what_the_address_asks_for_newest_first(as_, entries, que
     page = read(as_("supervisor").get(f"/audit/{query}"))
     rows = [element for element in page.all("tr") if "data-entry" in element.attributes]
     assert [row.one(class_="event").text for row in rows] == found
-    assert ("No entry fits." in page.text) is (not found)
+    assert ("No matching entries." in page.text) is (not found)
 
 
 def test_an_entry_links_to_what_it_is_about_and_its_text_stays_text(as_, entries):

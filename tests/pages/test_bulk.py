@@ -57,7 +57,7 @@ def only(page):
 def test_a_list_leads_to_what_can_be_done_with_all_it_finds(as_, shop):
     client = as_("supervisor")
     listed = read(client.get("/machines/parcel/?state=open&order=newest"))
-    (link,) = [a for a in listed.all("a") if "all 30 found" in a.text]
+    (link,) = [a for a in listed.all("a") if "Bulk action on 30 results" in a.text]
     assert link["href"] == NEW
     choices = [a.text for a in read(client.get(NEW)).one("nav", class_="tabs").all("a")]
     assert choices[0].startswith("fire ")
@@ -84,11 +84,11 @@ def test_from_the_form_to_the_last_outcome(as_, shop):
     work_off(shop)
     asked = read(client.get(page))
     assert "previewed" in asked.one("div", data_region="head").text
-    assert asked.one("div", data_verdict="taken").text == "would be taken29"
+    assert asked.one("div", data_verdict="taken").text == "would succeed29"
     assert asked.one("div", data_verdict="refused").text == "would be refused1"
     assert "weight" in asked.one("section", data_region="items").text
     assert shop.counts("parcel")["open"] == 30
-    assert "It runs" in pull(client, page, "run").text
+    assert "Started" in pull(client, page, "run").text
     work_off(shop)
     done = read(client.get(page))
     assert done.one("div", data_outcome="done").text == "done29"
@@ -128,7 +128,7 @@ def test_those_that_failed_again(as_, shop):
     work_off(shop)
     pull(client, page, "run")
     work_off(shop)
-    assert "Say why" in read(client.post(f"{page}again/")).text
+    assert "Enter a reason" in read(client.post(f"{page}again/")).text
     form = fields(read(client.get(page)).one("form", action=f"{page}again/")) | {"reason": "weighed anew"}
     second = client.post(f"{page}again/", form).url
     assert client.post(f"{page}again/", form).url == second, "pressed twice it is one bulk"
@@ -166,10 +166,10 @@ def test_a_form_sent_twice_makes_one_bulk(as_, shop):
 @pytest.mark.parametrize(
     ("address", "given", "word"),
     [
-        (FIRE, {"reason": "  "}, "Say why"),
+        (FIRE, {"reason": "  "}, "Enter a reason"),
         (FIRE, {"reason": "x" * 901}, "at most 900"),
         (FIRE, {"rate": "-1"}, "greater than or equal to 0"),
-        (FORCE, {"states": ""}, "Choose the state"),
+        (FORCE, {"states": ""}, "Choose a state"),
         (FORCE, {"states": "nowhere"}, "not one of the available choices"),
     ],
 )
@@ -246,7 +246,7 @@ def test_those_with_one_verdict_or_outcome_are_listed_alone(as_, engine, db):
         assert [a.text for a in alone.all("a", class_="key")] == ["heavy"]
     done = read(client.get(f"/bulk/{bulk.id}/?outcome=done"))
     assert done.one("a", rel="next")["href"].endswith("?outcome=done&from=100")
-    assert read(client.get(f"/bulk/{bulk.id}/?outcome=<b>")).one("p", class_="empty").text == "None now."
+    assert read(client.get(f"/bulk/{bulk.id}/?outcome=<b>")).one("p", class_="empty").text == "No results."
 
 
 def test_a_bulk_is_an_instance_like_any_other_and_leads_to_its_results(as_, shop):

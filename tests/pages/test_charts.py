@@ -43,9 +43,9 @@ def minute(devices) -> int:
 def test_before_anything_was_measured_a_page_says_so_and_how_to_begin(as_, devices):
     for page in PAGES:
         panel = read(as_("viewer", f"v{len(page)}").get(page)).one("section", id="charts")
-        assert "No worker has measured yet" in panel.text
+        assert "No data yet" in panel.text
         assert "python manage.py worker" in panel.text
-        assert "not measured yet" in panel.text
+        assert "no data yet" in panel.text
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -73,7 +73,7 @@ def test_lines_are_named_as_people_know_them_and_figures_are_short(as_, minute):
     assert [name.text for name in edges.all("span", class_="name")] == ["done: start → todo", "t9 (v7)"]
     assert [value.text for value in edges.all("b", data_value="")] == ["1,230", "3"]
     assert [cell.text for cell in edges.all("td")] == ["1,234", "3"]
-    assert panel.one("figure", data_chart="refused").one("span", class_="name").text == "events nothing listens for"
+    assert panel.one("figure", data_chart="refused").one("span", class_="name").text == "events that no state accepts"
 
 
 def test_times_of_a_queue_are_of_the_last_hour_and_labelled(as_, engine, minute):
@@ -103,8 +103,8 @@ def test_a_range_is_an_address_that_keeps_the_rest_of_it(as_, minute):
 def test_a_time_nobody_measured_is_said_with_what_happened_in_it(as_, minute):
     Measurement.objects.create(machine="new_device", period=0, at=minute - 1800, covered=1_200_000, transitions=77)
     panel = read(as_("viewer").get("/")).one("section", id="charts")
-    assert "not measured from" in panel.text
-    assert "77 transitions in that time" in panel.text
+    assert "no data from" in panel.text
+    assert "77 transitions" in panel.text
 
 
 def test_nobody_sees_charts_of_machines_out_of_their_scope(as_, user_of, engine, activation, minute):

@@ -81,7 +81,7 @@ def test_an_error_that_is_not_the_engines_is_left_alone(mapper, request_of):
 def test_a_post_that_may_have_counted_says_so(mapper, request_of):
     answer = mapper.process_exception(request_of("post"), errors.EngineUnavailable("away"))
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "Look at the instance before you send it again" in read(answer).text
+    assert "Check the instance before you send it again" in read(answer).text
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_a_forbidden_page_names_the_right(as_, waiting):
     assert answer.status_code == 403
     assert "You may not create instances and fire events (machine 'activation')." in text
     assert "SB434" in text
-    assert "The missing right is called fire." in text
+    assert "Missing permission: fire" in text
 
 
 def test_the_503_page_stands_alone():
     from django.template.loader import render_to_string
 
-    page = render_to_string("503.html", {"code": "SB500", "title": "Redis does not answer", "message": "Away."})
+    page = render_to_string("503.html", {"code": "SB500", "title": "Redis unavailable", "message": "Away."})
     assert "SB500" in page
     assert "/healthz" in page

@@ -28,7 +28,7 @@ def test_an_event_fired_by_its_form_moves_the_instance_and_comes_back_with_a_wor
     answer = client.post(FIRE, form)
     assert (answer.status_code, answer.url) == (302, INSTANCE)
     assert engine.get("activation", ID).state == "Active"
-    assert "entitle: Waiting → Active, version 3" in read(client.get(INSTANCE)).text
+    assert "entitle: Waiting → Active, revision 3" in read(client.get(INSTANCE)).text
 
 
 def test_the_history_says_who_and_why(as_, engine, waiting):
@@ -50,7 +50,7 @@ def test_a_form_sent_twice_counts_once(as_, engine, waiting):
     client.post(FIRE, form)
     client.post(FIRE, form)
     assert engine.get("activation", ID).data["failed"] == 1
-    assert "entitle had counted already" in read(client.get(INSTANCE)).text
+    assert "entitle was already applied" in read(client.get(INSTANCE)).text
 
 
 def test_an_old_form_with_something_else_in_it_is_a_conflict_and_not_a_second_copy_of_the_first(as_, engine, waiting):
@@ -70,8 +70,8 @@ def test_the_second_of_two_operators_is_told_and_nothing_is_overwritten(as_, eng
     page = read(answer)
     notice = page.one(id="conflict")
     assert answer.status_code == 409
-    assert "Someone else moved it first: fire entitle was not done" in notice.text
-    assert "You looked at version 2; it is at version 3 now, in Active" in notice.text
+    assert "Conflict: fire entitle was not done" in notice.text
+    assert "you acted on revision 2, it is now at revision 3 in Active" in notice.text
     assert "bob" in notice.text
     assert "bob was first" in notice.text
     assert "SB440" in notice.text
@@ -96,8 +96,8 @@ def test_a_refused_event_is_explained_and_its_form_stays_filled(as_, engine, wai
     answer = client.post(FIRE, sent(client, "activate", **{"payload-token": "again", "reason": "a try"}))
     page = read(answer)
     assert answer.status_code == 422
-    assert "Refused: fire activate. Nothing changed" in page.one(id="refused").text
-    assert "No transition listens for activate in state Waiting." in page.one(id="refused").text
+    assert "Refused: fire activate. No change was made" in page.one(id="refused").text
+    assert "The event activate is not accepted in state Waiting." in page.one(id="refused").text
     kept = fields(lever(page, "activate"))
     assert (kept["payload-token"], kept["reason"]) == ("again", "a try")
     assert engine.get("activation", ID).version == 2
@@ -135,7 +135,7 @@ def test_a_guard_that_fails_is_explained_with_the_values_it_saw(as_, door):
 
 def test_what_would_be_refused_is_shown_before_anyone_fires(as_, door):
     text = read(as_("operator").get(door)).one("section", class_="levers-panel").text
-    assert "nudge would be refused" in text
+    assert "nudge is refused" in text
     assert "failed < 3 is false: failed = 3" in text
 
 
@@ -144,7 +144,7 @@ def test_what_would_happen_is_answered_without_doing_it(as_, engine, waiting):
     answer = client.post(FIRE, sent(client, "entitle", **{"payload-token": "MTOB1J", "check": "1"}))
     page = read(answer)
     assert answer.status_code == 200
-    assert "What would happen: Waiting → Active" in page.one(id="preview").text
+    assert "Preview: Waiting → Active" in page.one(id="preview").text
     assert "expires = " in page.one(id="preview").text
     assert fields(lever(page, "entitle"))["payload-token"] == "MTOB1J"
     assert engine.get("activation", ID).version == 2
@@ -152,7 +152,7 @@ def test_what_would_happen_is_answered_without_doing_it(as_, engine, waiting):
 
 def test_what_would_be_refused_is_answered_too(as_, door):
     page = read(as_("operator").post(f"{door}fire/", {"event": "nudge", "expect": "1", "check": "1"}))
-    assert "It would be refused" in page.one(id="preview").text
+    assert "Preview: would be refused" in page.one(id="preview").text
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_form_that_makes_no_sense_is_a_400_on_the_page_and_changes_nothing(as_
 def test_an_event_nobody_knows_is_refused_with_its_own_code(as_, waiting):
     answer = as_("operator").post(FIRE, {"event": "explode", "expect": "2"})
     assert answer.status_code == 422
-    assert "The machine knows no event explode. SB431" in read(answer).one(id="refused").text
+    assert "The machine has no event explode. SB431" in read(answer).one(id="refused").text
 
 
 def test_fields_nobody_declared_are_refused_by_the_engine_and_said_beside_the_form(as_, engine, db):

@@ -91,7 +91,7 @@ def test_what_is_late_in_a_folded_state_is_marked_on_it_and_leads_to_the_drawing
     engine.create("m", "old", now=1_000_000)
     client = as_("viewer")
     mark = drawing(read(client.get("/machines/m/?fold=A"))).one("a", class_="late")
-    assert (mark.text, mark["aria-label"]) == ("▲", "in A, folded away: some past the service level")
+    assert (mark.text, mark["aria-label"]) == ("▲", "in A (collapsed): some over service level")
     mark = drawing(read(client.get(mark["href"]))).one("a", class_="late", data_of="in")
     assert listed(client, mark["href"].partition("#")[0]) == ["old"]
 

@@ -43,7 +43,7 @@ def test_a_ready_job_with_its_terms_and_its_instance(as_, job):
     assert "attempt 0 of 3" in head
     assert page.one("div", data_region="head").one("a")["href"] == "/machines/new_device/instances/d0/"
     assert lines(page) == ["enqueued"]
-    assert "It was given none." in page.text
+    assert "No payload." in page.text
     assert "new_device:0-1" in page.text
 
 
@@ -54,7 +54,7 @@ def test_the_payload_is_shown_whole_and_harmless(as_, engine, devices):
     page = read(as_("viewer").get(f"/jobs/new_device/{put.id}/"))
     (shown,) = page.all("pre", class_="json")
     assert shown.text == f'{{ "to": "{HOSTILE}", "lines": [ {{ "n": 2 }} ] }}'
-    assert "no instance waits for it" in page.text
+    assert "no waiting instance" in page.text
     assert not page.all("section", data_region="data")
 
 
@@ -62,9 +62,9 @@ def test_a_running_job_with_its_worker_its_lease_and_its_progress(as_, engine, h
     engine.progress(held, 3, 12, "packing")
     page = read(as_("viewer").get(JOB))
     head = page.one("div", data_region="head")
-    assert "held by box:17:aa" in head.text
+    assert "worker box:17:aa" in head.text
     assert "3 of 12 packing" in head.text
-    assert lines(page) == ["enqueued", "attempt 1 begun", "lease ends, unless renewed"]
+    assert lines(page) == ["enqueued", "attempt 1 started", "lease expires unless renewed"]
 
 
 def test_progress_without_a_total_has_no_bar(as_, engine, held):
@@ -92,7 +92,7 @@ def test_a_dead_job_with_its_traceback_and_every_attempt(as_, engine, held):
 def test_a_delayed_job_says_when_it_is_due(as_, engine, held):
     engine.fail(held, "slow", kind="TimeoutError", delay=3_600_000)
     page = read(as_("viewer").get(JOB))
-    assert lines(page)[-1] == "attempt 2 is due"
+    assert lines(page)[-1] == "attempt 2 starts"
     assert "due in 59 min" in page.one("div", data_region="head").text
 
 
@@ -108,7 +108,7 @@ def test_a_finished_job_says_so_and_leads_to_its_history(as_, engine, held):
 def test_a_job_that_never_was_is_a_404_that_says_so(as_, job):
     answer = as_("viewer").get("/jobs/new_device/0-99/?of=d0")
     assert answer.status_code == 404
-    assert "There never was a job 0-99" in read(answer).text
+    assert "Job 0-99 does not exist" in read(answer).text
 
 
 def test_the_list_and_the_instance_lead_to_it(as_, job):
@@ -141,7 +141,7 @@ def test_redriving_a_dead_job(as_, engine, held):
     client = as_("supervisor", "sue")
     answer = act(client, "redrive", {"reason": "the device is there now"})
     assert answer.url == f"{JOB}?of=d0"
-    assert "Job 0-1 is ready again" in read(client.get(answer.url)).text
+    assert "Job 0-1 retried" in read(client.get(answer.url)).text
     assert engine.job("new_device", "0-1").place == "ready"
     (entry,) = AuditEntry.objects.all()
     assert (entry.actor, entry.action, entry.target, entry.instance, entry.queue, entry.reason, entry.outcome) == (
@@ -160,7 +160,7 @@ def test_withdrawing_leads_to_the_queue(as_, engine, held):
     client = as_("supervisor")
     answer = act(client, "withdraw", {"reason": "the customer left"})
     assert answer.url == "/queues/new_device/start/"
-    assert "Job 0-1 is withdrawn" in read(client.get(answer.url)).text
+    assert "Job 0-1 withdrawn" in read(client.get(answer.url)).text
     with pytest.raises(LookupFailed):
         engine.job("new_device", "0-1")
     assert AuditEntry.objects.get().action == "job.withdraw"
@@ -171,7 +171,7 @@ def test_a_row_of_the_list_acts_and_comes_back_to_its_page(as_, engine, held):
     client = as_("supervisor")
     sheet = read(client.get("/queues/new_device/start/?place=dead")).one(id="row-0-1")
     assert [button.text for button in sheet.all("button") if "formaction" in button.attributes] == [
-        "Re-drive",
+        "Retry",
         "Withdraw",
     ]
     form = sheet.one("form")
@@ -199,6 +199,6 @@ def test_nothing_happens_without_a_reason(as_, engine, job):
     for name in ("redrive", "move", "withdraw"):
         answer = client.post(f"{JOB}{name}/", {"reason": " "})
         assert answer.status_code == 400
-        assert "Say why: it stays in the audit." in read(answer).one(id="turned").text
+        assert "Enter a reason. It is recorded in the audit." in read(answer).one(id="turned").text
     assert engine.job("new_device", "0-1").place == "ready"
     assert not AuditEntry.objects.exists()

@@ -82,7 +82,7 @@ def test_a_required_field_makes_it_depend(lever):
 def test_a_required_field_leaves_an_event_idle_where_no_state_listens(lever):
     payload = {"x": {"type": "integer", "required": True}}
     found = lever([], payload, B={"on": {"go": "A"}})["go"]
-    assert (found.verdict, found.told) == ("idle", "A does not listen for it.")
+    assert (found.verdict, found.told) == ("idle", "Not accepted in A.")
 
 
 def test_a_declared_payload_takes_no_other_field(lever):

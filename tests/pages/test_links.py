@@ -1,4 +1,4 @@
-"""Links to views: what they open for whom, until when, and what is the same as with views that are kept."""
+"""Shared links: what they open for whom, until when, and what is the same as with views that are kept."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_link_opens_the_page_as_it_was_narrowed_for_whoever_may_open_it(as_, p
 def test_a_narrowed_list_offers_it_beside_keeping(as_, prefix):
     client = as_("supervisor")
     form = read(client.get("/audit/?action=fire")).one("form", class_="keep")
-    assert [button.text for button in form.all("button")] == ["Keep", "Make a link"]
+    assert [button.text for button in form.all("button")] == ["Save view", "Share"]
     assert form.all("button")[1]["formaction"] == "/links/"
     assert read(client.get("/audit/")).all("form", class_="keep") == []
 

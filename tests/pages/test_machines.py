@@ -38,7 +38,7 @@ def test_a_state_filters_the_list(as_, engine, waiting):
 
 
 def test_a_state_without_instances_says_so(as_, waiting):
-    assert "No instance is in Suspended now." in read(as_("viewer", "v").get(f"{MACHINE}?state=Suspended")).text
+    assert "No instances in Suspended." in read(as_("viewer", "v").get(f"{MACHINE}?state=Suspended")).text
 
 
 def test_a_state_the_machine_never_had_is_a_404(as_, waiting):

@@ -104,7 +104,7 @@ def test_so_is_that_of_its_tab_and_of_its_row(as_, crowd):
 def test_the_late_are_marked_in_every_mode_and_the_mark_leads_to_the_list_of_them(as_, desk, mode):
     client = as_("viewer")
     mark = drawing(read(client.get(f"{desk}?mode={mode}"))).one("a", class_="late", data_of="Open")
-    assert (mark.text, mark["aria-label"]) == ("▲ 2", "2 in Open past the service level")
+    assert (mark.text, mark["aria-label"]) == ("▲ 2", "2 in Open over service level")
     assert mark.has("class", "shown")
     assert listed(client, mark["href"].partition("#")[0]) == ["old", "late"]
 
@@ -155,7 +155,7 @@ def test_a_mode_nobody_knows_is_the_count(as_, desk):
 @pytest.mark.parametrize("mode", ["flow", "time"])
 def test_what_takes_two_looks_says_that_it_needs_a_script(as_, desk, mode):
     page = read(as_("viewer").get(f"{desk}?mode={mode}"))
-    assert "told by a script" in page.one("nav", class_="modes").one("noscript").text
+    assert "needs JavaScript" in page.one("nav", class_="modes").one("noscript").text
     assert {part.one(class_="flow").text for part in drawing(page).all(class_="transition")} <= {"", "1"}
 
 

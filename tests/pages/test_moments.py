@@ -75,8 +75,8 @@ def test_a_moment_has_an_address_that_needs_no_script(as_, moved):
     assert lit(page) == ["Waiting"]
     assert [part["data-transition"] for part in page.one("svg", class_="sb-diagram").all(class_="taken")] == ["t1"]
     said = page.one("div", data_region="past").text
-    assert "You are looking at the past: version 2, after activate" in said
-    assert "it is at version 4 now, in Active" in said
+    assert "Viewing a past revision: 2, after activate" in said
+    assert "now at revision 4, in Active" in said
     assert page.one("tr", class_="chosen").all("td")[0].text == "2"
     assert page.one("input", type="range")["value"] == "2"
 
@@ -94,9 +94,9 @@ def test_two_moments_are_compared_the_earlier_one_first(as_, moved):
     for query in ("at=3&with=2", "at=2&with=3"):
         page = read(as_("viewer", query).get(f"{INSTANCE}?{query}"))
         heads = [head.text for head in page.one("table", class_="moments").one("thead").all("th")]
-        assert heads == ["Field", "version 2", "version 3"]
+        assert heads == ["Field", "revision 2", "revision 3"]
         assert data(page)["failed"] == ("0", "1")
-        assert "Compared with version" in page.one("div", data_region="past").text
+        assert "Compared with revision" in page.one("div", data_region="past").text
 
 
 def test_where_two_moments_stand_apart_both_are_in_the_diagram(as_, moved):
@@ -118,7 +118,7 @@ def test_data_goes_back_as_far_as_it_is_known(as_, forgetful):
     page = read(as_("viewer").get(f"{forgetful}?at=8"))
     assert data(page) == {"count": ("7", "9"), "once": ('"early"', '"early"'), "never": ("not set", "not set")}
     assert differing(page) == ["count"]
-    assert "Steps before version 8 are no longer kept." in page.text
+    assert "Steps before revision 8 have expired." in page.text
 
 
 def test_what_a_lost_step_had_set_is_not_known(as_, engine, forget, db):
@@ -132,20 +132,20 @@ def test_what_a_lost_step_had_set_is_not_known(as_, engine, forget, db):
     engine.fire("lost", "lost-one", "mark", {"mark": "late"})
     forget("lost-one")
     page = read(as_("viewer").get("/machines/lost/instances/lost-one/?at=4"))
-    assert data(page)["mark"] == ("not known", '"late"')
+    assert data(page)["mark"] == ("unknown", '"late"')
     assert differing(page) == []
 
 
 def test_a_step_that_is_not_kept_is_said_to_be_gone_and_now_is_shown(as_, forgetful):
     page = read(as_("viewer").get(f"{forgetful}?at=2"))
     said = page.one("div", data_region="past").text
-    assert "Version 2 cannot be shown: its step is no longer kept, those from version 8 on are." in said
+    assert "Revision 2 cannot be shown: its step has expired; the oldest available is revision 8." in said
     assert not page.all("table", class_="moments")
 
 
 def test_a_version_that_has_not_come_yet_is_not_shown_either(as_, moved):
     said = read(as_("viewer").get(f"{INSTANCE}?at=9")).one("div", data_region="past").text
-    assert "it is at version 4" in said
+    assert "the instance is at revision 4" in said
 
 
 @pytest.mark.parametrize("query", ["at=x", "at=-1", "at=٣", "at=2&with=1.5", "at=" + "9" * 40])
@@ -171,7 +171,7 @@ def test_the_script_gets_every_moment_with_the_parts_it_lights(as_, order):
 
 def test_levers_say_that_they_act_on_now(as_, moved):
     levers = read(as_("operator").get(f"{INSTANCE}?at=2")).one("section", class_="levers-panel")
-    assert "they act on it as it is now, for version 4" in levers.text
+    assert "actions apply to the current revision, revision 4" in levers.text
 
 
 def test_hostile_data_of_the_past_is_text(as_, engine, activation):

@@ -118,7 +118,7 @@ def test_suspending_needs_a_reason_and_stands_in_the_history(as_, engine, order)
     form = fields(read(client.get(f"{INSTANCE}suspend/")).one("form", action=f"{INSTANCE}suspend/"))
     refused = client.post(f"{INSTANCE}suspend/", form)
     assert refused.status_code == 400
-    assert "Say why" in read(refused).text
+    assert "Enter a reason" in read(refused).text
     assert engine.get("delivery", order.id).suspended is None
     answer = client.post(f"{INSTANCE}suspend/", form | {"reason": "the address is wrong"})
     assert answer.url == INSTANCE
@@ -139,7 +139,7 @@ def test_a_suspended_instance_says_so_and_holds_its_levers(as_, held):
     assert "suspended" in page.one("div", class_="head").text
     assert lever(page, "deliver").has("class", "held")
     assert not lever(page, "deliver").all("form")
-    assert page.one("section", class_="waiting-panel").all("td")[0].text == "held"
+    assert page.one("section", class_="waiting-panel").all("td")[0].text == "paused"
     assert not page.all("a", href=f"{INSTANCE}suspend/")
     assert not read(as_("operator").get(INSTANCE)).all("form", action=f"{INSTANCE}resume/")
 
@@ -154,7 +154,7 @@ def test_resuming_goes_on_with_the_timers_as_told(as_, engine, held, overdue):
     now = engine.get("delivery", held.id)
     assert now.suspended is None
     assert (now.timers[0].due > before) is (overdue == "shift")
-    assert "R-1 goes on" in read(client.get(INSTANCE)).text
+    assert "R-1 resumed" in read(client.get(INSTANCE)).text
 
 
 @pytest.mark.parametrize("changes", [{"reason": ""}, {"overdue": "never", "reason": "x"}])
@@ -180,7 +180,7 @@ def test_firing_at_a_suspended_instance_says_so(as_, engine, held, check):
     answer = as_("operator").post(f"{INSTANCE}fire/", form)
     assert answer.status_code == 409
     notice = read(answer).one("section", id="held")
-    assert "It is suspended" in notice.text
+    assert "The instance is suspended" in notice.text
     assert "SB432" in notice.text
     assert engine.get("delivery", held.id).version == held.version
 

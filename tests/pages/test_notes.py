@@ -25,7 +25,7 @@ def sent(client, text, version=None):
 def test_what_one_shift_writes_the_next_one_reads(as_, db, prefix):
     supervisor, viewer = as_("operator", "sue"), as_("viewer", "vera")
     assert panel(viewer) == []
-    assert "Leave a note for the next shift" in panel(supervisor)[0].text
+    assert "Add a note for the next shift" in panel(supervisor)[0].text
     answer = sent(supervisor, "  lamp 7 is <b>out</b>\r\ncall Ben & Jo 🚦  \r\n")
     assert (answer.status_code, answer.url) == (302, "/")
     (shown,) = panel(viewer)

@@ -102,7 +102,7 @@ def test_it_can_be_fired_forced_and_deleted(as_, engine, odd):
     gone = {"reason": "r", "sure": "on", "expect": "3"}
     assert client.post(reverse("delete", args=["odd.names-1", odd]), gone).status_code == 302
     notice = harmless(client.get("/machines/odd.names-1/")).one("div", class_="ok")
-    assert notice.one("p").inside == [f"{odd} deleted; it was in {STATES[2]}"]
+    assert notice.one("p").inside == [f"{odd} deleted; last state: {STATES[2]}"]
 
 
 def test_errors_about_it_are_harmless_too(as_, engine, odd):

@@ -37,7 +37,7 @@ def quiet(*queues: str) -> WorkerRow:
 
 def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
     page = read(as_("publisher").get("/"))
-    assert "Nothing is published yet" in page.text
+    assert "No machines yet" in page.text
     assert "python manage.py machine publish examples/activation.json" in page.text
 
 
@@ -85,7 +85,7 @@ def test_a_machine_redis_no_longer_has_is_named(as_, engine, activation):
     client = as_("viewer")
     client.get("/")
     engine.client.delete(engine.keys.machines)
-    assert "Machine activation is known here, but Redis does not have it" in read(client.get("/")).text
+    assert "Machine activation is in the database but missing in Redis" in read(client.get("/")).text
 
 
 def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
@@ -101,11 +101,11 @@ def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
     [
         (Depth("m", "q", 0, 0, 0, 0), [], []),
         (Depth("m", "q", 0, 0, 0, 1), [], ["1 job dead on m/q"]),
-        (Depth("m", "q", 1200, 0, 0, 0), [], ["1,200 jobs ready on m/q, and no worker serves it"]),
-        (Depth("m", "q", 1, 0, 0, 0), [worker("m/other")], ["1 job ready on m/q, and no worker serves it"]),
-        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", ago=60)], ["1 job ready on m/q, and no worker serves it"]),
+        (Depth("m", "q", 1200, 0, 0, 0), [], ["1,200 jobs ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [worker("m/other")], ["1 job ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", ago=60)], ["1 job ready on m/q, but no worker serves it"]),
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/q")], []),
-        (Depth("m", "q", 1, 0, 0, 0), [quiet("m/q")], ["1 job ready on m/q, and no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [quiet("m/q")], ["1 job ready on m/q, but no worker serves it"]),
     ],
 )
 def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
@@ -116,8 +116,8 @@ def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
     ("overdue", "workers", "said"),
     [
         ({"m": 0}, [], []),
-        ({"m": 1}, [], ["1 timer of m overdue, and no worker is running"]),
-        ({"m": 1200}, [worker("m/q", ago=60)], ["1,200 timers of m overdue, and no worker is running"]),
+        ({"m": 1}, [], ["1 timer of m overdue: no worker is running"]),
+        ({"m": 1200}, [worker("m/q", ago=60)], ["1,200 timers of m overdue: no worker is running"]),
         ({"m": 3}, [worker("m/q")], []),  # it is about to fire them
     ],
 )
@@ -135,12 +135,12 @@ def test_an_alarm_leads_to_what_it_is_about():
 @pytest.mark.parametrize(
     ("given", "workers", "said", "leads"),
     [
-        ({"approvals": 1}, [], "1 action waits for a second person", "/approvals/"),
-        ({"approvals": 12}, [], "12 actions wait for a second person", "/approvals/"),
+        ({"approvals": 1}, [], "1 action waits for approval", "/approvals/"),
+        ({"approvals": 12}, [], "12 actions wait for approval", "/approvals/"),
         (
             {"late": {"m": 2}},
             [worker("m/q")],
-            "2 timers of m due, and the step fails each time; tried again every minute",
+            "2 timers of m due, but the step fails; retried every minute",
             "/machines/m/",
         ),
         ({"unmeasured": 300_000}, [worker("m/q")], "", ""),
@@ -148,20 +148,20 @@ def test_an_alarm_leads_to_what_it_is_about():
         (
             {"unmeasured": 400_000},
             [worker("m/q")],
-            "nothing measured for the charts for 6 min, though workers run: their logs say why",
+            "no metrics recorded for 6 min although workers are running: see the worker logs",
             "/workers/",
         ),
         ({"unwritten": {"last seen": Stats(pending=1, oldest=300.0)}}, [worker("m/q")], "", ""),
         (
             {"unwritten": {"statistics": Stats(pending=70, oldest=400.0)}, "unmeasured": 400_000},
             [worker("m/q")],
-            "statistics wait for the database, 6 min by now: workers' logs say why",
+            "statistics wait to be written to the database for 6 min: see the worker logs",
             "/workers/#unwritten",
         ),
         (
             {"storms": [Storm("m", 1234.4, ["entitle", "", "close", "open"])]},
             [],
-            "about 1,234 events a minute refused by m: entitle, events nothing listens for, close and 1 more",
+            "about 1,234 events per minute refused by m: entitle, events that no state accepts, close and 1 more",
             "/machines/m/#chart-refused",
         ),
         (
@@ -179,7 +179,7 @@ def test_each_alarm_says_what_is_wrong_and_leads_to_it(given, workers, said, lea
 
 def test_failing_timers_and_those_nobody_fires_are_not_both_told():
     raised = alarms.raised([], [], {"m": 3}, late={"m": 3})
-    assert [alarm.text for alarm in raised] == ["3 timers of m overdue, and no worker is running"]
+    assert [alarm.text for alarm in raised] == ["3 timers of m overdue: no worker is running"]
 
 
 def test_who_may_repair_gets_the_form_for_all_that_are_late(as_, engine, db):
@@ -210,8 +210,8 @@ def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(a
     Approval.objects.create(machine=activation, instance=waiting.id, action="force", asker="ann", reason="x")
     page = read(as_("viewer").get("/"))
     told = [link.text for link in page.one("ul", class_="alarms").all("a")]
-    assert told[0] == "1 action waits for a second person"
-    assert re.fullmatch(r"about (9\d|100) events a minute refused by activation: activate", told[1])
+    assert told[0] == "1 action waits for approval"
+    assert re.fullmatch(r"about (9\d|100) events per minute refused by activation: activate", told[1])
     line = page.one("section", data_machine="activation").one("p", class_="line").text
     assert re.search(r"flow 0 /min longest in Waiting \d+ s refused (9\d|100) /min", line)
     page = read(as_("viewer", "another").get("/machines/activation/"))

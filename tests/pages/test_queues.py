@@ -78,7 +78,7 @@ def test_a_paused_queue_says_since_when_by_whom_and_why(as_, engine, busy):
 
 
 def test_without_queues_the_page_says_what_feeds_one(as_, activation):
-    assert "No machine feeds a queue" in read(as_("viewer").get("/queues/")).text
+    assert "No queues" in read(as_("viewer").get("/queues/")).text
 
 
 @pytest.mark.parametrize("address", ["/queues/", QUEUE, f"{QUEUE}?place=ready"])
@@ -118,7 +118,7 @@ def test_a_running_job_shows_how_far_it_is(as_, engine, busy):
 
 
 def test_an_empty_place_says_so(as_, devices):
-    assert "No job is leased." in read(as_("viewer").get(f"{QUEUE}?place=leased")).text
+    assert "No leased jobs." in read(as_("viewer").get(f"{QUEUE}?place=leased")).text
 
 
 def test_a_place_there_is_not_is_a_404(as_, devices):
@@ -128,7 +128,7 @@ def test_a_place_there_is_not_is_a_404(as_, devices):
 
 @pytest.fixture
 def long(engine, devices) -> str:
-    """120 jobs that nobody waits for."""
+    """120 jobs that none for."""
     engine.enqueue_many([{"machine": devices, "src": "do_start", "queue": "start"} for _ in range(120)])
     return devices
 
@@ -172,7 +172,7 @@ def test_pausing_and_resuming(as_, engine, busy):
     client = as_("supervisor", "sue")
     answer = act(client, "pause", {"reason": "the provider is down"}, "?place=ready")
     assert answer.url == f"{QUEUE}?place=ready"
-    assert "start is paused" in read(client.get(answer.url)).text
+    assert "start paused" in read(client.get(answer.url)).text
     pause = engine.paused(busy)["start"]
     assert (pause.actor, pause.reason) == ("sue", "the provider is down")
     assert audited() == {
@@ -200,14 +200,14 @@ def test_limits_are_set_and_shown(as_, engine, devices):
     stats = engine.stats(devices)["start"]
     assert (stats.concurrency, stats.rate) == (4, "100/s")
     page = read(client.get(QUEUE))
-    assert page.one("dd", data_region="limits").text == "4 at a time 100/s"
+    assert page.one("dd", data_region="limits").text == "4 concurrent 100/s"
     assert fields(page.one("form", action=f"{QUEUE}limit/"))["concurrency"] == "4"
     act(client, "limit", {"concurrency": "0", "rate": "none", "reason": "it is fast again"})
     assert read(client.get(QUEUE)).one("dd", data_region="limits").text == "none"
 
 
 @pytest.mark.parametrize(
-    ("given", "word"), [({"rate": "many"}, "That is no rate"), ({"concurrency": "-1"}, "greater than or equal to 0")]
+    ("given", "word"), [({"rate": "many"}, "Invalid rate"), ({"concurrency": "-1"}, "greater than or equal to 0")]
 )
 def test_a_limit_that_makes_no_sense_is_a_400_in_its_form(as_, engine, devices, given, word):
     answer = as_("supervisor").post(f"{QUEUE}limit/", {"reason": "r"} | given)
@@ -233,10 +233,10 @@ def test_running_all_the_delayed_now(as_, engine, busy):
 def test_a_purge_wants_the_number_typed(as_, engine, long):
     client = as_("supervisor")
     form = read(client.get(f"{QUEUE}?place=ready")).one("form", action=f"{QUEUE}purge/")
-    assert "type 120 to confirm" in form.text
+    assert "enter 120 to confirm" in form.text
     assert fields(form)["expect"] == ""
     answer = client.post(form["action"], fields(form) | {"expect": "120", "reason": "a test"})
-    assert "120 ready jobs of start are gone for good" in read(client.get(answer.url)).text
+    assert "120 ready jobs of start purged" in read(client.get(answer.url)).text
     assert depth(engine)["ready"] == 0
     (entry,) = AuditEntry.objects.all()
     assert (entry.action, entry.detail) == ("queue.purge", {"place": "ready", "expected": 120, "count": 120})
@@ -249,7 +249,7 @@ def test_a_purge_of_another_number_is_refused_and_asks_again_with_the_new_one(as
     answer = client.post(f"{QUEUE}purge/", form | {"expect": "120", "reason": "a test"})
     notice = read(answer).one(id="turned")
     assert answer.status_code == 409
-    assert "You typed 120; 113 ready jobs are there now. Nothing was taken away." in notice.text
+    assert "You entered 120; 113 ready jobs are there now. No jobs were purged." in notice.text
     assert depth(engine)["ready"] == 113
     (entry,) = AuditEntry.objects.all()
     assert (entry.outcome, entry.detail["code"]) == ("refused", "SB441")
@@ -273,7 +273,7 @@ def test_nothing_happens_without_a_reason(as_, engine, busy):
     for name in ("pause", "resume", "limit", "purge", "redrive", "move"):
         answer = client.post(f"{QUEUE}{name}/", {"reason": "   ", "place": "dead", "expect": "1"})
         assert answer.status_code == 400
-        assert "Say why: it stays in the audit." in read(answer).one(id="turned").text
+        assert "Enter a reason. It is recorded in the audit." in read(answer).one(id="turned").text
     assert engine.stats(busy)["start"].as_dict() | {"now": 0} == before | {"now": 0}
     assert not AuditEntry.objects.exists()
 

@@ -22,17 +22,17 @@ def test_forcing_moves_the_instance_and_stands_in_its_history(as_, engine, waiti
     assert (now.state, now.data) == ("Active", {"failed": 2})
     step = engine.history("activation", waiting.id)[0]
     assert (step.actor, step.reason) == ("sue", "the provider called")
-    assert "Forced: Waiting → Active, version 3" in read(client.get(INSTANCE)).text
+    assert "Forced: Waiting → Active, revision 3" in read(client.get(INSTANCE)).text
 
 
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"reason": ""}, "Say why"),
-        ({"reason": "   "}, "Say why"),
-        ({"state": ""}, "Choose the state"),
+        ({"reason": ""}, "Enter a reason"),
+        ({"reason": "   "}, "Enter a reason"),
+        ({"state": ""}, "Choose a state"),
         ({"state": "Actve"}, "Actve is not one of the available choices"),
-        ({"data": "[1]"}, "Data to change is a JSON object"),
+        ({"data": "[1]"}, "Enter a JSON object"),
         ({"data": "{1"}, "This is not JSON"),
         ({"data": '{"unknown": 1}'}, "unknown"),
         ({"data": '{"failed": "x"}'}, "failed"),
@@ -69,7 +69,7 @@ def test_deleting_takes_the_instance_and_leads_to_its_machine(as_, engine, waiti
     client = as_("supervisor")
     answer = client.post(DELETE, {"reason": "a test", "sure": "on", "expect": "2"})
     assert answer.url == "/machines/activation/"
-    assert "ATV-123:NBCSports deleted; it was in Waiting" in read(client.get(answer.url)).text
+    assert "ATV-123:NBCSports deleted; last state: Waiting" in read(client.get(answer.url)).text
     with pytest.raises(UnknownInstance):
         engine.get("activation", waiting.id)
 
@@ -77,8 +77,8 @@ def test_deleting_takes_the_instance_and_leads_to_its_machine(as_, engine, waiti
 @pytest.mark.parametrize(
     ("form", "word"),
     [
-        ({"sure": "on", "expect": "2"}, "Say why"),
-        ({"reason": "r", "expect": "2"}, "Tick this to delete"),
+        ({"sure": "on", "expect": "2"}, "Enter a reason"),
+        ({"reason": "r", "expect": "2"}, "Tick the box to confirm the deletion"),
         ({"reason": "r", "sure": "on"}, "Not sent: delete"),
     ],
 )
@@ -94,7 +94,7 @@ def test_deleting_states_the_jobs_that_go_with_it(as_, engine, devices):
     page = read(as_("supervisor").get("/machines/new_device/instances/one/delete/"))
     shown = page.one("section", class_="preview-panel").text
     assert "job withdrawn" in shown
-    assert "gone, with its history" in shown
+    assert "deleted, with its history" in shown
 
 
 # Choosing, looking, doing
@@ -111,12 +111,12 @@ def shown(answer) -> str:
 def test_the_panel_offers_what_makes_sense_now(as_, engine, waiting, devices):
     client = as_("supervisor")
     assert links(read(client.get(INSTANCE))) == [
-        "Edit its data", "Force it into a state", "Reset it", "Suspend it", "Delete it",
+        "Edit data", "Force state", "Reset instance", "Suspend instance", "Delete instance",
     ]  # fmt: skip
     engine.suspend("activation", waiting.id, actor="sue", reason="a test")
-    assert "Resume it" in links(read(client.get(INSTANCE)))
+    assert "Resume instance" in links(read(client.get(INSTANCE)))
     engine.create(devices, "one")
-    assert links(read(client.get("/machines/new_device/instances/one/")))[:2] == ["Skip its job", "Cancel its job"]
+    assert links(read(client.get("/machines/new_device/instances/one/")))[:2] == ["Skip job", "Cancel job"]
 
 
 def test_a_preview_shows_before_and_after_and_changes_nothing(as_, engine, waiting):

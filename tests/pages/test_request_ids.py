@@ -64,7 +64,7 @@ def test_what_comes_of_a_request_names_it(as_, ready, waiting, log):
     shown = read(client.get("/audit/", {"request": id}))
     assert id in shown.text
     assert len(shown.all("tr", data_entry=str(AuditEntry.objects.get().pk))) == 1
-    assert "No entry fits" in read(client.get("/audit/", {"request": "0000000000000"})).text
+    assert "No matching entries" in read(client.get("/audit/", {"request": "0000000000000"})).text
     rows = b"".join(client.get("/audit/entries.csv", {"request": id}).streaming_content).decode().splitlines()
     assert (len(rows), f'"{id}"' in rows[1]) == (2, True)
 
@@ -151,14 +151,14 @@ def test_the_search_says_when_and_where_an_id_was_made(as_, ready, activation):
     client = as_("supervisor")
     id = client.get("/").headers["X-Request-Id"]
     shown = read(client.get("/search/", {"q": id.upper()}))
-    assert f"{id} was made at" in shown.text
-    assert f"by node 0, as number {decode(id).sequence} of that" in shown.text
+    assert f"{id} was created at" in shown.text
+    assert f"by node 0, sequence number {decode(id).sequence}" in shown.text
     assert client.get(shown.one("a", href=f"/audit/?request={id}")["href"]).status_code == 200
-    assert "was made at" not in read(client.get("/search/", {"q": id + "0"})).text
+    assert "was created at" not in read(client.get("/search/", {"q": id + "0"})).text
     assert not read(as_("viewer").get("/search/", {"q": id})).all("a", href=f"/audit/?request={id}")
-    assert "no node stands in it" in read(client.get("/search/", {"q": encode_local(decode(id).at, 5)})).text
+    assert "without a node number" in read(client.get("/search/", {"q": encode_local(decode(id).at, 5)})).text
     for only_looks_like_one in ("z" * 13, encode_local(decode(id).at + 86_400_000, 5)):
-        assert "was made at" not in read(client.get("/search/", {"q": only_looks_like_one})).text
+        assert "was created at" not in read(client.get("/search/", {"q": only_looks_like_one})).text
 
 
 def test_an_instance_from_the_form_has_such_an_id_and_twice_is_once(as_, ready, engine, activation):

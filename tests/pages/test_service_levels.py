@@ -43,7 +43,7 @@ def test_the_overview_says_how_many_are_late_and_leads_to_them(as_, engine, desk
     assert link["href"] == "/machines/desk/?state=Open&older=15m#instances"
     page = read(client.get(link["href"]))
     assert listed(page) == ["old", "late"]
-    chips = page.one("ul", aria_label="What is looked for").all("a")
+    chips = page.one("ul", aria_label="Filters").all("a")
     assert [chip.text for chip in chips] == ["state Open ×", "older 15m ×"]
     assert listed(read(client.get("/machines/desk/instances/?state=Open&older=15m"))) == ["old", "late"]
 
@@ -59,19 +59,19 @@ def test_an_alarm_goes_with_what_was_late(as_, engine, desk):
 def test_the_list_keeps_its_terms_on_every_way_on_but_the_one_out(as_, desk):
     page = read(as_("viewer").get("/machines/desk/?state=Open&older=30m"))
     assert listed(page) == ["old"]
-    hrefs = [link["href"] for link in page.all("a") if link.text in ("Turn round", "Show all")]
+    hrefs = [link["href"] for link in page.all("a") if link.text in ("Reverse order", "Clear filters")]
     assert hrefs == [
         "/machines/desk/#instances",
         "/machines/desk/?state=Open&older=30m&order=newest#instances",
     ]
-    assert "None now." in read(as_("viewer", "another").get("/machines/desk/?state=Open&older=2h")).text
+    assert "No results." in read(as_("viewer", "another").get("/machines/desk/?state=Open&older=2h")).text
 
 
 @pytest.mark.parametrize("older", ["soon", "15", "-3m", "<b>", "1e9h"])
 def test_what_is_no_length_of_time_is_a_400(as_, desk, older):
     answer = as_("viewer").get("/machines/desk/", {"older": older})
     assert answer.status_code == 400
-    assert b"is no length of time" in answer.content
+    assert b"is not a duration" in answer.content
 
 
 def test_the_live_overview_has_the_same_figures(as_, desk):
@@ -96,12 +96,12 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
 @pytest.mark.parametrize(
     ("lacking", "depth", "said"),
     [
-        ([["pay"]], Depth("m", "q", 1, 0, 0, 0), ["no worker has a handler for pay, which jobs on m/q may need"]),
-        ([["pay"]], Depth("m", "q", 0, 0, 2, 0), ["no worker has a handler for pay, which jobs on m/q may need"]),
+        ([["pay"]], Depth("m", "q", 1, 0, 0, 0), ["no worker has a handler for pay, needed by jobs on m/q"]),
+        ([["pay"]], Depth("m", "q", 0, 0, 2, 0), ["no worker has a handler for pay, needed by jobs on m/q"]),
         (
             [["pay", "ship"], ["pay"]],
             Depth("m", "q", 1, 0, 0, 0),
-            ["no worker has a handler for pay, which jobs on m/q may need"],
+            ["no worker has a handler for pay, needed by jobs on m/q"],
         ),
         ([["pay"], []], Depth("m", "q", 1, 0, 0, 0), []),
         ([["pay"]], Depth("m", "q", 0, 3, 0, 0), []),

@@ -75,8 +75,8 @@ def test_the_page_says_where_it_stands_and_why_and_where_it_may_go(as_, put):
     assert "Reason: by phone" in page.text
     assert [button.text for button in page.all("button", class_="primary")] == ["Go to paid"]
     rows = {row.one("th").text: row.one("td").text for row in page.all("tr")}
-    assert rows["sent"] == "nowhere"
-    assert rows["placed"] == "paid lost (no key of the map: nothing goes there)"
+    assert rows["sent"] == "none"
+    assert rows["placed"] == "paid lost (not in the map: unreachable)"
 
 
 def test_the_diagram_lights_where_it_stands_and_marks_the_ways_on(as_, put):
@@ -120,7 +120,7 @@ def test_force_without_a_reason_is_not_sent(as_, client, put, reason):
     key = put()
     answer = as_("supervisor").post(at(key, "force"), sent("held", reason=reason))
     assert answer.status_code == 400
-    assert "Say why" in read(answer).one(id="mistake").text
+    assert "Enter a reason" in read(answer).one(id="mistake").text
     assert stands(client, key) == ("placed", "by phone")
 
 
@@ -139,7 +139,7 @@ def test_what_was_moved_meanwhile_is_not_moved_again(as_, client, put, what):
     answer = as_("supervisor").post(at(key, what), sent("placed", reason="why"))
     assert answer.status_code == 409
     page = read(answer)
-    assert "It stood in placed when you looked. Now it stands in paid." in page.one(id="conflict").text
+    assert "The state changed from placed to paid." in page.one(id="conflict").text
     assert page.one("div", class_="head").one(class_="state").text == "paid"
     assert stands(client, key) == ("paid", "by phone")
 
@@ -254,7 +254,7 @@ def test_a_key_of_any_name_has_one_address_and_its_forms_theirs(as_, client, put
 def test_a_viewer_sees_where_it_may_go_and_no_button(as_, put):
     page = read(as_("viewer").get(at(put())))
     assert page.one(class_="lever").text == "paid"
-    assert "you may look, not move it" in page.text
+    assert "read-only access" in page.text
     assert page.one("main").all("form") == []
 
 
@@ -280,29 +280,29 @@ def test_a_form_without_its_csrf_token_is_not_taken(user_of, client, put, what):
 
 
 def test_a_state_that_leads_nowhere_says_so(as_, put):
-    assert "This state leads nowhere." in read(as_("operator").get(at(put(current="sent")))).text
+    assert "This state has no successors." in read(as_("operator").get(at(put(current="sent")))).text
 
 
 def test_out_of_a_state_that_is_no_key_there_is_only_force(as_, client, put):
-    key = put(current="nowhere")
+    key = put(current="none")
     supervisor = as_("supervisor")
     page = read(supervisor.get(at(key)))
-    assert "only force leads out" in page.text
+    assert "only Force can change it" in page.text
     assert page.all(class_="current") == []
-    assert supervisor.post(at(key, "force"), sent("paid", "nowhere", reason="r")).status_code == 302
+    assert supervisor.post(at(key, "force"), sent("paid", "none", reason="r")).status_code == 302
     assert stands(client, key) == ("paid", "r")
 
 
 def test_a_machine_without_states_has_a_page(as_, client, put, prefix):
     call(client, "SM.CREATE", f"{prefix}blank")
     page = read(as_("supervisor").get(at(f"{prefix}blank")))
-    assert "Its map has no states" in page.text
+    assert "The map has no states" in page.text
     assert page.one("div", class_="head").one(class_="state").text == "(no name)"
 
 
 def test_what_makes_no_definition_has_no_picture_but_all_else(as_, put):
-    page = read(as_("operator").get(at(put(initial="nowhere"))))
-    assert "There is no picture of this one." in page.text
+    page = read(as_("operator").get(at(put(initial="none"))))
+    assert "No diagram." in page.text
     assert page.all("svg", class_="sb-diagram") == []
     assert page.one("main").one("button", class_="primary").text == "Go to paid"
 
@@ -314,7 +314,7 @@ def test_a_large_machine_is_shown_in_part_and_moved_all_the_same(as_, client, pu
     answer = supervisor.get(at(key))
     page = read(answer)
     assert len(answer.content) < 400_000
-    assert "1,200 states and 1,200 arrows: too many for a picture" in page.text
+    assert "1,200 states and 1,200 transitions: too many for a diagram" in page.text
     assert (len(page.all("tr")), "700 more states left out" in page.text) == (500, True)
     further = page.one("select", id="sm-further")
     assert supervisor.post(at(key, "mutate"), sent("s1199", "s0000")).status_code == 302
@@ -342,7 +342,7 @@ def test_when_redis_is_away_the_page_says_so(as_, put, monkeypatch):
     monkeypatch.setattr(keys.compat, "call", away)
     for answer in (supervisor.get(at(key)), supervisor.post(at(key, "mutate"), sent("paid"))):
         assert answer.status_code == 503
-        assert b"Redis does not answer" in answer.content
+        assert b"Redis unavailable" in answer.content
 
 
 def test_a_server_that_is_full_is_no_fault_of_the_machine(as_, put, monkeypatch):

@@ -260,9 +260,9 @@ def test_the_page_of_a_request_has_what_each_may_do(order, actor):
     request = asked(ann)
     address = reverse("approval", args=[request.pk])
     wanted = {
-        ann: ("Withdraw", "Approve and do it"),
-        actor("bob"): ("Approve and do it", "Withdraw"),
-        actor("vera", "view"): ("has to decide it", "Approve and do it"),
+        ann: ("Withdraw", "Approve and run"),
+        actor("bob"): ("Approve and run", "Withdraw"),
+        actor("vera", "view"): ("Needs a decision by someone with the permission", "Approve and run"),
     }
     for one, (there, absent) in wanted.items():
         client = Client()
@@ -278,11 +278,11 @@ def test_an_instance_says_what_takes_a_second_person_and_what_waits(order, actor
     client = Client()
     client.force_login(ann.user)
     page = client.get("/machines/order/instances/o-1/").content.decode()
-    assert "asks for a second person" in page
+    assert "Needs approval" in page
     request = asked(ann)
     page = client.get("/machines/order/instances/o-1/").content.decode()
     assert reverse("approval", args=[request.pk]) in page
-    assert "asks for a second person" in client.get("/machines/order/instances/o-1/delete/").content.decode()
+    assert "Needs approval" in client.get("/machines/order/instances/o-1/delete/").content.decode()
 
 
 def test_no_lever_on_jobs_does_alone_what_takes_a_second_person_on_the_instance(engine, actor):

@@ -168,7 +168,7 @@ def test_a_bulk_runs_once_a_second_person_approves(order, person):
     filed = Approval.objects.get()
     assert (answer.url, filed.bulk, filed.action) == (reverse("approval", args=[filed.pk]), id, "delete")
     assert Bulk(order, id).get().state == "previewed"
-    assert "Ask a second person" not in browser(sue).get(reverse("bulk", args=[id])).content.decode()
+    assert "Request approval" not in browser(sue).get(reverse("bulk", args=[id])).content.decode()
     browser(ann).post(reverse("approval-approve", args=[filed.pk]))
     work_off(order)
     filed.refresh_from_db()

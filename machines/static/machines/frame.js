@@ -3,6 +3,6 @@
 import { zoomable } from "./zoom.js";
 
 for (const frame of document.querySelectorAll(".sb-frame")) {
-  frame.title = "Ctrl and the wheel zoom, as do + and -; 0 shows all of it";
+  frame.title = "Zoom: Ctrl+wheel, + and -; 0 fits the diagram";
   zoomable(frame);
 }
