@@ -20,7 +20,9 @@ from dashboard.pages.verdicts import COOKIES_TOO_LARGE
 
 MOST_BYTES = 8 * 1024
 MOST_ESCAPES = 100
-WORDS = f"Cookies have {MOST_BYTES // 1024} KB and {MOST_ESCAPES} escapes at most: clear those of this site."
+WORDS = (
+    f"Cookies exceed the limit of {MOST_BYTES // 1024} KB and {MOST_ESCAPES} escapes: clear the cookies of this site."
+)
 
 
 def are_too_large(header: str | bytes) -> bool:

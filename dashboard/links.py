@@ -49,7 +49,7 @@ def make(user: Any, page: str, query: str) -> Link:
 def renew(user: Any, handle: str) -> Link:
     """Another address for it; the former one opens nothing from here on. Its end stays. Raises Gone."""
     if not HANDLE.fullmatch(handle):
-        raise Gone("there is no such link")
+        raise Gone("link not found")
     return _link(_links().rotate_handle(_subject(user), handle))
 
 

@@ -25,7 +25,7 @@ CODE = EngineUnavailable.code
 RETRY_AFTER = 5  # seconds
 CAUSES = (EngineUnavailable, ConnectionInterrupted, RedisConnectionError, RedisTimeoutError)
 UNCHANGED = "Nothing was changed."
-UNKNOWN = "Whether your request was carried out is not known: look before you send it again."
+UNKNOWN = "The result of this request is unknown: check before you send it again."
 PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p><p>Code {code}</p>"
 
 

@@ -29,10 +29,10 @@ RIGHTS = {
 MEANINGS = {
     "view": "see machines, instances, queues and workers",
     "fire": "create instances and fire events",
-    "operate": "force, suspend, resume and delete instances, and direct queues and workers",
-    "reveal": "see fields that are marked sensitive",
+    "operate": "force, suspend, resume and delete instances, and manage queues and workers",
+    "reveal": "see sensitive fields",
     "publish": "publish definitions",
-    "audit": "see in the audit who did what",
+    "audit": "see the audit",
 }
 """right -> what it lets a person do, in the words of a 403 page."""
 

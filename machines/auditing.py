@@ -61,7 +61,7 @@ PLAIN = ("error", "code", "before", "after", "version")
 _HALVES = re.compile("[\ud800-\udfff]")
 recording: ContextVar[str] = ContextVar("recording", default="")
 """The action that a block of ``recorded`` around this moment will write an entry of; "" outside of one."""
-NOT_WRITTEN = "This could not be written to the audit: tell whoever runs this site. It stands in the site's log."
+NOT_WRITTEN = "The audit entry could not be written. Tell an administrator; the server log has the details."
 
 
 class Deed:

@@ -23,7 +23,7 @@ TTL, LEAST_TTL, MAX_TTL = 900, 60, 86_400  # seconds since the last use
 LIFETIME = 86_400  # seconds after which one ends however much it is used
 MOST = 50  # of one token
 PARTITIONS = 16
-NO_SESSION = "there is no such session (any more): make another one with your token"
+NO_SESSION = "session not found or expired: create a new one with your token"
 SHOWN = re.compile(r"sbs_\d{1,2}\.[0-9a-f]{16}\.", re.ASCII)  # of a session, wherever in a text it stands
 
 

@@ -70,14 +70,14 @@ def make(
     if unknown := sorted(wanted - set(RIGHTS)):
         raise Unmakeable("rights", f"there is no right {', '.join(unknown)}; there are {', '.join(RIGHTS)}")
     if not name.strip() or len(name) > 80:
-        raise Unmakeable("name", "give it a name of 1 to 80 characters, so that you know it again")
+        raise Unmakeable("name", "enter a name of 1 to 80 characters")
     if not 1 <= days <= MAX_DAYS:
-        raise Unmakeable("days", f"a token holds 1 to {MAX_DAYS} days")
+        raise Unmakeable("days", f"a token is valid for 1 to {MAX_DAYS} days")
     if len(names) > MAX_MACHINES:
-        raise Unmakeable("machines", f"a token names {MAX_MACHINES} machines at most; name none for all")
+        raise Unmakeable("machines", f"a token has at most {MAX_MACHINES} machines; select none for all")
     now = timezone.now()
     if Token.holding(owner, now).count() >= MAX_EACH:
-        raise Unmakeable("name", f"there are {MAX_EACH} tokens that hold; revoke one first")
+        raise Unmakeable("name", f"you have {MAX_EACH} active tokens, the maximum; revoke one first")
     handle, secret = secrets.token_hex(6), secrets.token_hex(32)
     token = Token.objects.create(
         owner=owner, name=name.strip(), handle=handle, digest=_digest(secret), created=now,
@@ -91,12 +91,12 @@ def check(text: str, *, now: datetime | None = None) -> Token:
     now = now or timezone.now()
     parts = SHAPE.fullmatch(text)
     if parts is None:
-        raise BadToken("that is no token: it reads sb_<id>_<secret>")
+        raise BadToken("invalid token: the format is sb_<id>_<secret>")
     token = Token.objects.select_related("owner").filter(handle=parts[1]).first()
     # Compared in any case, so that the time it takes does not tell which handles there are.
     same = secrets.compare_digest(token.digest if token else NO_SECRET, _digest(parts[2]))
     if token is None or not same:
-        raise BadToken("there is no such token")
+        raise BadToken("token not found")
     return _usable(token, now)
 
 
@@ -104,7 +104,7 @@ def named(handle: str, *, now: datetime | None = None) -> Token:
     """The token of that handle, for who has shown what was made with it. Raises BadToken as ``check`` does."""
     token = Token.objects.select_related("owner").filter(handle=handle).first()
     if token is None:
-        raise BadToken("there is no such token")
+        raise BadToken("token not found")
     return _usable(token, now or timezone.now())
 
 

@@ -11,30 +11,30 @@ if TYPE_CHECKING:
 
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 WORDS = {
-    400: "Something in it cannot be taken.",
-    401: "No credentials, or none that hold.",
-    403: "The right is missing, or the CSRF token of a session.",
-    404: "It is not there.",
-    409: "It is not as the caller saw it, or cannot be done now.",
-    413: "The body is larger than these rights may send.",
+    400: "The request is invalid.",
+    401: "No credentials, or invalid ones.",
+    403: "A permission is missing, or the CSRF token of a session.",
+    404: "Not found.",
+    409: "Conflict with the current state.",
+    413: "The body exceeds the limit for these permissions.",
     412: "If-Match names another revision or version than there is.",
-    422: "The request does not fit, or the machine refused.",
-    429: "Too many requests: Retry-After says when to come back.",
-    503: "Redis does not answer.",
+    422: "Validation failed, or the machine refused the event.",
+    429: "Too many requests; see Retry-After.",
+    503: "Redis unavailable.",
 }
 LIMITS = {
     "RateLimit": {
-        "description": "What is left of the budget, and when all of it is there again.",
+        "description": "Remaining requests, and the seconds until the limit resets.",
         "schema": {"type": "string"},
     },
-    "RateLimit-Policy": {"description": "The budget: q requests in w seconds.", "schema": {"type": "string"}},
+    "RateLimit-Policy": {"description": "The limit: q requests in w seconds.", "schema": {"type": "string"}},
 }
 KEY = {
     "in": "header",
     "name": "Idempotency-Key",
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-    "description": "The same key with the same request counts once, for a day; the answer is the first one's.",
+    "description": "A repeated request with the same key within a day is applied once and returns the first response.",
     "example": "6f1c0e5a-ship-o-17",
 }
 MATCH = {

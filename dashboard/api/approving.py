@@ -33,7 +33,7 @@ class ApprovalOut(Out):
     state: str = Field(description="open, running, done, failed, declined, withdrawn or expired")
     decider: str
     decided_at: Ms | None = None
-    note: str = Field(description="what the second person said")
+    note: str = Field(description="the decision note")
     outcome: str = Field(description="what came of it")
     code: str = Field(description="of the error it failed with")
 

@@ -53,7 +53,7 @@ class Caller:
 def authenticate(request: HttpRequest) -> Caller:
     """Raises Unauthorized, NoCsrf, InAddress."""
     if SHOWN.search(request.get_full_path()):
-        raise InAddress("a token stands in the address: send it as Authorization: Bearer, and revoke this one")
+        raise InAddress("the URL contains a token: send it as Authorization: Bearer, and revoke this one")
     header = request.headers.get("Authorization", "")
     return _by_token(request, header) if header else _by_session(request)
 
@@ -93,8 +93,8 @@ class Bearer(HttpBearer):
 
     openapi_bearerFormat = "sb_<id>_<secret>"
     openapi_description = (
-        "A token made on the account page, with rights, perhaps machines, and an end; or a session that was made with"
-        " one: `sbs_…`."
+        "An API token created on the account page, with permissions, optional machines and an expiry; or a session"
+        " created with one: `sbs_…`."
     )
 
     def __call__(self, request: HttpRequest) -> Caller | None:
@@ -108,7 +108,7 @@ class Session(APIKeyCookie):
     """The same for the session of the pages."""
 
     param_name = "sessionid"
-    openapi_description = "The session of the pages. What changes something also needs X-CSRFToken."
+    openapi_description = "The login session of the pages. Changes also need X-CSRFToken."
 
     def __call__(self, request: HttpRequest) -> Caller | None:
         return getattr(request, "caller", None)

@@ -42,26 +42,37 @@ class Code:
 
 
 OWN = (
-    Code(BAD_REQUEST, 400, "This request does not make sense", "Something in it is malformed or too large."),
-    Code(FORBIDDEN, 403, "Not with this account", "The account or the token does not have the right for this."),
-    Code(NO_PAGE, 404, "Nothing here", "Nothing lives at this address."),
+    Code(BAD_REQUEST, 400, "Bad request", "The request is malformed or too large."),
+    Code(FORBIDDEN, 403, "Permission denied", "The account or the token does not have the required permission."),
+    Code(NO_PAGE, 404, "Not found", "This address does not exist."),
     Code(
-        STALE_FORM, 403, "The CSRF token is missing", "A session has to send X-CSRFToken with what changes something."
+        STALE_FORM,
+        403,
+        "CSRF token missing",
+        "Requests that use a login session must send X-CSRFToken with every change.",
     ),
-    Code(FAULT, 500, "The site failed", "It is logged; nobody knows whether anything was changed."),
-    Code(COOKIES_TOO_LARGE, 431, "The cookies are too large", "The Cookie header is longer than this site reads."),
-    Code(CROWDED, 429, "Too many at a time", "More of the caller's requests are under way than may at a time."),
-    Code(TOO_LARGE, 413, "Too large", "The body is larger than may be sent; `limit` says how many bytes may be."),
+    Code(FAULT, 500, "Internal server error", "The error is logged. Whether anything changed is unknown."),
+    Code(COOKIES_TOO_LARGE, 431, "Cookies too large", "The Cookie header exceeds the limit."),
+    Code(CROWDED, 429, "Too many concurrent requests", "The caller has too many requests in progress."),
+    Code(TOO_LARGE, 413, "Request body too large", "The body exceeds `limit` bytes."),
+    Code(BUSY, 503, "Server busy", "The server is overloaded; retry after `Retry-After` seconds."),
+    Code(NOBODY, 401, "Authentication required", "No credentials, or invalid ones: a wrong, expired or revoked token."),
+    Code(UNFIT, 422, "Validation failed", "`errors` lists each invalid field with a JSON pointer."),
+    Code(NO_METHOD, 405, "Method not allowed", "`Allow` lists the supported methods."),
+    Code(OTHER_REQUEST, 422, "Idempotency key reused", "The same Idempotency-Key was used with a different request."),
     Code(
-        BUSY, 503, "The site is busy", "It has more to do than it can at the moment; `Retry-After` says when to come."
+        UNDER_WAY,
+        409,
+        "Request in progress",
+        "The first request with this Idempotency-Key has not finished; try again.",
     ),
-    Code(NOBODY, 401, "Who is asking?", "No credentials, or none that hold: a token that is wrong, ended or revoked."),
-    Code(UNFIT, 422, "The request does not fit", "`errors` lists each field, with a pointer to it."),
-    Code(NO_METHOD, 405, "No such method here", "`Allow` lists those there are."),
-    Code(OTHER_REQUEST, 422, "The key is taken", "The same Idempotency-Key came before with another request."),
-    Code(UNDER_WAY, 409, "Still under way", "The first request of this Idempotency-Key has not ended: ask again."),
-    Code(OVER_BUDGET, 429, "Too many requests", "`Retry-After` says in how many seconds one is allowed again."),
-    Code(BAD_HEADER, 400, "A header or a cursor is none", "It is not written as it has to be, or not from here."),
+    Code(OVER_BUDGET, 429, "Too many requests", "Retry after `Retry-After` seconds."),
+    Code(
+        BAD_HEADER,
+        400,
+        "Invalid header or cursor",
+        "A header or a cursor is malformed, or was not issued by this server.",
+    ),
 )
 BY_CODE = {one.code: one for one in OWN}
 

@@ -13,7 +13,7 @@ class BadCursor(Exception):
     """A cursor that this list did not give."""
 
     def __init__(self) -> None:
-        super().__init__("cursor is none that this list gave: take it from next, or leave it out")
+        super().__init__("invalid cursor: use the value of next, or omit it")
 
 
 def give(kind: str, place: str | int | None) -> str | None:

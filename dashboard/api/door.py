@@ -134,7 +134,7 @@ class TooLarge(Exception):
     """``limit``: the bytes that this caller may send to the operation."""
 
     def __init__(self, limit: int, of: str) -> None:
-        super().__init__(f"with these rights the body of {of} has at most {limit:,} bytes")
+        super().__init__(f"with these permissions the body of {of} has at most {limit:,} bytes")
         self.limit = limit
 
 

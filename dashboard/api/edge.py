@@ -37,7 +37,7 @@ def around(view: View) -> View:
 
 @csrf_exempt
 def nothing(request: HttpRequest) -> HttpResponse:
-    return problems.problem(request, NO_PAGE, "There is no such operation; /api/v1/docs lists those there are.")
+    return problems.problem(request, NO_PAGE, "Unknown operation; see /api/v1/docs.")
 
 
 def _no_method(request: HttpRequest, allowed: str) -> HttpResponse:

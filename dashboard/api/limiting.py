@@ -28,7 +28,7 @@ class TooMany(Exception):
     """``limit``: the one that was reached."""
 
     def __init__(self, limit: Limit) -> None:
-        super().__init__(f"{limit.quota} requests in {limit.window} s are allowed; come back later")
+        super().__init__(f"the limit is {limit.quota} requests in {limit.window} s; try again later")
         self.limit = limit
 
 

@@ -32,7 +32,7 @@ EPOCH = "http"
 @require_safe
 def show(request: HttpRequest) -> JsonResponse:
     if not request.user.is_authenticated:
-        return JsonResponse(frames.error(ErrorCode.FORBIDDEN, "nobody is signed in"), status=401)
+        return JsonResponse(frames.error(ErrorCode.FORBIDDEN, "authentication required"), status=401)
     name = request.GET.get("topic", "")
     try:
         topic = topics.parse(name)

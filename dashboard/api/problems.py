@@ -31,7 +31,7 @@ MOST_NAMES = 100  # machines that the problem of one which is not there lists
 MOST_LISTED = 100  # mistakes in one answer
 LONGEST_NAME = 100  # characters of a name in a pointer
 RETRY_AFTER = 5  # seconds, of a store that does not answer
-UNKNOWN = "Nobody knows whether it happened: send it again with the same Idempotency-Key."
+UNKNOWN = "The result is unknown: repeat the request with the same Idempotency-Key."
 
 
 def problem(
@@ -108,7 +108,7 @@ def invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpRe
     """
     all_of_them = list(errors)
     found = [_invalid(error) for error in all_of_them[:MOST_LISTED]]
-    count = "1 mistake" if len(all_of_them) == 1 else f"{len(all_of_them)} mistakes"
+    count = "1 error" if len(all_of_them) == 1 else f"{len(all_of_them)} errors"
     listed = "" if len(found) == len(all_of_them) else f" for the first {MOST_LISTED}"
     return problem(request, codes.UNFIT, f"{count} in the request; see errors{listed}", errors=found)
 

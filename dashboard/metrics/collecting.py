@@ -23,25 +23,25 @@ MAGNITUDES = 23
 STATUSES = ("working", "quiet", "stopping", "silent")
 
 OF_MACHINES = {
-    "instances_present": ("Instances of a machine; one that stands in several regions is counted once.", "total"),
-    "timers_pending": ("Timers that are set.", "timers"),
-    "timers_overdue": ("Timers past their time.", "overdue"),
-    "timers_failing": ("Timers past their time whose step failed; it is tried again every minute.", "late"),
-    "outbox_length": ("Messages from instance to instance under way.", "mail"),
+    "instances_present": ("Instances of a machine; an instance with several regions is counted once.", "total"),
+    "timers_pending": ("Pending timers.", "timers"),
+    "timers_overdue": ("Overdue timers.", "overdue"),
+    "timers_failing": ("Overdue timers whose step failed; retried every minute.", "late"),
+    "outbox_length": ("Messages between instances that are not delivered yet.", "mail"),
 }
 OF_QUEUES = {
-    "jobs_enqueued": ("Jobs that were put on the queue.", "enqueued"),
-    "jobs_taken": ("Times a job was handed to a worker.", "taken"),
-    "jobs_completed": ("Jobs that were completed.", "completed"),
-    "attempts_failed": ("Attempts that failed.", "failed"),
-    "attempts_lost": ("Attempts whose lease ran out.", "lost"),
-    "jobs_died": ("Jobs that ran out of attempts.", "died"),
-    "jobs_withdrawn": ("Jobs that were withdrawn, mostly by a step that left their state.", "withdrawn"),
-    "jobs_purged": ("Jobs that an operator threw away.", "purged"),
+    "jobs_enqueued": ("Jobs enqueued.", "enqueued"),
+    "jobs_taken": ("Jobs taken by workers, each attempt counted.", "taken"),
+    "jobs_completed": ("Jobs completed.", "completed"),
+    "attempts_failed": ("Failed attempts.", "failed"),
+    "attempts_lost": ("Attempts whose lease expired.", "lost"),
+    "jobs_died": ("Jobs that became dead: out of attempts.", "died"),
+    "jobs_withdrawn": ("Jobs withdrawn, by a step that left their state or by an operator.", "withdrawn"),
+    "jobs_purged": ("Jobs purged by an operator.", "purged"),
 }
 TIMES = {
-    "job_wait_seconds": ("Time from ready to taken; each bucket is without its upper bound.", "waits"),
-    "job_run_seconds": ("Time from taken to completed; each bucket is without its upper bound.", "runs"),
+    "job_wait_seconds": ("Time from ready to taken; upper bounds are exclusive.", "waits"),
+    "job_run_seconds": ("Time from taken to completed; upper bounds are exclusive.", "runs"),
 }
 
 
@@ -65,10 +65,10 @@ class Snapshot(Collector):
     unwritten: Mapping[str, Stats] = field(default_factory=dict)
 
     def collect(self) -> Iterator[Metric]:
-        yield _gauge("up", "Whether Redis answered.", int(self.survey is not None))
+        yield _gauge("up", "1 if Redis answered, else 0.", int(self.survey is not None))
         if self.survey is None:
             return
-        yield _gauge("websocket_clients", "Open websockets of the process that answers.", self.sockets)
+        yield _gauge("websocket_clients", "Open websockets of this process.", self.sockets)
         yield _readable(self.survey)
         lives = list(self.survey.lives.values())
         queues = [(name, stats) for name, each in self.survey.queues.items() for stats in each.values()]
@@ -82,14 +82,18 @@ class Snapshot(Collector):
         yield from _of_queues(queues)
         # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
         yield from _of_workers(self.survey, max((live.now for live in lives), default=self.now))
-        duties = _gauge("duty_kept", "Whether a worker has this duty, which one at a time does.", labels=["duty"])
+        duties = _gauge("duty_kept", "1 if a worker holds this background duty, else 0.", labels=["duty"])
         for duty, has in self.kept.items():
             duties.add_metric([duty], int(has))
         yield duties
 
     def _unwritten(self) -> Iterator[Metric]:
-        entries = _gauge("unwritten_entries", "What waits for the database.", labels=["buffer"])
-        oldest = _gauge("unwritten_oldest_seconds", "How long the oldest of it has waited.", labels=["buffer"])
+        entries = _gauge("unwritten_entries", "Entries waiting to be written to the database.", labels=["buffer"])
+        oldest = _gauge(
+            "unwritten_oldest_seconds",
+            "Age of the oldest entry waiting to be written to the database.",
+            labels=["buffer"],
+        )
         for name, stats in self.unwritten.items():
             entries.add_metric([name], stats.pending + stats.held)
             oldest.add_metric([name], stats.oldest)
@@ -97,13 +101,13 @@ class Snapshot(Collector):
 
     def _kept(self, now: float) -> Iterator[Metric]:
         if self.approvals is not None:
-            family = _gauge("approvals_waiting", "Actions that wait for a second person.", labels=["machine"])
+            family = _gauge("approvals_waiting", "Actions waiting for approval.", labels=["machine"])
             for name in self.survey.lives if self.survey else ():
                 family.add_metric([name], self.approvals.get(name, 0))
             yield family
         if self.measured is not None:
             age = max(0, now - self.measured) / 1000
-            yield _gauge("statistics_age_seconds", "How long ago a worker last measured for the charts.", age)
+            yield _gauge("statistics_age_seconds", "Time since a worker last recorded statistics.", age)
 
 
 def registry(snapshot: Snapshot) -> CollectorRegistry:
@@ -124,7 +128,7 @@ def _counter(name: str, meaning: str, *labels: str) -> CounterMetricFamily:
 
 
 def _readable(survey: Survey) -> Metric:
-    family = _gauge("machine_readable", "Whether the machine could be read.", labels=["machine"])
+    family = _gauge("machine_readable", "1 if the machine could be read, else 0.", labels=["machine"])
     for name in (*survey.lives, *survey.faults):
         family.add_metric([name], int(name in survey.lives))
     return family
@@ -140,9 +144,9 @@ def _of_machines(lives: list[Live]) -> Iterator[Metric]:
 
 def _of_states(lives: list[Live]) -> Iterator[Metric]:
     labels = ["machine", "state"]
-    instances = _gauge("instances", "Instances in each state that instances rest in.", labels=labels)
-    oldest = _gauge("oldest_seconds", "How long the instance that is longest in the state has been.", labels=labels)
-    breaches = _gauge("sla_breaches", "Instances in the state for longer than its service level.", labels=labels)
+    instances = _gauge("instances", "Instances by leaf state.", labels=labels)
+    oldest = _gauge("oldest_seconds", "Time in state of the oldest instance in the state.", labels=labels)
+    breaches = _gauge("sla_breaches", "Instances over the service level of the state.", labels=labels)
     for live in lives:
         for state, count in live.counts.items():
             instances.add_metric([live.machine, state], count)
@@ -155,9 +159,9 @@ def _of_states(lives: list[Live]) -> Iterator[Metric]:
 
 def _flow(lives: list[Live]) -> Iterator[Metric]:
     """Each edge of the current version alone: those of all versions would become ever more."""
-    all_of = _counter("transitions", "Transitions taken, of all versions.", "machine")
+    all_of = _counter("transitions", "Transitions taken, all versions.", "machine")
     edges = _counter(
-        "edge_transitions", "Times a transition of the current version was taken.", "machine", "version", "edge"
+        "edge_transitions", "Transitions taken by the current version, by edge.", "machine", "version", "edge"
     )
     for live in lives:
         all_of.add_metric([live.machine], sum(live.flow.values()))
@@ -170,7 +174,7 @@ def _flow(lives: list[Live]) -> Iterator[Metric]:
 
 def _refused(lives: list[Live]) -> Metric:
     """Events that nothing listens for stand together under an empty name, so the number of series is bounded."""
-    family = _counter("events_refused", "Events that an instance refused.", "machine", "event")
+    family = _counter("events_refused", "Events refused.", "machine", "event")
     for live in lives:
         for event, count in live.refused.items():
             family.add_metric([live.machine, event], count)
@@ -181,14 +185,14 @@ def _active(activity: Activity | None) -> Iterator[Metric]:
     """Of the UTC day, week and month that run: they fall back to nothing when the next one begins."""
     if activity is None:
         return
-    told = "Instances that entered a state, each counted once."
+    told = "Unique instances that changed state."
     moved = _gauge("instances_moved", told, labels=["machine", "period"])
     for name, counts in activity.by_machine.items():
         for period, count in counts.items():
             moved.add_metric([name, period], count.number)
     yield moved
     if activity.people is not None:
-        people = _gauge("operators_active", "People who pulled a lever, each counted once.", labels=["period"])
+        people = _gauge("operators_active", "Unique people who took an action.", labels=["period"])
         for period, count in activity.people.items():
             people.add_metric([period], count.number)
         yield people
@@ -196,11 +200,9 @@ def _active(activity: Activity | None) -> Iterator[Metric]:
 
 def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
     labels = ["machine", "queue"]
-    jobs = _gauge("jobs", "Jobs in each place of a queue.", labels=[*labels, "place"])
-    oldest = _gauge(
-        "queue_oldest_ready_seconds", "How long the ready job has waited that waits longest.", labels=labels
-    )
-    paused = _gauge("queue_paused", "Whether the queue is paused.", labels=labels)
+    jobs = _gauge("jobs", "Jobs by queue and state.", labels=[*labels, "place"])
+    oldest = _gauge("queue_oldest_ready_seconds", "Waiting time of the oldest ready job.", labels=labels)
+    paused = _gauge("queue_paused", "1 if the queue is paused, else 0.", labels=labels)
     for machine, stats in queues:
         for place in PLACES:
             jobs.add_metric([machine, stats.queue, place], stats.depth[place])
@@ -238,9 +240,7 @@ def _buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
 
 
 def _of_workers(survey: Survey, now: float) -> Iterator[Metric]:
-    workers = _gauge(
-        "workers", "Workers that beat lately, by what they do; silent: those that did not.", labels=["status"]
-    )
+    workers = _gauge("workers", "Workers by status; silent: no recent heartbeat.", labels=["status"])
     counts = dict.fromkeys(STATUSES, 0)
     for row in survey.workers:
         status = row.status if is_alive(row, now) else "silent"
@@ -248,4 +248,4 @@ def _of_workers(survey: Survey, now: float) -> Iterator[Metric]:
     for status, count in counts.items():
         workers.add_metric([status], count)
     yield workers
-    yield _gauge("jobs_in_hand", "Jobs that workers hold.", sum(row.in_hand for row in survey.workers))
+    yield _gauge("jobs_in_hand", "Jobs running on workers.", sum(row.in_hand for row in survey.workers))

@@ -37,7 +37,7 @@ CHALLENGE = 'Bearer realm="signalbox"'
 def metrics(request: HttpRequest) -> HttpResponse:
     """200, 401 and 403 as the setting has it, 404 where it is off; 503 with ``signalbox_up 0`` while Redis is away."""
     if settings.SIGNALBOX_METRICS == "off":
-        raise Http404("There are no metrics here.")
+        raise Http404("Metrics are disabled.")
     if not _scope(request):
         return _refusal(request)
     try:
@@ -86,8 +86,8 @@ def _has_token(request: HttpRequest) -> bool:
 def _refusal(request: HttpRequest) -> HttpResponse:
     """403 for somebody who is known and may not look, 401 for all others."""
     if settings.SIGNALBOX_METRICS == "login" and request.user.is_authenticated:
-        return HttpResponse("you may not see machines\n", content_type="text/plain; charset=utf-8", status=403)
-    answer = HttpResponse("a bearer token is needed\n", content_type="text/plain; charset=utf-8", status=401)
+        return HttpResponse("permission denied\n", content_type="text/plain; charset=utf-8", status=403)
+    answer = HttpResponse("a bearer token is required\n", content_type="text/plain; charset=utf-8", status=401)
     answer["WWW-Authenticate"] = CHALLENGE
     return answer
 

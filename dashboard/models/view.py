@@ -48,7 +48,7 @@ class SavedView(models.Model):
         """Raises ValidationError for a page that is none, a name that is taken, and one view too many."""
         self.full_clean()
         if self._state.adding and SavedView.objects.filter(owner=self.owner).count() >= MOST:
-            raise ValidationError({"name": f"{MOST} views are kept for each person: delete one"})
+            raise ValidationError({"name": f"{MOST} views per person is the maximum: delete one"})
         super().save(*args, **kwargs)
 
     @classmethod
@@ -79,9 +79,9 @@ class SavedView(models.Model):
         try:
             found = resolve(self.page)
         except Resolver404 as error:
-            raise ValidationError({"page": "there is no such page"}) from error
+            raise ValidationError({"page": "unknown page"}) from error
         if found.url_name not in PAGES:
-            raise ValidationError({"page": "that page cannot be kept"})
+            raise ValidationError({"page": "this page cannot be saved"})
         self.machine = str(found.kwargs.get("machine", ""))
         terms = [(name, text) for name, text in parse_qsl(self.query) if name not in PLACES]
         self.query = urlencode(terms)
@@ -89,9 +89,7 @@ class SavedView(models.Model):
         try:
             self._demand_findable(not self.shared)
         except masking.Concealed as error:
-            told = (
-                "a view that finds by a sensitive field, or by what an error says, is for yourself: it cannot be shared"
-            )
+            told = "a view that filters by a sensitive field or by an error text cannot be shared"
             raise ValidationError({"shared": told}) from error
 
     def hides_from(self, user: Any, reveal: bool) -> bool:

@@ -26,7 +26,7 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
     list_display = ["when", "actor", "action", "outcome", "on", "target", "why", "source"]
     list_filter = ["outcome", "action", ("at", admin.DateFieldListFilter)]
     search_fields = ["actor__exact", "machine__exact", "instance__exact", "target__exact", "request__exact"]
-    search_help_text = "person, machine, instance, target or request, in full"
+    search_help_text = "exact person, machine, instance, target or request"
     show_full_result_count = False
     list_per_page = 50
     ordering = ["-at", "-id"]

@@ -44,8 +44,8 @@ class UserGrants(Grants):
     holder_permission = "auth.change_user"
     autocomplete_fields = ["user"]
     fields = ["user", "permission"]
-    verbose_name = "right of a user on this machine"
-    verbose_name_plural = "rights of users on this machine"
+    verbose_name = "user permission on this machine"
+    verbose_name_plural = "user permissions on this machine"
 
 
 class GroupGrants(Grants):
@@ -53,8 +53,8 @@ class GroupGrants(Grants):
     holder_permission = "auth.change_group"
     autocomplete_fields = ["group"]
     fields = ["group", "permission"]
-    verbose_name = "right of a group on this machine"
-    verbose_name_plural = "rights of groups on this machine"
+    verbose_name = "group permission on this machine"
+    verbose_name_plural = "group permissions on this machine"
 
 
 def may_grant(request: HttpRequest) -> bool:

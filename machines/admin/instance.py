@@ -66,7 +66,7 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
         journal.failed(request, machine, event, seen.id, error)
         return _failed(request, machine, seen, form, error)
     journal.fired(request, machine, event, seen.state, after)
-    messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, version {after.version}.")
+    messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.version}.")
     return HttpResponseRedirect(instance_url(machine, seen.id))
 
 
@@ -79,7 +79,9 @@ def _filed(
     except BadInput as error:
         return _failed(request, machine, seen, form, error)
     messages.warning(
-        request, f"Not done yet: {filed.action} on {filed.subject} waits for a second person (request {filed.pk})."
+        request,
+        f"Approval requested: {filed.action} on {filed.subject} (request {filed.pk})."
+        " It runs once another person approves it.",
     )
     return HttpResponseRedirect(instance_url(machine, seen.id))
 

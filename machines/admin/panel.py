@@ -85,8 +85,8 @@ class Kin:
 
 def _kin(request: HttpRequest, instance: Instance) -> list[Kin]:
     """Those of machines that may be seen."""
-    found = [("run by", instance.parent)] if instance.parent else []
-    found += [(f"runs {invoke}", child) for invoke, child in instance.children.items()]
+    found = [("parent", instance.parent)] if instance.parent else []
+    found += [(f"child {invoke}", child) for invoke, child in instance.children.items()]
     names = [kin["machine"] for _, kin in found]
     machines = {machine.name: machine for machine in Machine.objects.filter(name__in=names)}
     return [

@@ -29,14 +29,14 @@ CODE = {"rows": 24, "cols": 100, "spellcheck": "false", "autocomplete": "off", "
 
 class DefinitionForm(forms.Form):
     text = forms.CharField(required=False, strip=False, label="definition", widget=forms.Textarea(CODE))
-    file = forms.FileField(required=False, label="or a file", help_text="at most 1 MiB")
+    file = forms.FileField(required=False, label="or file", help_text="at most 1 MiB")
     format = forms.ChoiceField(
-        choices=[(GUESS, "what it looks like"), *((name, FORMATS[name]) for name in READERS)], label="read as"
+        choices=[(GUESS, "auto-detect"), *((name, FORMATS[name]) for name in READERS)], label="format"
     )
     notes = forms.CharField(
         required=False,
         max_length=1000,
-        help_text="what changed, for people",
+        help_text="what changed",
         widget=forms.TextInput({"class": "vTextField"}),
     )
 
@@ -86,7 +86,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
         form.add_error(None, f"{error.message} ({error.code})")
         return _screen(request, form, submission, status=409)
     if version.pk in known:
-        messages.info(request, f"Nothing new: {version} is this very document.")
+        messages.info(request, f"No change: {version} already has this content.")
     else:
         names = [version.machine.name, *embedded(submission.definition)]
         written = MachineVersion.objects.filter(machine__name__in=names, published_by=request.user).exclude(

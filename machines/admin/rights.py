@@ -26,7 +26,7 @@ def machine_of(request: HttpRequest, pk: int) -> Machine:
     found = Machine.objects.filter(pk=pk).first()
     demand(request, "view", found.name if found else "")
     if found is None:
-        raise Http404(f"no machine has the number {pk}")
+        raise Http404(f"machine {pk} not found")
     return found
 
 

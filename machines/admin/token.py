@@ -46,7 +46,7 @@ class TokenAdmin(ReadOnly, admin.ModelAdmin):
 
     @admin.display(description="machines")
     def on(self, token: Token) -> str:
-        return ", ".join(token.machines) or "every machine"
+        return ", ".join(token.machines) or "all machines"
 
     @admin.display(description="state")
     def state(self, token: Token) -> str:

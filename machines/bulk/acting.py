@@ -20,7 +20,7 @@ KEYED = ("force", "edit", "reset", *WORK)
 OUTCOMES = ("done", "refused", "changed", "gone", "failed")
 TOGETHER = 25  # instances moved before anybody looks whether to go on
 TRIES = 5  # of a repair whose instance moves all the time
-UNSTEADY = f"it moved {TRIES} times while it was to be moved"
+UNSTEADY = f"it changed {TRIES} times during the attempt"
 LOOKED = 20  # steps of the history in which an own one is looked for
 
 

@@ -15,7 +15,7 @@ class NotNow(SignalboxError):
     def __init__(self, bulk: str, what: str, state: str) -> None:
         self.bulk = bulk
         self.state = state
-        super().__init__(f"bulk {bulk} is {state}: there is nothing to {what}")
+        super().__init__(f"bulk action {bulk} is {state}: cannot {what}")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"bulk": self.bulk, "state": self.state}

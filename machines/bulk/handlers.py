@@ -60,7 +60,7 @@ def act(job: Job) -> dict[str, Any]:
     engine, data = get_engine(), job.data
     store = Store(engine, job.instance)
     if not store.released(data["selection"]):
-        raise NotReleased("nobody who may operate has let it run: its own page does that")
+        raise NotReleased("not started by a person with the operate permission: run it from its page")
     order, start, rate = store.order(), data["tried"], store.rate()
     permit = order.permit(store.approved(data["selection"]))
     items = store.items(data["selection"], start, min(start + _turn(rate), data["found"]))
@@ -83,7 +83,7 @@ def remove(job: Job) -> None:
     engine = get_engine()
     Store(engine, job.instance).remove()
     try:
-        engine.delete(BULK, job.instance, actor=job.actor, reason="the bulk is removed")
+        engine.delete(BULK, job.instance, actor=job.actor, reason="the bulk action was removed")
     except errors.UnknownInstance:
         return
 

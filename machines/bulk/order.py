@@ -83,7 +83,7 @@ class Order:
         """Raises BadInput, BadPayload, UnknownMachine."""
         arguments.machine(self.machine)
         if self.machine == BULK:
-            raise BadInput("a bulk on bulks would be one of those it finds")
+            raise BadInput("a bulk action cannot run on bulk actions")
         if self.action not in ACTIONS:
             raise BadInput(f"a bulk can {', '.join(ACTIONS)}, not {self.action!r}")
         arguments.actor(self.actor)
@@ -91,7 +91,7 @@ class Order:
         arguments.between("rate", self.rate, 0, MAX_RATE)
         self._check_what(engine)
         if unknown := sorted(set(self.filter) - FILTERS):
-            raise BadInput(f"instances are not found by {', '.join(unknown)}; by {', '.join(sorted(FILTERS))}")
+            raise BadInput(f"unknown filter {', '.join(unknown)}; use {', '.join(sorted(FILTERS))}")
         engine.find(self.machine, **self.filter, limit=1)
 
     def _check_what(self, engine: Engine) -> None:
@@ -102,7 +102,7 @@ class Order:
             arguments.states(list(self.states))
         elif self.action == "edit":
             if not arguments.fields("data", self.changes, limits.MAX_DATA):
-                raise BadInput("no data field is named: say which to change")
+                raise BadInput("no data field given")
         elif self.action in WORK and (why := limits.check_invoke_id(self.invoke)) is not None:
             raise BadInput(f"the invoke {why}", code="SB401")
 

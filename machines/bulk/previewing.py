@@ -41,7 +41,7 @@ def noted(error: SignalboxError) -> Note:
 
 
 def changed(item: Item, version: int) -> Note:
-    return Note.of_all("changed", f"it was at revision {item.version}, and is at {version}")
+    return Note.of_all("changed", f"changed from revision {item.version} to {version}")
 
 
 def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:

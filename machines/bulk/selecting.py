@@ -43,7 +43,7 @@ def paged(items: Iterable[Item]) -> Iterator[list[Item]]:
     while page := list(islice(source, PAGE)):
         total += len(page)
         if total > MAX_FOUND:
-            raise BadInput(f"more than {MAX_FOUND:,} instances are found: narrow the filter")
+            raise BadInput(f"more than {MAX_FOUND:,} instances match: narrow the filter")
         yield page
 
 

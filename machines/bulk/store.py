@@ -78,7 +78,7 @@ class Store:
         """Raises OrderLost."""
         text = self._storage.command("HGET", self._order, "order")
         if text is None:
-            raise OrderLost(f"bulk {self._bulk} has no order: it was not made by starting one, or its time is over")
+            raise OrderLost(f"bulk {self._bulk} not found, or expired")
         return Order.decode(text)
 
     def put_rate(self, rate: int) -> None:

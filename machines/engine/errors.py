@@ -225,7 +225,8 @@ class NotAllowed(SignalboxError):
         self.target = target
         leads = f" ({transition}{f' to {target}' if target else ''})" if transition else ""
         super().__init__(
-            f"{event} on {machine}/{id}{leads} is for members of {' or '.join(self.groups)}, as its definition says"
+            f"{event} on {machine}/{id}{leads} is only for members of {' or '.join(self.groups)},"
+            " as its definition declares"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -264,12 +265,12 @@ class NeedsApproval(SignalboxError):
         self.transitions = list(transitions)
         self.approved = list(approved)
         on = f"{action} on {subject or f'{machine}/{id}'}"
-        text = f"{on} asks for a second person, as its definition says"
+        text = f"{on} needs approval, as its definition declares"
         if approved:
             taken = ", ".join(transitions) or "nothing"
             text = (
                 f"{on} would take {taken} of version {definition} now: that is not what was approved"
-                f" ({', '.join(approved)}); ask once more"
+                f" ({', '.join(approved)}); request approval again"
             )
         super().__init__(text)
 
@@ -288,7 +289,7 @@ class Conflict(SignalboxError):
         self.id = id
         self.expected = expected
         self.actual = actual
-        super().__init__(f"{machine}/{id} is at revision {actual}, not {expected}: someone else moved it first")
+        super().__init__(f"{machine}/{id} is at revision {actual}, not {expected}: the instance changed")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {

@@ -36,7 +36,7 @@ class Text(Typed, forms.MultiValueField):
     def compress(self, parts: list[Any]) -> str | None:
         text, is_empty = parts or ("", False)
         if text and is_empty:
-            raise forms.ValidationError('Either write a text, or tick "send empty": not both.', code="both")
+            raise forms.ValidationError('Enter a text or tick "send empty", not both.', code="both")
         return text if text or is_empty else _blank(self)
 
 
@@ -135,11 +135,11 @@ def parse(text: str) -> Any:
         return json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise forms.ValidationError(f"This is not JSON: {error.msg} ({where}).", code="json") from None
+        raise forms.ValidationError(f"Invalid JSON: {error.msg} ({where}).", code="json") from None
     except RecursionError:
         raise forms.ValidationError("This JSON is nested too deeply.", code="json") from None
     except ValueError as error:
-        raise forms.ValidationError(f"This is not JSON: {error}.", code="json") from None
+        raise forms.ValidationError(f"Invalid JSON: {error}.", code="json") from None
 
 
 def _refuse(word: str) -> None:

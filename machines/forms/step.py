@@ -14,4 +14,4 @@ class StepForm(forms.Form):
     """
 
     expect = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
-    reason = forms.CharField(max_length=REASON_LIMIT, required=False, help_text="stands in the history")
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False, help_text="recorded in the history")

@@ -16,7 +16,7 @@ MORE = "*"
 
 
 class TypedForm(forms.Form):
-    """One input for each declared field, of the declared type. ``is_open`` adds one for further fields as JSON."""
+    """One input for each declared field, of the declared type. ``is_open`` adds one for additional fields as JSON."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class TypedForm(forms.Form):
         for outline in outlines:
             self.fields[outline.name] = field_for(outline)
         if is_open:
-            self.fields[MORE] = JsonText(label="further fields", type_name="JSON object", rows=2)
+            self.fields[MORE] = JsonText(label="additional fields", type_name="JSON object", rows=2)
 
     def declared(self) -> list[forms.BoundField]:
         """The inputs of the fields that have a name."""
@@ -44,7 +44,7 @@ class TypedForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get(MORE) is not None and not isinstance(cleaned[MORE], dict):
-            self.add_error(MORE, 'Further fields are a JSON object, such as {"token": "MTOB1J"}.')
+            self.add_error(MORE, 'Enter a JSON object, such as {"token": "MTOB1J"}.')
         return cleaned
 
     def values(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class TextAndKind(Pair):
     kinds = (("text", "text"), ("json", "JSON"))
 
     def __init__(self) -> None:
-        super().__init__("kind", forms.Select({"aria-label": "read as"}, choices=self.kinds))
+        super().__init__("kind", forms.Select({"aria-label": "Format"}, choices=self.kinds))
 
     def decompress(self, value: Any) -> list[Any]:
         if value is None:

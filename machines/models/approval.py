@@ -12,7 +12,7 @@ from machines.engine.limits import MAX_INSTANCE_ID
 
 from .document import DocumentField
 
-UNKNOWN = "nobody knows whether it was done; look at the instance"
+UNKNOWN = "the result is unknown; check the instance"
 """The outcome of what was begun and not heard of again."""
 LASTS = timedelta(days=1)  # after which nobody may approve it any more
 
@@ -30,7 +30,7 @@ class Approval(models.Model):
 
     class State(models.TextChoices):
         OPEN = "open", "waiting"
-        RUNNING = "running", "being done"
+        RUNNING = "running", "running"
         DONE = "done", "done"
         FAILED = "failed", "failed"
         DECLINED = "declined", "declined"
@@ -40,10 +40,10 @@ class Approval(models.Model):
     machine = models.CharField(max_length=64)
     instance = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="")
     bulk = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="", help_text="in place of an instance")
-    action = models.CharField(max_length=120, help_text="as definitions name it: delete, fire:refund")
-    asked = DocumentField(default=dict, blank=True, help_text="what it takes; emptied once it is decided")
+    action = models.CharField(max_length=120, help_text="such as delete or fire:refund")
+    asked = DocumentField(default=dict, blank=True, help_text="parameters; emptied after the decision")
     target = models.TextField(blank=True, default="", help_text="the event, the states, or the job")
-    expect = models.PositiveBigIntegerField(null=True, blank=True, help_text="the version it was asked for")
+    expect = models.PositiveBigIntegerField(null=True, blank=True, help_text="the revision it was requested for")
     reason = models.TextField()
     asker = models.CharField(max_length=150)
     asker_id = models.CharField(max_length=40)
@@ -52,8 +52,8 @@ class Approval(models.Model):
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
     decider = models.CharField(max_length=150, blank=True, default="")
     decided_at = models.DateTimeField(null=True, blank=True)
-    note = models.TextField(blank=True, default="", help_text="what the second person said")
-    outcome = models.TextField(blank=True, default="", help_text="what came of it")
+    note = models.TextField(blank=True, default="", help_text="decision note")
+    outcome = models.TextField(blank=True, default="", help_text="result")
     code = models.CharField(max_length=40, blank=True, default="", help_text="of the error it failed with")
 
     class Meta:
@@ -65,7 +65,7 @@ class Approval(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.asker} asks for {self.action} on {self.subject} ({self.state})"
+        return f"{self.action} on {self.subject} requested by {self.asker} ({self.state})"
 
     @property
     def word(self) -> str:

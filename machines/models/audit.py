@@ -19,17 +19,17 @@ class AuditIsAppendOnly(TypeError):
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):
     def update(self, **values: Any) -> int:
-        raise AuditIsAppendOnly(f"entries of the audit never change: {', '.join(sorted(values))}")
+        raise AuditIsAppendOnly(f"audit entries cannot be changed: {', '.join(sorted(values))}")
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        raise AuditIsAppendOnly("entries of the audit stay")
+        raise AuditIsAppendOnly("audit entries cannot be deleted")
 
     def bulk_update(self, *args: Any, **kwargs: Any) -> int:
-        raise AuditIsAppendOnly("entries of the audit never change")
+        raise AuditIsAppendOnly("audit entries cannot be changed")
 
     def bulk_create(self, *args: Any, **kwargs: Any) -> list[AuditEntry]:
         if kwargs.get("update_conflicts"):
-            raise AuditIsAppendOnly("entries of the audit never change")
+            raise AuditIsAppendOnly("audit entries cannot be changed")
         return super().bulk_create(*args, **kwargs)
 
 
@@ -84,12 +84,12 @@ class AuditEntry(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if not self._state.adding:
-            raise AuditIsAppendOnly("an entry of the audit never changes")
+            raise AuditIsAppendOnly("an audit entry cannot be changed")
         # Else an entry made with the number of another one would take its place.
         super().save(*args, **kwargs | {"force_insert": True})
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        raise AuditIsAppendOnly("an entry of the audit stays")
+        raise AuditIsAppendOnly("an audit entry cannot be deleted")
 
     @property
     def subject(self) -> str:

@@ -40,7 +40,7 @@ class Webhook(models.Model):
     former = models.CharField(max_length=80, blank=True, default="", help_text="the secret before it was rotated")
     former_until = models.DateTimeField(null=True, blank=True)
     active = models.BooleanField(default=True)
-    stopped = models.TextField(blank=True, default="", help_text="why it was switched off by itself")
+    stopped = models.TextField(blank=True, default="", help_text="why it was disabled automatically")
     since = models.BigIntegerField(default=0, help_text="ms by Redis' clock: messages from then on are sent")
     failures = models.PositiveIntegerField(default=0, help_text="attempts that failed since one got through")
     rest_until = models.DateTimeField(null=True, blank=True)
@@ -65,9 +65,9 @@ class Delivery(models.Model):
 
     class State(models.TextChoices):
         WAITING = "waiting", "waiting"
-        SENDING = "sending", "being sent"
+        SENDING = "sending", "sending"
         SENT = "sent", "sent"
-        DEAD = "dead", "given up"
+        DEAD = "dead", "failed"
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     message = models.CharField(max_length=120, help_text="machine, partition and place in the log")

@@ -90,7 +90,7 @@ def get(actor: Actor, id: int, *, action: str = "") -> Approval:
     except Forbidden:  # which machine it is on is not theirs to know
         raise Forbidden("view") from None
     if found is None:
-        raise Approval.DoesNotExist(f"There is no request {id}.")
+        raise Approval.DoesNotExist(f"Request {id} not found.")
     return found
 
 
@@ -143,7 +143,7 @@ def decline(actor: Actor, id: int, *, note: str) -> Approval:
         deed.note(**approval.facts())
         _may(actor, approval)
         if not note.strip():
-            raise BadInput("whoever asked will want to know why: give a reason", code="SB404")
+            raise BadInput("a reason is required to decline", code="SB404")
         _take(approval, State.DECLINED, actor, note)
     return approval
 
@@ -169,7 +169,7 @@ def expire(now: datetime | None = None) -> int:
     lost = Approval.objects.filter(state=State.RUNNING, decided_at__lte=now - CUT_OFF)
     count = 0
     for approval in over:
-        if _moved(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome="nobody decided it in time"):
+        if _moved(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome="expired without a decision"):
             record(CLOCK, "approval.expire", **_about(approval), detail=approval.facts())
             count += 1
     for approval in lost:
@@ -214,7 +214,7 @@ def _take(approval: Approval, state: str, actor: Actor, note: str) -> None:
 
 def _finish(approval: Approval, actor: Actor) -> None:
     """Do it; whatever happens, the request says what came of it and keeps nothing that was asked for."""
-    facts: dict[str, Any] = {"state": State.FAILED, "outcome": "something broke: see the site's log"}
+    facts: dict[str, Any] = {"state": State.FAILED, "outcome": "internal error: see the server log"}
     try:
         facts = {"state": State.DONE, "outcome": _do(approval, actor.name), "code": ""}
     except (SignalboxError, OrderLost) as error:
@@ -232,7 +232,7 @@ def _finish(approval: Approval, actor: Actor) -> None:
 def _do(approval: Approval, second: str) -> str:
     account = get_user_model().objects.filter(pk=approval.asker_id, is_active=True).first()
     if account is None:
-        raise SignalboxError(f"{approval.asker} has no account here any more", code=Forbidden.code)
+        raise SignalboxError(f"the account {approval.asker} no longer exists", code=Forbidden.code)
     asker = Actor(account, f"approval {approval.pk}")
     if approval.bulk:
         after = bulks.release(asker, approval.bulk, second=second, expect=approval.expect)
@@ -243,7 +243,7 @@ def _do(approval: Approval, second: str) -> str:
         f"approval-{approval.pk}-{approval.asked_at.timestamp()}",
     )  # fmt: skip
     after = perform(asker, call, second=second)
-    return "it is deleted" if approval.name == "delete" else f"it is in {after.state}, version {after.version}"
+    return "deleted" if approval.name == "delete" else f"now in {after.state}, revision {after.version}"
 
 
 def _moved(approval: Approval, before: str, **facts: Any) -> int:

@@ -183,7 +183,7 @@ def _known(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
         return bulk, bulk.order()
     except (LookupFailed, OrderLost):
         actor.demand(right)
-        raise OrderLost(f"there is no bulk {id[:100]}: it was not made by starting one, or its time is over") from None
+        raise OrderLost(f"bulk action {id[:100]} not found, or expired") from None
 
 
 def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "", expect: int | None = None) -> Instance:

@@ -85,7 +85,7 @@ class OwnRequest(SignalboxError):
 
     def __init__(self, approval: int) -> None:
         self.approval = approval
-        super().__init__(f"request {approval} is your own: somebody else has to decide it")
+        super().__init__(f"request {approval} is your own: another person has to decide it")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"approval": self.approval}
@@ -99,7 +99,7 @@ class NotOpen(SignalboxError):
     def __init__(self, approval: int, state: str) -> None:
         self.approval = approval
         self.state = state
-        super().__init__(f"request {approval} is {state}: there is nothing left to decide")
+        super().__init__(f"request {approval} is {state}: it is already decided")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"approval": self.approval, "state": self.state}
@@ -126,9 +126,7 @@ class TooFast(SignalboxError):
         self.rate = rate
         self.by = by
         self.retry_after = retry_after
-        super().__init__(
-            f"more events, repairs and new instances from one {by} than its rate of {rate}; nothing was done"
-        )
+        super().__init__(f"rate limit of {rate} per {by} exceeded; nothing was done")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"rate": self.rate, "by": self.by, "retry_after": self.retry_after}
@@ -138,4 +136,4 @@ class TokenNeeded(SignalboxError):
     code = "SB438"
 
     def __init__(self) -> None:
-        super().__init__("only an API token makes a session: show the token itself, neither a session nor a login")
+        super().__init__("a session can only be created with an API token, not with a session or a login")

@@ -191,7 +191,7 @@ def _needed(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
     """What is asked of a second person: on the version it was found at, and of an event what it would take there.
     Raises BadInput for who gave no reason."""
     if not call.reason.strip():
-        raise BadInput(f"{call.action} asks for a second person, who has to read why: give a reason", code="SB404")
+        raise BadInput(f"{call.action} needs approval: give a reason", code="SB404")
     seen: dict[str, Any] = {}
     if call.name == "fire":
         seen = {"definition": needed.definition, "transitions": needed.transitions}

@@ -116,7 +116,7 @@ def _move(key: str, state: str, *, seen: str, reason: str, force: bool) -> Kept:
 
 
 def _nothing(key: str) -> str:
-    return f"No state machine is kept under the key {key if len(key) <= SHOWN else key[:SHOWN] + '…'}."
+    return f"No state machine under the key {key if len(key) <= SHOWN else key[:SHOWN] + '…'}."
 
 
 def _why(error: Exception) -> str:

@@ -71,7 +71,9 @@ def note_of(record: Record) -> Note:
     try:
         return Note(str(value["text"]), str(value["author"]), int(value["at"]), record.generation)
     except (TypeError, KeyError, ValueError) as error:
-        raise EngineFault(f"the handover note is damaged, another program wrote its key: {error!r}") from error
+        raise EngineFault(
+            f"the handover note is damaged (its key was written by another program): {error!r}"
+        ) from error
 
 
 def _text(given: Any) -> str:

@@ -55,7 +55,7 @@ def alone(actor: Actor, machine: str, action: str) -> Iterator[Permit | None]:
 
 def _not_here(machine: str, action: str) -> BadInput:
     return BadInput(
-        f"that is {action} for the instances that wait, which asks for a second person, as the definition of"
-        f" {machine} says: do it on the instance, or as a bulk",
+        f"this applies {action} to the waiting instances, which needs approval by the definition of"
+        f" {machine}: do it on the instance, or as a bulk action",
         code=ApprovalNeeded.code,
     )

@@ -25,7 +25,7 @@ def make(
     wanted = tuple(rights)
     with actor.records("token.make", refusals=(Unmakeable,), target=name) as deed:
         if not actor.is_person or actor.scopes is not None:  # else one that is about to end could prolong itself
-            raise Unmakeable("name", "only a person who is logged in makes tokens")
+            raise Unmakeable("name", "tokens can only be created by a person who is logged in")
         for right in wanted:
             if right in RIGHTS and not actor.anywhere(right):
                 raise Forbidden(right)
@@ -39,7 +39,7 @@ def revoke(actor: Actor, token: Token) -> bool:
     """Whether it held until now. Raises PermissionDenied for one of somebody else without the permission."""
     with actor.records("token.revoke", refusals=(PermissionDenied,), target=token.handle) as deed:
         if actor.is_person and token.owner != actor.user and not actor.user.has_perm(REVOKE):
-            raise PermissionDenied("you may not revoke tokens of others")
+            raise PermissionDenied("you cannot revoke tokens of other people")
         held = tokens.revoke(token)
         deed.note(name=token.name, owner=token.owner.get_username(), held=held)
     return held

@@ -124,10 +124,7 @@ def _port_refused(url: httpx.URL) -> str | None:
     if port in allowed:
         return None
     listed = ", ".join(map(str, sorted(allowed)))
-    return (
-        f"port {port} is none that a webhook may lead to; those are {listed}, and whoever runs this site can add to "
-        "them in SIGNALBOX_WEBHOOK_PORTS"
-    )
+    return f"port {port} is not allowed; allowed: {listed}. An administrator can add ports in SIGNALBOX_WEBHOOK_PORTS"
 
 
 def _literal(host: str) -> Address | None:
@@ -143,6 +140,4 @@ def _literal(host: str) -> Address | None:
 
 
 def _inside(host: str) -> str:
-    return (
-        f"{host} is no address of the public internet; whoever runs this site can allow it in SIGNALBOX_WEBHOOK_HOSTS"
-    )
+    return f"{host} is not a public internet address; an administrator can allow it in SIGNALBOX_WEBHOOK_HOSTS"

@@ -70,7 +70,7 @@ def make(
         actor.demand(RIGHT)
         fields = _fields(name=name, url=url, machines=machines, types=types)
         if Webhook.objects.count() >= MOST:
-            raise BadWebhook("name", f"there are {MOST} webhooks already, which is the most")
+            raise BadWebhook("name", f"{MOST} webhooks is the maximum")
         secret = new_secret()
         webhook = Webhook(secret=secret, maker=actor.name, since=_from_now_on(), **fields)
         _save(webhook)
@@ -130,7 +130,7 @@ def test(actor: Actor, id: int) -> Delivery:
         actor.demand(RIGHT)
         webhook = _named(deed, id)
         if not webhook.active:
-            raise BadWebhook("active", "it is paused: resume it to send something")
+            raise BadWebhook("active", "the webhook is paused: resume it first")
         key, now = pump.new_key(), timezone.now()
         body = writing.written(TEST, int(now.timestamp() * 1000), {"webhook": webhook.name, "by": actor.name})
         Webhook.objects.filter(pk=webhook.pk).update(rest_until=None)
@@ -174,7 +174,7 @@ def _from_now_on() -> int:
 def _found(id: int) -> Webhook:
     webhook = Webhook.objects.filter(pk=id).first()
     if webhook is None:
-        raise UnknownWebhook(f"there is no webhook {id}")
+        raise UnknownWebhook(f"webhook {id} not found")
     return webhook
 
 
@@ -189,14 +189,14 @@ def _save(webhook: Webhook) -> None:
         with transaction.atomic():
             webhook.save()
     except IntegrityError:
-        raise BadWebhook("name", f"there is a webhook {webhook.name!r} already") from None
+        raise BadWebhook("name", f"a webhook named {webhook.name!r} already exists") from None
 
 
 def _fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]:
     """What a webhook is made of, checked. Raises BadWebhook for the first that does not fit."""
     name = name.strip() if isinstance(name, str) else ""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise BadWebhook("name", f"a webhook has a name of 1 to {LONGEST_NAME} characters that can be seen")
+        raise BadWebhook("name", f"enter a name of 1 to {LONGEST_NAME} visible characters")
     machines, types = _texts("machines", machines), _texts("types", types)
     for machine in machines:
         if (why := check_machine_name(machine)) is not None:

@@ -62,7 +62,7 @@ async def post(delivery: Delivery, now: datetime) -> Answer:
     except (BadWebhook, Unreachable) as refused:
         status, said, wait, error = 0, "", 0.0, str(refused)
     except TimeoutError:
-        status, said, wait, error = 0, "", 0.0, f"no answer within {WHOLE:g} seconds"
+        status, said, wait, error = 0, "", 0.0, f"no response within {WHOLE:g} seconds"
     except (httpx.HTTPError, ssl.SSLError, OSError, ValueError) as failure:
         status, said, wait, error = 0, "", 0.0, f"{type(failure).__name__}: {failure}"[:SHOWN]
     return Answer(now, round((time.monotonic() - began) * 1000), status, error, said, wait)
@@ -122,5 +122,5 @@ def _retry_after(answer: httpx.Response) -> float:
 
 def _why(status: int) -> str:
     if 300 <= status < 400:
-        return f"it answered {status}: a redirect, which is not followed"
-    return f"it answered {status}"
+        return f"HTTP {status}: redirects are not followed"
+    return f"HTTP {status}"

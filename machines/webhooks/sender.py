@@ -153,7 +153,7 @@ def _remember(webhook: Webhook, answer: Answer, now: datetime) -> None:
     if answer.ok:
         row.exclude(failures=0, rest_until=None).update(failures=0, rest_until=None)
     elif answer.status == GONE:
-        why = f"it answered 410 Gone at {now:%Y-%m-%d %H:%M} UTC"
+        why = f"HTTP 410 Gone at {now:%Y-%m-%d %H:%M} UTC"
         row.update(active=False, stopped=why)
         log.warning("webhook %s was switched off: %s", webhook.name, why)
     else:

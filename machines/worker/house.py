@@ -26,15 +26,15 @@ log = logging.getLogger(__name__)
 
 DUTIES: Mapping[str, str] = MappingProxyType(
     {
-        "acceptance": "grants who sends to machines that do not say who may, once",
-        "activity": "counts the instances that moved",
-        "approvals": "closes requests that nobody decided in time",
-        "boards": "sets the scoreboards of machines once a minute",
-        "indexer": "fills indexes that were declared after instances had been made",
-        "mender": "walks over all jobs and puts right what was damaged from outside",
-        "sampler": "measures all machines once a minute",
-        "statistics prune": "removes old measurements and receipts",
-        "webhook prune": "removes old deliveries",
+        "acceptance": "grants existing senders to machines without accepted senders",
+        "activity": "counts active instances",
+        "approvals": "expires approval requests",
+        "boards": "updates the scoreboards once a minute",
+        "indexer": "builds new data indexes",
+        "mender": "checks all jobs and repairs damaged ones",
+        "sampler": "records statistics once a minute",
+        "statistics prune": "removes old statistics",
+        "webhook prune": "removes old webhook deliveries",
     }
 )
 """Of the house: name -> what people are told. One worker at a time has each."""

@@ -13,7 +13,7 @@ from machines.worker.registry import Handler
 
 log = logging.getLogger(__name__)
 
-STOPPED = "the worker stopped and handed it back"
+STOPPED = "the worker stopped and returned the job"
 
 
 class Processor:
@@ -65,7 +65,7 @@ class Processor:
             self._completer.failed(job, job.late())
         else:
             self._hand.rest(job)
-            self._completer.returned(job, "its deadline was over before it could begin")
+            self._completer.returned(job, "the deadline passed before the attempt started")
 
     def never_begun(self, job: Job) -> None:
         """A coroutine that was cancelled before its first step."""

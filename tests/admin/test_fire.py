@@ -151,7 +151,7 @@ def test_an_event_for_a_certain_group_is_refused_to_others_and_that_is_recorded(
     engine.create("door", ID)
     response = fire(operator, machine, "open", 1)
     assert response.status_code == 403
-    assert "for members of porters" in response.content.decode()
+    assert "only for members of porters" in response.content.decode()
     assert AuditEntry.objects.get().outcome == "refused"
     get_user_model().objects.get(username="olga").groups.add(Group.objects.create(name="porters"))
     assert "is in Open, revision 2." in fire(operator, machine, "open", 1).content.decode()

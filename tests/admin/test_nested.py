@@ -65,7 +65,7 @@ def test_a_child_and_its_parent_lead_to_each_other(admin_client, delivery: Machi
     child = engine.create("delivery", "R-2").children["payment"]["id"]
     page = admin_client.get(instance_url(delivery, "R-2")).content.decode()
     address = instance_url(Machine.objects.get(name="payment"), child)
-    assert f'runs payment</th><td><a href="{address}">' in page
+    assert f'child payment</th><td><a href="{address}">' in page
     assert f'run by</th><td><a href="{instance_url(delivery, "R-2")}">' in admin_client.get(address).content.decode()
 
 

@@ -72,7 +72,7 @@ def test_what_cannot_be_published_comes_back_as_a_draft_to_go_on_with(publisher,
 def test_the_same_document_again_is_no_new_version_and_not_logged(publisher, engine) -> None:
     for _ in range(2):
         page = publisher.post(ADD, posted(json.dumps(door()), publish="Publish"), follow=True).content.decode()
-    assert "Nothing new: door v1 is this very document." in page
+    assert "No change: door v1 already has this content." in page
     assert LogEntry.objects.count() == 1
 
 

@@ -134,7 +134,7 @@ def test_nobody_gets_in_without_credentials_that_hold(everything, caller, user_o
     tokens.revoke(rows[1])
     type(rows[2].owner).objects.filter(pk=rows[2].owner.pk).update(is_active=False)
     forged = Caller(expired.token[:-1] + ("0" if expired.token[-1] != "0" else "1"))
-    for who, why in ((expired, "expired"), (revoked, "revoked"), (orphan, "not active"), (forged, "no such token")):
+    for who, why in ((expired, "expired"), (revoked, "revoked"), (orphan, "not active"), (forged, "token not found")):
         answer = who.get("/me")
         assert (answer.status_code, answer.json()["code"]) == (401, "SB720")
         assert why in answer.json()["detail"]

@@ -179,7 +179,7 @@ def test_a_person_sees_and_ends_those_of_all_their_tokens(door, user_of):
     page = browser.get("/account/tokens/").content.decode()
     assert all(f'data-session="{one.handle}"' in page for one in opened)
     assert page.count("data-session=") == 2
-    assert "2 sessions" in browser.get("/account/").content.decode()
+    assert "2 active API sessions" in browser.get("/account/").content.decode()
     assert browser.post(f"/account/sessions/{opened[0].handle}/end/").status_code == 302
     assert browser.post(f"/account/sessions/{opened[0].handle}/end/").status_code == 404
     assert browser.post("/account/sessions/end/").status_code == 302

@@ -42,11 +42,11 @@ def test_what_would_happen_is_shown_first(page, engine, waiting):
 
 def test_a_refused_event_is_explained(page, engine, waiting):
     page.goto(INSTANCE)
-    page.get_by_text("1 event that Waiting would refuse").click()
+    page.get_by_text("1 event not accepted in Waiting").click()
     expect(lever(page, "activate")).to_contain_text("not accepted in this state")
     lever(page, "activate").get_by_text("Try anyway").click()
     page.get_by_role("button", name="Fire activate").click()
-    expect(page.locator("#refused")).to_contain_text("No transition listens for activate in state Waiting.")
+    expect(page.locator("#refused")).to_contain_text("The event activate is not accepted in state Waiting.")
     page.reload()
     expect(page.locator("div.head .lit")).to_have_text("Waiting")
 
@@ -110,7 +110,7 @@ def test_an_instance_is_created_forced_and_deleted(as_, engine, activation):
     page.locator("#delete-reason").fill("a test")
     page.locator("[name=sure]").check()
     page.get_by_role("button", name="Delete instance").click()
-    expect(page.get_by_text("by/hand deleted; it was in Suspended")).to_be_visible()
+    expect(page.get_by_text("by/hand deleted; last state: Suspended")).to_be_visible()
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_pausing_redriving_and_purging(supervisor, engine, dead):
     sheet.get_by_label("reason").fill("a test")
     sheet.get_by_role("button", name="Purge all dead jobs").click()
     notice = page.get_by_role("alert")
-    expect(notice).to_contain_text("You typed 3; 2 dead jobs are there now.")
+    expect(notice).to_contain_text("You entered 3; 2 dead jobs are there now.")
     notice.get_by_label("type 2 to confirm").fill("2")
     notice.get_by_role("button", name="Purge all dead jobs").click()
     expect(page.get_by_text("2 dead jobs of start are purged")).to_be_visible()
@@ -78,7 +78,7 @@ def test_what_others_do_shows_on_an_open_queue_page_without_a_reload(supervisor,
     engine.pause(dead, "start", **who)
     expect(page.locator("div.head")).to_contain_text("by bob: it is back")
     engine.limit(dead, "start", concurrency=7, **who)
-    expect(page.locator("[data-region='limits']")).to_have_text("7 at a time")
+    expect(page.locator("[data-region='limits']")).to_have_text("7 concurrent")
     assert page.evaluate("document.body.dataset.marked") == "yes"
 
 

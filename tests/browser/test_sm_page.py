@@ -86,7 +86,7 @@ def test_of_two_operators_the_second_is_told(as_, engine, order):
     page.goto(address(order))
     call(engine.client, "SM.MUTATE", order, "refunded", "elsewhere")
     page.get_by_role("button", name="Go to picking").click()
-    expect(page.locator("#conflict")).to_contain_text("It stood in paid when you looked. Now it stands in refunded.")
+    expect(page.locator("#conflict")).to_contain_text("The state changed from paid to refunded.")
     expect(page.locator("div.head .lit")).to_have_text("refunded")
 
 

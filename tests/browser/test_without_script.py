@@ -34,10 +34,10 @@ def test_an_event_is_fired_refused_and_disputed(plain, engine, waiting):
     expect(plain.locator("#conflict")).to_contain_text("bob")
     plain.get_by_role("button", name="Preview").click()
     expect(plain.locator("#preview")).to_contain_text("Preview: Active → Active")
-    plain.get_by_text("1 event that Active would refuse").click()
+    plain.get_by_text("1 event not accepted in Active").click()
     plain.get_by_text("Try anyway").click()
     plain.get_by_role("button", name="Fire activate").click()
-    expect(plain.locator("#refused")).to_contain_text("No transition listens for activate in state Active.")
+    expect(plain.locator("#refused")).to_contain_text("The event activate is not accepted in state Active.")
 
 
 def test_ages_are_there_and_the_page_says_when_it_was_made(plain, waiting):

@@ -188,7 +188,7 @@ def test_stopping_leaves_the_rest_untouched_for_good(engine):
     work_off(engine)
     assert (bulk.get().state, states(engine)) == ("stopped", {"open": 50, "sent": 100})
     assert words(bulk, "outcome") == {"done": 100, "none": 50}
-    with pytest.raises(NotNow, match="stopped: there is nothing to resume"):
+    with pytest.raises(NotNow, match="stopped: cannot resume"):
         bulk.resume("ann")
 
 

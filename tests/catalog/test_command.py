@@ -131,8 +131,8 @@ def test_the_list_holds_machines_of_both_sides(engine: Engine, prefix: str) -> N
 def test_restore_publishes_what_redis_lost(engine: Engine, prefix: str) -> None:
     publish(door())
     remove(engine.client, prefix)
-    assert run("restore") == "door v1 is in Redis again\n"
-    assert run("restore") == "Redis has every version there is\n"
+    assert run("restore") == "door v1 restored to Redis\n"
+    assert run("restore") == "Redis has all versions\n"
 
 
 @pytest.mark.django_db

@@ -89,7 +89,7 @@ def test_an_error_tells_its_facts_as_plain_data(error):
 def test_an_error_carries_what_it_is_about():
     conflict = SAMPLES[errors.Conflict]()
     assert (conflict.machine, conflict.id, conflict.expected, conflict.actual) == ("m", "x", 1, 2)
-    assert str(conflict) == "m/x is at revision 2, not 1: someone else moved it first"
+    assert str(conflict) == "m/x is at revision 2, not 1: the instance changed"
     unknown = SAMPLES[errors.UnknownMachine]()
     assert (unknown.machine, unknown.version) == ("m", 3)
     assert str(unknown) == "no version 3 of machine 'm' is published"

@@ -45,7 +45,7 @@ def test_the_error_says_which_transition_and_who_may(engine):
     error = caught.value
     assert (error.machine, error.id, error.event, error.transition, error.target) == ("m", "x", "go", "t1", "Done")
     assert error.groups == ["board", "treasury"]
-    assert str(error) == "go on m/x (t1 to Done) is for members of board or treasury, as its definition says"
+    assert str(error) == "go on m/x (t1 to Done) is only for members of board or treasury, as its definition declares"
 
 
 @pytest.mark.parametrize("permit", [members("board"), members("x", "treasury"), ANYONE, None])
@@ -161,7 +161,7 @@ def test_an_event_that_takes_two_says_what_it_would_take(engine):
         engine.fire("m", "x", "go", {"n": 4}, permit=ANYONE, **WHO)
     error = caught.value
     assert (error.action, error.version, error.definition, error.transitions) == ("fire:go", 1, 1, ["t1"])
-    assert str(error) == "fire:go on m/x asks for a second person, as its definition says"
+    assert str(error) == "fire:go on m/x needs approval, as its definition declares"
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(a
     assert told[0] == "1 action waits for approval"
     assert re.fullmatch(r"about (9\d|100) events per minute refused by activation: activate", told[1])
     line = page.one("section", data_machine="activation").one("p", class_="line").text
-    assert re.search(r"flow 0 /min longest in Waiting \d+ s refused (9\d|100) /min", line)
+    assert re.search(r"transitions 0 /min oldest in Waiting \d+ s refused (9\d|100) /min", line)
     page = read(as_("viewer", "another").get("/machines/activation/"))
     assert page.one("h3", id="chart-refused").text == "Refused events"
 

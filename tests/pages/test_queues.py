@@ -254,7 +254,7 @@ def test_a_purge_of_another_number_is_refused_and_asks_again_with_the_new_one(as
     (entry,) = AuditEntry.objects.all()
     assert (entry.outcome, entry.detail["code"]) == ("refused", "SB441")
     again = notice.one("form")
-    assert "type 113 to confirm" in again.text
+    assert "enter 113 to confirm" in again.text
     assert fields(again)["reason"] == "a test"
     assert client.post(again["action"], fields(again) | {"expect": "113"}).status_code == 302
     assert depth(engine)["ready"] == 0

@@ -33,7 +33,7 @@ def test_forcing_moves_the_instance_and_stands_in_its_history(as_, engine, waiti
         ({"state": ""}, "Choose a state"),
         ({"state": "Actve"}, "Actve is not one of the available choices"),
         ({"data": "[1]"}, "Enter a JSON object"),
-        ({"data": "{1"}, "This is not JSON"),
+        ({"data": "{1"}, "Invalid JSON"),
         ({"data": '{"unknown": 1}'}, "unknown"),
         ({"data": '{"failed": "x"}'}, "failed"),
         ({"expect": "x"}, "Not sent: force"),

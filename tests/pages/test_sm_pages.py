@@ -206,7 +206,7 @@ def test_what_is_no_state_machine_is_not_there_and_does_not_say_what_it_is(as_, 
     supervisor = as_("supervisor")
     for answer in (supervisor.get(at(key)), supervisor.post(at(key, "force"), sent("a", reason="r"))):
         assert answer.status_code == 404
-        assert read(answer).one(class_="panel").all("p")[1].text == f"No state machine is kept under the key {key}."
+        assert read(answer).one(class_="panel").all("p")[1].text == f"No state machine under the key {key}."
 
 
 def test_a_machine_that_someone_damaged_is_said_to_be_and_does_no_harm(as_, client, put):

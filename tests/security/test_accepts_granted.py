@@ -152,7 +152,7 @@ def test_the_command_looks_and_lists(before):
     lines = out.getvalue().splitlines()
     assert lines[0].startswith("granted: noter is sent to by teller (states.A.on.")
     assert 'noter: teller, granted; "accepts": {"from": ["teller"]}' in lines
-    assert "teller: nobody else" in lines
+    assert "teller: no other machine" in lines
 
 
 def test_a_system_check_names_them_with_the_line_to_add(before):

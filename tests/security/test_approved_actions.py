@@ -208,7 +208,7 @@ def test_levers_on_jobs_do_nothing_of_it_to_a_version_that_the_site_has_not_read
     if name in ("move all", "redrive all"):
         assert LEVERS[name](actor("ann"), job) == 0
     else:
-        with pytest.raises(BadInput, match="asks for a second person") as caught:
+        with pytest.raises(BadInput, match="needs approval") as caught:
             LEVERS[name](actor("ann"), job)
         assert caught.value.code == "SB435"
     assert (engine.job("order", job).place, engine.get("order", "o-1").version) == (place, 1 + ("redrive" in name) * 0)

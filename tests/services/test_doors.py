@@ -214,7 +214,7 @@ def test_who_approves_a_bulk_approves_what_it_found_then(order, person):
     filed.refresh_from_db()
     assert (filed.state, filed.code, order.counts("order")["Open"]) == ("failed", "SB440", 1)
     for one in (sue, ann):
-        assert "someone else moved it first" in browser(one).get(reverse("approval", args=[filed.pk])).content.decode()
+        assert "the instance changed" in browser(one).get(reverse("approval", args=[filed.pk])).content.decode()
     assert not Bulk(order, id).is_approved()
 
 
@@ -236,7 +236,7 @@ def test_an_approval_does_not_reach_what_is_frozen_after_it(order, person):
     assert not made.is_approved()
     order.edit("bulk", id, {"rest": 0, "stage": "running"}, actor="sue", reason=WHY)
     order.force("bulk", id, "running", actor="sue", reason=WHY)
-    assert "nobody who may operate" in step_failing(order, "act")
+    assert "not started by a person with the operate permission" in step_failing(order, "act")
     browser(sue).post(reverse("bulk-retry", args=[id]))
     assert Approval.objects.filter(state="open", bulk=id).exists()
     assert order.counts("order")["Open"] == 5

@@ -126,7 +126,7 @@ def test_one_that_hangs_is_left_after_its_time_and_holds_up_no_other(engine, bel
     receiver.hang.set()
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.last["status"]) == ("waiting", 0)
-    assert "no answer" in delivery.last["error"]
+    assert "no response" in delivery.last["error"]
     hook("other", types=["bell.*"])
     for _ in range(100):  # a backlog of the one that failed
         ring(engine, bell)

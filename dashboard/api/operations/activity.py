@@ -14,7 +14,7 @@ from machines.connections import get_engine
 from machines.statistics import boards
 from machines.statistics.activity import Counts, activity
 
-group = Group("activity", "How many were active, and who is first.")
+group = Group("activity", "Activity counts and scoreboards.")
 
 
 class CountOut(Out):
@@ -47,7 +47,9 @@ class BoardOut(Out):
     items: list[PlaceOut]
 
 
-@group.get("/activity", id="getActivity", right="view", answers=ActivityOut, summary="Who and what was active")
+@group.get(
+    "/activity", id="getActivity", right="view", answers=ActivityOut, summary="Count active instances and people"
+)
 def everywhere(request: HttpRequest) -> dict[str, Any]:
     """Today, this week and this month (UTC), on the machines the caller may see."""
     scope = actor_of(request).scope("view")
@@ -61,7 +63,7 @@ def everywhere(request: HttpRequest) -> dict[str, Any]:
 
 @group.get(
     "/machines/{name:machine}/board", id="getBoard", right="view", answers=BoardOut,
-    summary="A scoreboard of a machine",
+    summary="Get a scoreboard of a machine",
 )  # fmt: skip
 def first(
     request: HttpRequest,

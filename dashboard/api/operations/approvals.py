@@ -17,7 +17,7 @@ from dashboard.api.shapes import Body, Listed, Reason, Why
 from machines.models import Approval
 from machines.services import Actor, approvals
 
-group = Group("approvals", "Actions that wait for a second person.")
+group = Group("approvals", "Actions waiting for approval.")
 APPROVAL = "/approvals/{int:approval}"
 Text = Annotated[str, Query(pattern="^[^\\x00]*$")]  # what a database can look for
 States = Literal["open", "running", "done", "failed", "declined", "withdrawn", "expired", "decided", "any"]
@@ -28,14 +28,14 @@ class Approvals(Listed[ApprovalOut]):
 
 
 class Deciding(Body):
-    note: Why = Field("", description="a word to whoever asked")
+    note: Why = Field("", description="a note for the requester")
 
 
 class Declining(Body):
     note: Reason
 
 
-@group.get("/approvals", id="listApprovals", right="view", answers=Approvals, summary="What waits for a second person")
+@group.get("/approvals", id="listApprovals", right="view", answers=Approvals, summary="List approval requests")
 def listed(
     request: HttpRequest, state: States = "open", machine: Text = "", asker: Text = "",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
@@ -50,7 +50,7 @@ def listed(
     return {"items": [shown(actor, row) for row in rows[:limit]], "next": cursors.give("approvals", further)}
 
 
-@group.get(APPROVAL, id="getApproval", right="view", answers=ApprovalOut, summary="One request")
+@group.get(APPROVAL, id="getApproval", right="view", answers=ApprovalOut, summary="Get a request")
 def one(request: HttpRequest, approval: int) -> ApprovalOut:
     actor = actor_of(request)
     return shown(actor, approvals.get(actor, approval))
@@ -61,20 +61,20 @@ def _decided(request: HttpRequest, decide: Callable[..., Approval], approval: in
     return shown(actor, decide(actor, approval, note=note))
 
 
-@group.post(f"{APPROVAL}/approve", id="approve", right="view", answers=ApprovalOut, summary="Have it done")
+@group.post(f"{APPROVAL}/approve", id="approve", right="view", answers=ApprovalOut, summary="Approve a request")
 def approve(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
     """By whoever holds the action's own right and is not who asked. It runs at once, as it was asked for, on the
-    version that was seen then; `state` and `outcome` say what came of it."""
+    version that was seen then; `state` and `outcome` say the result."""
     return _decided(request, approvals.approve, approval, body.note)
 
 
-@group.post(f"{APPROVAL}/decline", id="decline", right="view", answers=ApprovalOut, summary="It is not to be done")
+@group.post(f"{APPROVAL}/decline", id="decline", right="view", answers=ApprovalOut, summary="Decline a request")
 def decline(request: HttpRequest, approval: int, body: Declining) -> ApprovalOut:
     """By whoever could approve it."""
     return _decided(request, approvals.decline, approval, body.note)
 
 
-@group.post(f"{APPROVAL}/withdraw", id="withdraw", right="view", answers=ApprovalOut, summary="Take a request back")
+@group.post(f"{APPROVAL}/withdraw", id="withdraw", right="view", answers=ApprovalOut, summary="Withdraw a request")
 def withdraw(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
     """By whoever asked."""
     return _decided(request, approvals.withdraw, approval, body.note)

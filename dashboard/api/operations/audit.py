@@ -15,7 +15,7 @@ from dashboard.pages import audit_terms
 from dashboard.pages.times import in_ms
 from machines.models import AuditEntry
 
-group = Group("audit", "Who did what, and what came of it.")
+group = Group("audit", "Who did what, and the result.")
 
 
 class EntryOut(Out):
@@ -55,7 +55,7 @@ class Terms(BaseModel):
     cursor: str | None = None
 
 
-@group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="Entries, newest first")
+@group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="List audit entries, newest first")
 def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
     """All terms have to hold. Whoever may not see every machine gets those of theirs."""
     asked = audit_terms.Terms(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))

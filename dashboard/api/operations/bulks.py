@@ -20,12 +20,12 @@ from machines.engine import Instance
 from machines.services import Actor, bulks
 from machines.services.reading import redactor_of
 
-group = Group("bulks", "One event or repair on everything a filter finds.")
+group = Group("bulks", "One event or repair on all instances that match a filter.")
 BULK = "/bulks/{instance:id}"
 
 
 class NoteOut(Out):
-    word: str = Field(description="done, refused, changed, gone, failed; of a dry run what would come of it")
+    word: str = Field(description="done, refused, changed, gone, failed; of a dry run the previewed result")
     why: str
 
 
@@ -52,15 +52,15 @@ class BulkOut(Out):
     actor: str
     rate: int
     unchanged: bool
-    of: str = Field(description="the bulk whose failed instances it takes up, or empty")
+    of: str = Field(description="the bulk action whose failed instances it retries, or empty")
     state: str
     suspended: int | None = None
     version: int
     revision: int = Field(description="of the bulk's own instance; the same number as `version`")
     created: Ms
     found: int
-    checked: int = Field(description="instances the dry run has looked at")
-    tried: int = Field(description="instances that were moved, or refused")
+    checked: int = Field(description="instances previewed so far")
+    tried: int = Field(description="instances processed so far")
     verdicts: dict[str, int]
     outcomes: dict[str, int]
 
@@ -74,13 +74,13 @@ class Starting(Body):
     changes: Data = Field(default_factory=dict, description="for edit")
     result: Any = Field(None, description="for skip")
     invoke: str = Field("", description="for retry, skip and cancel")
-    unchanged: bool = Field(False, description="only those nothing has happened to since they were found")
-    rate: int = Field(0, ge=0, le=MAX_RATE, description="instances a second at most; 0: as fast as it goes")
+    unchanged: bool = Field(False, description="skip instances that changed since they were matched")
+    rate: int = Field(0, ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
     reason: Reason
 
 
 class Rating(Body):
-    rate: int = Field(ge=0, le=MAX_RATE, description="instances a second at most; 0: as fast as it goes")
+    rate: int = Field(ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
 
 
 def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
 
 @group.post(
     "/machines/{name:machine}/bulks", id="startBulk", right="operate", answers={201: BulkOut}, refusals=(404,),
-    summary="Start a bulk: freeze what is found, and ask each what would come of it",
+    summary="Start a bulk action: collect the matching instances and preview each",
     example={"action": "retry", "invoke": "charge", "filter": {"state": "paying", "older": "1h"}, "rate": 10,
              "reason": "the bank is back"},
 )  # fmt: skip
@@ -122,13 +122,15 @@ def _named(key: str | None) -> str | None:
     return hashlib.sha256(key.encode()).hexdigest()[:16] if key else None
 
 
-@group.get(BULK, id="getBulk", right="view", answers=BulkOut, summary="How far it is")
+@group.get(BULK, id="getBulk", right="view", answers=BulkOut, summary="Get progress")
 def one(request: HttpRequest, id: str) -> dict[str, Any]:
     actor = actor_of(request)
     return shown(actor, *bulks.get(actor, id))
 
 
-@group.get(f"{BULK}/results", id="listBulkResults", right="view", answers=Rows, summary="Verdict and outcome of each")
+@group.get(
+    f"{BULK}/results", id="listBulkResults", right="view", answers=Rows, summary="List items with preview and result"
+)
 def results(
     request: HttpRequest, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
@@ -154,11 +156,11 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 LEVERS = {
-    "run": ("Let it go", "From its dry run. Where a definition asks for a second person: 202."),
-    "pause": ("No further instance is moved", "But for those in hand just now."),
-    "resume": ("Go on after a pause", ""),
-    "stop": ("As pause, for good", ""),
-    "retry": ("Go on where it broke", ""),
+    "run": ("Run it", "From its dry run. 202 if the definition requires approval."),
+    "pause": ("Pause", "Instances being processed are still finished."),
+    "resume": ("Resume", ""),
+    "stop": ("Stop permanently", ""),
+    "retry": ("Retry from the failure", ""),
 }
 MOVING = ("run", "resume", "retry")  # instances are moved from there, which may take a second person
 
@@ -186,7 +188,7 @@ for _name in LEVERS:
 
 
 @group.post(
-    f"{BULK}/rate", id="rateBulk", right="operate", answers=BulkOut, summary="How fast it goes, also while it runs",
+    f"{BULK}/rate", id="rateBulk", right="operate", answers=BulkOut, summary="Update the rate limit",
     example={"rate": 10},
 )  # fmt: skip
 def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
@@ -197,7 +199,7 @@ def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
 
 @group.post(
     f"{BULK}/again", id="againBulk", right="operate", answers={201: BulkOut},
-    summary="A new bulk with those that were refused, changed or failed",
+    summary="Start a bulk action with the instances that were refused, changed or failed",
     example={"reason": "the bank is back once more"},
 )  # fmt: skip
 def again(request: HttpRequest, id: str, body: Acting) -> Status:

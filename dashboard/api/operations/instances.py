@@ -19,7 +19,7 @@ from machines.engine import EngineUnavailable, Instance, SignalboxError
 from machines.services import Forbidden, instances
 from machines.services.reading import redactor_of
 
-group = Group("instances", "Instances of a machine, and the events that move them.")
+group = Group("instances", "Instances of a machine, and firing events.")
 INSTANCES = "/machines/{name:machine}/instances"
 INSTANCE = f"{INSTANCES}/{{instance:id}}"
 TOGETHER = 100  # events of one call
@@ -35,7 +35,7 @@ class TimerOut(Out):
 
 class OutcomeOut(Out):
     transitions: list[str]
-    replayed: bool = Field(False, description="an idempotency key gave the first outcome again")
+    replayed: bool = Field(False, description="true if an idempotency key returned the first outcome again")
 
 
 class InstanceOut(Out):
@@ -176,7 +176,7 @@ class JobLine(Out):
     queue: str
     job: str
     place: str
-    repairs: list[str] = Field(description="what can be done with it now")
+    repairs: list[str] = Field(description="what can be done now")
 
 
 class Waits(Out):
@@ -202,7 +202,9 @@ def find(request: HttpRequest, machine: str, terms: Query[finding.Terms]) -> dic
     return {"items": [shown(found) for found in page], "next": cursors.give("instances", page.cursor)}
 
 
-@group.get("/machines/{name:machine}/counts", id="countInstances", right="view", answers=Counts, summary="How many")
+@group.get(
+    "/machines/{name:machine}/counts", id="countInstances", right="view", answers=Counts, summary="Count instances"
+)
 def count(request: HttpRequest, machine: str, terms: Query[finding.Filter]) -> Counts:
     """How many instances `findInstances` would list for the same terms, by leaf state and in all."""
     return Counts.model_validate(get_engine().tally(machine, **finding.asked(actor_of(request), machine, terms)))
@@ -210,7 +212,7 @@ def count(request: HttpRequest, machine: str, terms: Query[finding.Filter]) -> C
 
 @group.post(
     INSTANCES, id="createInstance", right="fire", answers={201: InstanceOut}, refusals=(404,),
-    summary="Make an instance", example={"id": "o-17", "data": {"amount": 20}},
+    summary="Create an instance", example={"id": "o-17", "data": {"amount": 20}},
 )  # fmt: skip
 def create(request: HttpRequest, response: HttpResponse, machine: str, body: Creating) -> Status:
     """In its initial state. An id that is taken answers 409."""
@@ -219,7 +221,7 @@ def create(request: HttpRequest, response: HttpResponse, machine: str, body: Cre
     return Status(201, shown(made))
 
 
-@group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="One instance")
+@group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="Get an instance")
 def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> InstanceOut:
     """Its revision is also the ETag: give it back as If-Match with what changes it."""
     found = instances.get(actor_of(request), machine, id)
@@ -268,7 +270,7 @@ def _one_of(request: HttpRequest, machine: str, call: Call, key: str | None) -> 
 
 @group.post(
     f"{INSTANCE}/explanations", id="explainEvent", right="view", answers=ExplanationOut, changes=False,
-    summary="What an event would do, and why", example={"event": "pay", "payload": {"amount": 20}},
+    summary="Preview an event", example={"event": "pay", "payload": {"amount": 20}},
 )  # fmt: skip
 def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> ExplanationOut:
     """The same code as firing, without the commit."""
@@ -276,7 +278,9 @@ def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> Explan
     return ExplanationOut.model_validate(told)
 
 
-@group.get(f"{INSTANCE}/history", id="getHistory", right="view", answers=Steps, summary="Its steps, newest first")
+@group.get(
+    f"{INSTANCE}/history", id="getHistory", right="view", answers=Steps, summary="List history steps, newest first"
+)
 def history(
     request: HttpRequest, machine: str, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
@@ -290,15 +294,13 @@ def history(
     }
 
 
-@group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="The work it waits for")
+@group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="List jobs it waits for")
 def waits(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """For each invoke of an active state where its job is, and which repairs make sense."""
     return {"items": [JobLine.model_validate(wait) for wait in get_engine().waits(machine, id)]}
 
 
-@group.get(
-    f"{INSTANCE}/troubles", id="getTroubles", right="view", answers=Troubles, summary="What is wrong with it now"
-)
+@group.get(f"{INSTANCE}/troubles", id="getTroubles", right="view", answers=Troubles, summary="List current failures")
 def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """What `error=` finds it by."""
     engine, actor = get_engine(), actor_of(request)

@@ -54,25 +54,25 @@ class Done(Out):
     done: str = Field(description="redriven, moved or withdrawn")
 
 
-@group.get(JOB, id="getJob", right="view", answers=JobOut, summary="One job")
+@group.get(JOB, id="getJob", right="view", answers=JobOut, summary="Get a job")
 def one(request: HttpRequest, machine: str, job: str) -> JobOut:
     """Finished and withdrawn jobs are gone: 404."""
     return JobOut.model_validate(jobs.get(actor_of(request), machine, job))
 
 
-@group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="A dead job is ready again")
+@group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="Retry a dead job")
 def redrive(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
     jobs.redrive(actor_of(request), machine, job, reason=body.reason)
     return {"job": job, "done": "redriven"}
 
 
-@group.post(f"{JOB}/move", id="runJobNow", right="operate", answers=Done, summary="A delayed job is ready now")
+@group.post(f"{JOB}/move", id="runJobNow", right="operate", answers=Done, summary="Run a delayed job now")
 def move(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
     jobs.move(actor_of(request), machine, job, reason=body.reason)
     return {"job": job, "done": "moved"}
 
 
-@group.post(f"{JOB}/withdraw", id="withdrawJob", right="operate", answers=Done, summary="Take a job away for good")
+@group.post(f"{JOB}/withdraw", id="withdrawJob", right="operate", answers=Done, summary="Withdraw a job")
 def withdraw(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
     """Its instance gets `error.invoke` with the kind Withdrawn."""
     jobs.withdraw(actor_of(request), machine, job, reason=body.reason)

@@ -9,7 +9,7 @@ from dashboard.api.door import Group, actor_of
 from dashboard.api.shapes import Body, Out, Reason, Why
 from machines.services import keys
 
-group = Group("keys", "State machines under keys of their own, as the SM commands keep them.")
+group = Group("keys", "State machines by key, as stored by the SM commands.")
 KEY = "/sm/{instance:key}"
 
 
@@ -32,20 +32,20 @@ class Forcing(Moving):
     reason: Reason
 
 
-@group.get(KEY, id="getKey", right="view", everywhere=True, answers=KeptOut, summary="One, by its key")
+@group.get(KEY, id="getKey", right="view", everywhere=True, answers=KeptOut, summary="Get a state machine by key")
 def one(request: HttpRequest, key: str) -> KeptOut:
     """Nobody can list such keys: they look like any other."""
     return _shown(request, key)
 
 
-@group.post(f"{KEY}/mutate", id="mutateKey", right="fire", everywhere=True, answers=KeptOut, summary="Move it")
+@group.post(f"{KEY}/mutate", id="mutateKey", right="fire", everywhere=True, answers=KeptOut, summary="Move to a state")
 def mutate(request: HttpRequest, key: str, body: Moving) -> KeptOut:
     """Along its map: where that does not lead there, 422."""
     keys.mutate(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
     return _shown(request, key)
 
 
-@group.post(f"{KEY}/force", id="forceKey", right="operate", everywhere=True, answers=KeptOut, summary="Put it anywhere")
+@group.post(f"{KEY}/force", id="forceKey", right="operate", everywhere=True, answers=KeptOut, summary="Force a state")
 def force(request: HttpRequest, key: str, body: Forcing) -> KeptOut:
     """Into any state of its map."""
     keys.force(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)

@@ -15,7 +15,7 @@ from dashboard.api.door import Group, actor_of
 from dashboard.api.shapes import Body, Mistaken, Ms, Out
 from dashboard.links import Link
 
-group = Group("links", "Addresses that open a page as it was narrowed, for a week.", recorded=False)
+group = Group("links", "Shared links to filtered pages, valid for a week.", recorded=False)
 
 
 class LinkOut(Out):
@@ -52,7 +52,7 @@ def _made(request: HttpRequest, link: Link) -> dict[str, Any]:
     return _shown(link) | {"url": request.build_absolute_uri(reverse("link", args=[link.token]))}
 
 
-@group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="One's own")
+@group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="List your links")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """To pages the caller may open; the one that ends first in front."""
     actor = actor_of(request)
@@ -62,7 +62,8 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 
 
 @group.post(
-    "/links", id="makeLink", right="view", once=False, answers={201: LinkMadeOut}, refusals=(409,), summary="Make one",
+    "/links", id="makeLink", right="view", once=False, answers={201: LinkMadeOut}, refusals=(409,),
+    summary="Create a link",
     example={"page": "/machines/payment/", "query": "state=paying&older=1h"},
 )  # fmt: skip
 def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
@@ -76,15 +77,15 @@ def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
 
 
 @group.post(
-    "/links/{str:link}/renew", id="renewLink", right="view", once=False, answers=LinkMadeOut, summary="Another address"
+    "/links/{str:link}/renew", id="renewLink", right="view", once=False, answers=LinkMadeOut, summary="Renew a link"
 )
 def renew(request: HttpRequest, link: str) -> dict[str, Any]:
     """The former one opens nothing from here on; its end stays."""
     return _made(request, links.renew(actor_of(request).user, link))
 
 
-@group.delete("/links/{str:link}", id="revokeLink", right="view", answers=LinkGone, summary="Revoke one's own")
+@group.delete("/links/{str:link}", id="revokeLink", right="view", answers=LinkGone, summary="Revoke a link")
 def revoke(request: HttpRequest, link: str) -> dict[str, str]:
     if not links.revoke(actor_of(request).user, link):
-        raise Http404("You have no such link.")
+        raise Http404("Link not found.")
     return {"id": link}

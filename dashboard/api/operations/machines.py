@@ -123,7 +123,7 @@ class Published(Out):
     digest: str
 
 
-@group.get("/machines", id="listMachines", right="view", answers=Machines, summary="All machines, with their figures")
+@group.get("/machines", id="listMachines", right="view", answers=Machines, summary="List machines with their figures")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """Those the caller may see, by name."""
     scope, survey = actor_of(request).scope("view"), get_engine().survey()
@@ -147,14 +147,14 @@ def _machine(live: Live, description: str) -> dict[str, Any]:
     }
 
 
-@group.get(MACHINE, id="getMachine", right="view", answers=MachineOut, summary="One machine")
+@group.get(MACHINE, id="getMachine", right="view", answers=MachineOut, summary="Get a machine")
 def one(request: HttpRequest, machine: str) -> dict[str, Any]:
     live = get_engine().live(machine)
     description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
     return _machine(live, description or "")
 
 
-@group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="Who may send to it")
+@group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="List accepted senders")
 def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
     """What was granted ends with the next version that declares `accepts`."""
     found, scope = get_engine().acceptance(machine), actor_of(request).scope("view")
@@ -162,13 +162,19 @@ def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
     return {"machine": machine, "declared": found.declared, "granted": granted}
 
 
-@group.get(f"{MACHINE}/live", id="getFigures", right="view", answers=Figures, summary="Counts, flow, queues, breaches")
+@group.get(
+    f"{MACHINE}/live",
+    id="getFigures",
+    right="view",
+    answers=Figures,
+    summary="Get counts, transitions, queues and service levels",
+)
 def live(request: HttpRequest, machine: str) -> Figures:
     """Each partition read in one atomic call. Flow is absolute: rates are differences of two readings."""
     return Figures.model_validate(get_engine().live(machine))
 
 
-@group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="Its versions")
+@group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")
 def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
     """Newest first. Versions that only Redis has are taken in."""
     row = adopt(machine)
@@ -188,7 +194,7 @@ def _version(version: MachineVersion, current: int) -> dict[str, Any]:
     }
 
 
-@group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="A definition")
+@group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="Get a definition")
 def definition(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> dict[str, Any]:
     """As it was published; the current version unless `version` names another."""
     number = get_engine().live(machine).version if version is None else version
@@ -197,7 +203,7 @@ def definition(request: HttpRequest, machine: str, version: int | None = Query(N
 
 @group.get(
     f"{MACHINE}/diagram.svg", id="getDiagram", right="view", answers=None, media_type="image/svg+xml",
-    summary="Its diagram, as SVG",
+    summary="Get the diagram as SVG",
 )  # fmt: skip
 def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
     """The bare drawing of one version, with its own style."""

@@ -11,7 +11,7 @@ from dashboard.api.shapes import Body, Ms, Out
 from machines.services import notes
 from machines.services.notes import MAX_TEXT, Note
 
-group = Group("note", "What one shift wants the next one to know.")
+group = Group("note", "Handover note between shifts.")
 
 
 class NoteOut(Out):
@@ -25,7 +25,7 @@ class NoteWriting(Body):
     text: str = Field(max_length=MAX_TEXT, description="plain; empty clears it")
 
 
-@group.get("/note", id="getNote", right="view", answers=NoteOut, summary="As it is now")
+@group.get("/note", id="getNote", right="view", answers=NoteOut, summary="Get the note")
 def read(request: HttpRequest, response: HttpResponse) -> Note:
     """`ETag` is its version."""
     note = notes.read(actor_of(request))
@@ -34,7 +34,7 @@ def read(request: HttpRequest, response: HttpResponse) -> Note:
 
 
 @group.put(
-    "/note", id="putNote", right="fire", answers=NoteOut, matches=True, summary="Another text",
+    "/note", id="putNote", right="fire", answers=NoteOut, matches=True, summary="Update the note",
     example={"text": "lamp 7 is being replaced until noon"},
 )  # fmt: skip
 def write(request: HttpRequest, response: HttpResponse, body: NoteWriting) -> Note:

@@ -16,13 +16,13 @@ from machines.connections import get_engine
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.statistics import present
 
-group = Group("overview", "What needs a person now, and one search for everything.")
+group = Group("overview", "What needs attention now, and a search over everything.")
 
 
 class AlarmOut(Out):
     text: str
     url: str = Field(description="the page of what it is about")
-    act: str = Field(description="what mends it, where one form does; else empty")
+    act: str = Field(description="the action that fixes it, or empty")
     act_url: str
 
 
@@ -42,7 +42,7 @@ class Hits(Out):
     items: list[HitOut]
 
 
-@group.get("/alarms", id="listAlarms", right="view", answers=Alarms, summary="What needs a person now")
+@group.get("/alarms", id="listAlarms", right="view", answers=Alarms, summary="List what needs attention")
 def alarms(request: HttpRequest) -> dict[str, Any]:
     """As the overview shows it: dead jobs, missing handlers, service levels, storms of refusals, late timers,
     forgotten pauses, open approvals."""
@@ -55,7 +55,7 @@ def alarms(request: HttpRequest) -> dict[str, Any]:
     return {"items": [AlarmOut.model_validate(alarm) for alarm in raised]}
 
 
-@group.get("/search", id="search", right="view", answers=Hits, summary="One search for everything")
+@group.get("/search", id="search", right="view", answers=Hits, summary="Search everything")
 def find(request: HttpRequest, q: str = Query(..., min_length=1, max_length=MAX_INSTANCE_ID)) -> dict[str, Any]:
     """Instances by their id, or its beginning where a definition indexes ids; jobs by their id; machines and queues by
     part of their name."""

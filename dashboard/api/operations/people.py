@@ -13,7 +13,7 @@ from dashboard.api.shapes import Ms, Out
 from dashboard.pages.times import in_ms
 from machines.access import RIGHTS
 
-group = Group("callers", "Who is calling.")
+group = Group("callers", "The account of the caller.")
 
 
 class TokenOut(Out):
@@ -33,13 +33,13 @@ class Me(Out):
     token: TokenOut | None = None
 
 
-@group.get("/openapi.json", id="getDocument", right="view", answers=dict[str, Any], summary="This document")
+@group.get("/openapi.json", id="getDocument", right="view", answers=dict[str, Any], summary="Get this document")
 def document(request: HttpRequest) -> HttpResponse:
     """Everything the API takes and answers, as OpenAPI 3.1 has it."""
     return HttpResponse(text(), content_type="application/json; charset=utf-8")
 
 
-@group.get("/me", id="getMe", right="view", answers=Me, summary="Who am I?")
+@group.get("/me", id="getMe", right="view", answers=Me, summary="Get the current account")
 def me(request: HttpRequest) -> dict[str, Any]:
     """The account behind the credentials, and what they may do where."""
     actor, token = actor_of(request), caller_of(request).token

@@ -17,7 +17,7 @@ from machines.engine import LookupFailed, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.services import jobs, queues
 
-group = Group("queues", "Queues of the work that states ask for.")
+group = Group("queues", "Queues of the jobs that states create.")
 QUEUE = "/machines/{name:machine}/queues/{name:queue}"
 
 
@@ -64,7 +64,7 @@ class Limiting(Acting):
 
 class Purging(Acting):
     place: Literal["ready", "delayed", "dead"]
-    expect: int = Field(ge=1, le=MAX_INTEGER, description="how many jobs the caller saw there")
+    expect: int = Field(ge=1, le=MAX_INTEGER, description="the number of jobs the caller saw there")
 
 
 class Moved(Out):
@@ -75,7 +75,7 @@ def _shown(machine: str, stats: QueueStats) -> dict[str, Any]:
     return stats.as_dict() | {"machine": machine}
 
 
-@group.get("/queues", id="listQueues", right="view", answers=Queues, summary="All queues")
+@group.get("/queues", id="listQueues", right="view", answers=Queues, summary="List all queues")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """Of every machine the caller may see."""
     scope, survey = actor_of(request).scope("view"), get_engine().survey()
@@ -84,13 +84,17 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 
 
 @group.get(
-    "/machines/{name:machine}/queues", id="listMachineQueues", right="view", answers=Queues, summary="Its queues"
+    "/machines/{name:machine}/queues",
+    id="listMachineQueues",
+    right="view",
+    answers=Queues,
+    summary="List queues of a machine",
 )
 def of_machine(request: HttpRequest, machine: str) -> dict[str, Any]:
     return {"items": [_shown(machine, stats) for stats in queues.stats(actor_of(request), machine).values()]}
 
 
-@group.get(QUEUE, id="getQueue", right="view", answers=QueueOut, summary="One queue")
+@group.get(QUEUE, id="getQueue", right="view", answers=QueueOut, summary="Get a queue")
 def one(request: HttpRequest, machine: str, queue: str) -> dict[str, Any]:
     return _shown(machine, _known(request, machine, queue))
 
@@ -102,7 +106,7 @@ def _known(request: HttpRequest, machine: str, queue: str) -> QueueStats:
     return found
 
 
-@group.get(f"{QUEUE}/jobs", id="listJobs", right="view", answers=Jobs, summary="Jobs in one place of a queue")
+@group.get(f"{QUEUE}/jobs", id="listJobs", right="view", answers=Jobs, summary="List jobs of a queue by state")
 def of_place(
     request: HttpRequest, machine: str, queue: str, place: Literal["ready", "leased", "delayed", "dead"] = "ready",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
@@ -118,21 +122,21 @@ def of_place(
     }
 
 
-@group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Hand out no job of it")
+@group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")
 def pause(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
     """Those in hand may finish, others may come."""
     queues.pause(actor_of(request), machine, queue, reason=body.reason)
     return one(request, machine, queue)
 
 
-@group.post(f"{QUEUE}/resume", id="resumeQueue", right="operate", answers=QueueOut, summary="Hand its jobs out again")
+@group.post(f"{QUEUE}/resume", id="resumeQueue", right="operate", answers=QueueOut, summary="Resume the queue")
 def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
     queues.resume(actor_of(request), machine, queue, reason=body.reason)
     return one(request, machine, queue)
 
 
 @group.post(
-    f"{QUEUE}/limit", id="limitQueue", right="operate", answers=QueueOut, summary="Limits across all workers",
+    f"{QUEUE}/limit", id="limitQueue", right="operate", answers=QueueOut, summary="Set limits",
     example={"concurrency": 4, "rate": "100/s", "reason": "the bank is slow today"},
 )  # fmt: skip
 def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> dict[str, Any]:
@@ -142,7 +146,7 @@ def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> dic
 
 
 @group.post(
-    f"{QUEUE}/purge", id="purgeQueue", right="operate", answers=Moved, summary="Take all jobs of one place away",
+    f"{QUEUE}/purge", id="purgeQueue", right="operate", answers=Moved, summary="Purge all jobs in one state",
     example={"place": "dead", "expect": 12, "reason": "duplicates of yesterday"},
 )  # fmt: skip
 def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict[str, int]:
@@ -154,13 +158,11 @@ def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict
     }
 
 
-@group.post(
-    f"{QUEUE}/redrive", id="redriveQueue", right="operate", answers=Moved, summary="All dead jobs are ready again"
-)
+@group.post(f"{QUEUE}/redrive", id="redriveQueue", right="operate", answers=Moved, summary="Retry all dead jobs")
 def redrive(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
     return {"jobs": queues.redrive(actor_of(request), machine, queue, reason=body.reason)}
 
 
-@group.post(f"{QUEUE}/move", id="runQueueNow", right="operate", answers=Moved, summary="All delayed jobs are ready now")
+@group.post(f"{QUEUE}/move", id="runQueueNow", right="operate", answers=Moved, summary="Run all delayed jobs now")
 def move(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
     return {"jobs": queues.move(actor_of(request), machine, queue, reason=body.reason)}

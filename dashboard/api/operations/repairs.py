@@ -15,7 +15,7 @@ from dashboard.api.preconditions import expected, tagged
 from dashboard.api.shapes import Body, Data, Out, Reason
 from machines.services import instances
 
-group = Group("repairs", "What operators do to one instance. Each has a preview, which changes nothing.")
+group = Group("repairs", "Operator actions on one instance. Each has a preview that changes nothing.")
 Invoke = Annotated[str, Field(description="the invoke whose job is meant; see its waits")]
 
 
@@ -45,7 +45,7 @@ class Plain(Body):
 
 
 class Resume(Body):
-    overdue: Literal["fire", "shift"] = Field("fire", description="what becomes of its timers that are past")
+    overdue: Literal["fire", "shift"] = Field("fire", description="how overdue timers are handled")
 
 
 class PreviewOut(Out):
@@ -60,29 +60,29 @@ class PreviewOut(Out):
     configuration: list[str]
     moved: bool
     changes: dict[str, Any]
-    withdrawn: list[dict[str, Any]] = Field(description="jobs that would go")
-    added: list[dict[str, Any]] = Field(description="jobs that would come")
-    renewed: str = Field(description="the job that would be tried again, or empty")
-    disarmed: list[dict[str, Any]] = Field(description="timers that would go")
-    armed: list[dict[str, Any]] = Field(description="timers that would come")
-    ended: list[dict[str, Any]] = Field(description="machines it runs that would be stopped")
-    started: list[dict[str, Any]] = Field(description="machines it would run")
+    withdrawn: list[dict[str, Any]] = Field(description="jobs that would be removed")
+    added: list[dict[str, Any]] = Field(description="jobs that would be added")
+    renewed: str = Field(description="the job that would be retried, or empty")
+    disarmed: list[dict[str, Any]] = Field(description="timers that would be cancelled")
+    armed: list[dict[str, Any]] = Field(description="timers that would be set")
+    ended: list[dict[str, Any]] = Field(description="child instances that would be stopped")
+    started: list[dict[str, Any]] = Field(description="child instances that would be started")
     transitions: list[str]
     messages: int
-    held: int = Field(description="messages that wait for it to be resumed")
+    held: int = Field(description="queued messages, delivered on resume")
     done: bool
 
 
 KINDS: dict[str, tuple[type[Body], str, dict[str, Any]]] = {
-    "force": (Force, "Put it into a state whatever its transitions say", {"state": "paid"}),
-    "edit": (Edit, "Change its data, each field by its declared type", {"changes": {"amount": 20}}),
-    "reset": (Reset, "Back to its initial state and its initial data", {"keep_data": False}),
-    "retry": (OfJob, "Its dead or delayed job is ready again", {"invoke": "charge"}),
-    "skip": (Skip, "Go on as if its job had ended with a result", {"invoke": "charge", "result": {"ok": True}}),
-    "cancel": (OfJob, "Take its job away", {"invoke": "charge"}),
-    "suspend": (Plain, "Hold it: it takes no event, its timers wait", {}),
-    "resume": (Resume, "Let a suspended one go on", {"overdue": "fire"}),
-    "delete": (Plain, "Remove it with its history and its open jobs", {}),
+    "force": (Force, "Force a state, ignoring the transitions", {"state": "paid"}),
+    "edit": (Edit, "Edit its data, by the declared types", {"changes": {"amount": 20}}),
+    "reset": (Reset, "Reset to the initial state and data", {"keep_data": False}),
+    "retry": (OfJob, "Retry its dead or delayed job", {"invoke": "charge"}),
+    "skip": (Skip, "Skip its job with a given result", {"invoke": "charge", "result": {"ok": True}}),
+    "cancel": (OfJob, "Cancel its job", {"invoke": "charge"}),
+    "suspend": (Plain, "Suspend: no events are accepted, timers are paused", {}),
+    "resume": (Resume, "Resume a suspended instance", {"overdue": "fire"}),
+    "delete": (Plain, "Delete it with its history and open jobs", {}),
 }
 """repair -> what it takes beside a reason, what it does, an example."""
 
@@ -113,7 +113,7 @@ def _repair(name: str, body_type: type[Body]) -> Callable[..., Any]:
             tagged(response, after)
         return shown(after)
 
-    repair.__doc__ = "The instance afterwards; of a deletion, as it was. Where a second person is needed: 202."
+    repair.__doc__ = "The instance afterwards; of a deletion, as it was. 202 if the definition requires approval."
     return _typed(repair, body_type)
 
 
@@ -122,7 +122,7 @@ def _preview(name: str, body_type: type[Body]) -> Callable[..., Any]:
         found = instances.preview(actor_of(request), name, machine, id, **body.model_dump(exclude_unset=True))
         return PreviewOut.model_validate(found)
 
-    preview.__doc__ = "The repair's own code without the commit; it is refused where the repair would be."
+    preview.__doc__ = "Runs the repair without the commit; refused where the repair would be refused."
     return _typed(preview, body_type)
 
 

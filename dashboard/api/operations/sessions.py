@@ -17,7 +17,9 @@ from machines.patterns import Held, Session
 from machines.services import sessions
 from machines.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 
-group = Group("sessions", "What a program shows in place of its token, with a state of its own.", recorded=False)
+group = Group(
+    "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False
+)
 State = dict[str, Any]
 HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends in any case"
 
@@ -63,7 +65,7 @@ def _shown(held: Held) -> dict[str, Any]:
 def _current(request: HttpRequest) -> Session:
     found = caller_of(request).session
     if found is None:
-        raise Http404("You came without a session: POST /sessions makes one.")
+        raise Http404("This request has no session: create one with POST /sessions.")
     return found
 
 
@@ -75,7 +77,7 @@ def _tokens(request: HttpRequest) -> list[Token]:
 
 @group.post(
     "/sessions", id="makeSession", right="view", once=False, answers={201: SessionMadeOut}, refusals=(409,),
-    summary="Exchange a token for a session", example={"ttl": 900, "state": {"cursor": None}},
+    summary="Create a session from a token", example={"ttl": 900, "state": {"cursor": None}},
 )  # fmt: skip
 def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
     """With the token itself. The session may do what the token may at that moment, and ends with it."""
@@ -85,13 +87,13 @@ def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
     return Status(201, _shown(made) | {"session": text})
 
 
-@group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="Those of one's token")
+@group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """The one that ends first in front. A person on the pages gets those of all their tokens."""
     return {"items": [_shown(held) for held in token_sessions.of(_tokens(request))]}
 
 
-@group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all of them")
+@group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions")
 def revoke_all(request: HttpRequest) -> dict[str, int]:
     """The one that asks, too."""
     return {"ended": sessions.revoke_all(actor_of(request), _tokens(request))}
@@ -103,7 +105,7 @@ def revoke_all(request: HttpRequest) -> dict[str, int]:
     right="view",
     answers=SessionOwnOut,
     refusals=(404,),
-    summary="The one that asks",
+    summary="Get the current session",
 )
 def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
     """`ETag` is the version of its state."""
@@ -114,7 +116,7 @@ def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
 
 @group.put(
     "/sessions/current", id="putSession", right="view", once=False, answers=SessionOwnOut, refusals=(404,),
-    matches=True, summary="Another state", example={"state": {"cursor": "WyJpbnN0"}},
+    matches=True, summary="Replace the session data", example={"state": {"cursor": "WyJpbnN0"}},
 )  # fmt: skip
 def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> dict[str, Any]:
     """In place of the whole one. With `If-Match`, only if nobody wrote since."""
@@ -130,7 +132,7 @@ def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> d
     once=False,
     answers=SessionsEnded,
     refusals=(404,),
-    summary="End it",
+    summary="End the current session",
 )
 def end(request: HttpRequest) -> dict[str, int]:
     """It opens nothing from here on."""
@@ -139,7 +141,7 @@ def end(request: HttpRequest) -> dict[str, int]:
 
 @group.post(
     "/sessions/current/rotate", id="rotateSession", right="view", once=False, answers=SessionMadeOut, refusals=(404,),
-    summary="Another text for it",
+    summary="Rotate the session text",
 )  # fmt: skip
 def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
     """State, version and handle stay. The former text opens nothing from here on."""
@@ -149,12 +151,12 @@ def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
 
 
 @group.delete(
-    "/sessions/{str:session}", id="revokeSession", right="view", answers=SessionsEnded, summary="End one of them"
+    "/sessions/{str:session}", id="revokeSession", right="view", answers=SessionsEnded, summary="End a session"
 )
 def revoke(request: HttpRequest, session: str) -> dict[str, int]:
     """By its handle."""
     if not _end(request, session):
-        raise Http404("You have no such session.")
+        raise Http404("Session not found.")
     return {"ended": 1}
 
 

@@ -12,7 +12,7 @@ from dashboard.api.shapes import Ms, Out
 from machines.connections import get_engine
 from machines.statistics import Series, series
 
-group = Group("statistics", "What happened over the last hour, day or month.")
+group = Group("statistics", "Metrics of the last hour, day or month.")
 Spans = Literal["hour", "day", "month"]
 
 
@@ -58,7 +58,7 @@ def _shown(found: Series) -> dict[str, Any]:
     }
 
 
-@group.get("/statistics", id="getStatistics", right="view", answers=SeriesOut, summary="Of all machines")
+@group.get("/statistics", id="getStatistics", right="view", answers=SeriesOut, summary="Get statistics of all machines")
 def everywhere(
     request: HttpRequest, what: Literal["transitions", "work", "failures"] = "transitions", span: Spans = "hour"
 ) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def everywhere(
 
 @group.get(
     "/machines/{name:machine}/statistics", id="getMachineStatistics", right="view", answers=SeriesOut,
-    summary="Of one machine, or of one queue of it",
+    summary="Get statistics of a machine or a queue",
 )  # fmt: skip
 def of_machine(
     request: HttpRequest,

@@ -13,7 +13,7 @@ from dashboard.api.door import Group, actor_of
 from dashboard.api.shapes import Body, Mistaken, Out
 from dashboard.models import SavedView
 
-group = Group("views", "Searches and lists that are kept under a name.", recorded=False)
+group = Group("views", "Saved views: named filters of a list.", recorded=False)
 
 
 class ViewOut(Out):
@@ -46,7 +46,7 @@ def _shown(view: SavedView) -> dict[str, Any]:
     return {name: getattr(view, name) for name in names} | {"owner": view.owner.get_username()}
 
 
-@group.get("/views", id="listViews", right="view", answers=Views, summary="One's own, and shared ones")
+@group.get("/views", id="listViews", right="view", answers=Views, summary="List your own and shared views")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """Of pages the caller may open."""
     actor = actor_of(request)
@@ -56,7 +56,7 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 
 
 @group.post(
-    "/views", id="saveView", right="view", answers=ViewOut, summary="Keep one",
+    "/views", id="saveView", right="view", answers=ViewOut, summary="Save a view",
     example={"name": "stuck payments", "page": "/machines/payment/", "query": "state=paying&older=1h"},
 )  # fmt: skip
 def save(request: HttpRequest, body: Saving) -> dict[str, Any]:
@@ -68,13 +68,13 @@ def save(request: HttpRequest, body: Saving) -> dict[str, Any]:
         name, told = next(iter(error.message_dict.items()))
         raise Mistaken(" ".join(told), *([name] if name in Saving.model_fields else [])) from None
     except IntegrityError:
-        raise Mistaken("you have a view of that name already", "name") from None
+        raise Mistaken("you already have a view with this name", "name") from None
     return _shown(view)
 
 
-@group.delete("/views/{int:view}", id="deleteView", right="view", answers=Gone, summary="Delete one's own")
+@group.delete("/views/{int:view}", id="deleteView", right="view", answers=Gone, summary="Delete a view")
 def delete(request: HttpRequest, view: int) -> dict[str, int]:
     count, _ = SavedView.objects.filter(pk=view, owner=actor_of(request).user).delete()
     if not count:
-        raise Http404("You have no such view.")
+        raise Http404("View not found.")
     return {"id": view}

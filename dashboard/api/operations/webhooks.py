@@ -18,7 +18,7 @@ from machines.models import Delivery, Webhook
 from machines.services import Actor
 from machines.webhooks import managing
 
-group = Group("webhooks", "Where messages that machines emit are sent.")
+group = Group("webhooks", "External URLs that receive emitted messages.")
 WEBHOOK = "/webhooks/{int:webhook}"
 States = Literal["", "waiting", "sending", "sent", "dead"]
 
@@ -30,7 +30,7 @@ class WebhookOut(Out):
     machines: list[str] = Field(description="names; none: every machine")
     types: list[str] = Field(description="of messages; * stands for any characters")
     active: bool
-    stopped: str = Field(description="why it was switched off by itself, or empty")
+    stopped: str = Field(description="why it was disabled automatically, or empty")
     failures: int = Field(description="attempts that failed since one got through")
     maker: str
     made_at: Ms
@@ -106,14 +106,15 @@ def _delivery(row: Delivery) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names} | times
 
 
-@group.get("/webhooks", id="listWebhooks", right="operate", everywhere=True, answers=Webhooks, summary="All webhooks")
+@group.get("/webhooks", id="listWebhooks", right="operate", everywhere=True, answers=Webhooks, summary="List webhooks")
 def listed(request: HttpRequest) -> dict[str, Any]:
     return {"items": [_shown(webhook) for webhook in managing.listed(actor_of(request))]}
 
 
 @group.post(
     "/webhooks", id="makeWebhook", right="operate", everywhere=True, once=False, answers={201: WithSecret},
-    summary="Make one", example={"name": "billing", "url": "https://billing.example.com/hook", "types": ["paid.*"]},
+    summary="Create a webhook",
+    example={"name": "billing", "url": "https://billing.example.com/hook", "types": ["paid.*"]},
 )  # fmt: skip
 def make(request: HttpRequest, body: Making) -> Status:
     """For what is emitted from now on. Its secret is in this answer and in no other."""
@@ -121,14 +122,14 @@ def make(request: HttpRequest, body: Making) -> Status:
     return Status(201, _shown(webhook) | {"secret": secret})
 
 
-@group.get(WEBHOOK, id="getWebhook", right="operate", everywhere=True, answers=WebhookOut, summary="One webhook")
+@group.get(WEBHOOK, id="getWebhook", right="operate", everywhere=True, answers=WebhookOut, summary="Get a webhook")
 def one(request: HttpRequest, webhook: int) -> dict[str, Any]:
     return _shown(managing.get(actor_of(request), webhook))
 
 
 @group.get(
     "/webhooks/gaps", id="listLogGaps", right="operate", everywhere=True, answers=LogGaps,
-    summary="What was lost before it was read",
+    summary="List log gaps",
 )  # fmt: skip
 def gaps(request: HttpRequest) -> dict[str, Any]:
     """The latest first; a hundred at most."""
@@ -138,7 +139,7 @@ def gaps(request: HttpRequest) -> dict[str, Any]:
 
 
 @group.post(
-    WEBHOOK, id="changeWebhook", right="operate", everywhere=True, answers=WebhookOut, summary="Change it",
+    WEBHOOK, id="changeWebhook", right="operate", everywhere=True, answers=WebhookOut, summary="Update a webhook",
     example={"types": ["*"]},
 )  # fmt: skip
 def change(request: HttpRequest, webhook: int, body: Changing) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def change(request: HttpRequest, webhook: int, body: Changing) -> dict[str, Any]
 
 @group.post(
     f"{WEBHOOK}/rotate", id="rotateWebhook", right="operate", everywhere=True, once=False, answers=WithSecret,
-    summary="A new secret",
+    summary="Rotate the secret",
 )  # fmt: skip
 def rotate(request: HttpRequest, webhook: int) -> dict[str, Any]:
     """For a day messages carry a signature with the former one, too."""
@@ -156,7 +157,7 @@ def rotate(request: HttpRequest, webhook: int) -> dict[str, Any]:
     return _shown(found) | {"secret": secret}
 
 
-@group.delete(WEBHOOK, id="deleteWebhook", right="operate", everywhere=True, answers=Gone, summary="Delete it")
+@group.delete(WEBHOOK, id="deleteWebhook", right="operate", everywhere=True, answers=Gone, summary="Delete a webhook")
 def delete(request: HttpRequest, webhook: int) -> dict[str, int]:
     """With its delivery log."""
     managing.delete(actor_of(request), webhook)
@@ -164,7 +165,12 @@ def delete(request: HttpRequest, webhook: int) -> dict[str, int]:
 
 
 @group.post(
-    f"{WEBHOOK}/test", id="testWebhook", right="operate", everywhere=True, answers=DeliveryOut, summary="Try it"
+    f"{WEBHOOK}/test",
+    id="testWebhook",
+    right="operate",
+    everywhere=True,
+    answers=DeliveryOut,
+    summary="Send a test message",
 )
 def test(request: HttpRequest, webhook: int) -> dict[str, Any]:
     """A message of the type `signalbox.test`; its log says what became of it."""
@@ -173,7 +179,7 @@ def test(request: HttpRequest, webhook: int) -> dict[str, Any]:
 
 @group.get(
     f"{WEBHOOK}/deliveries", id="listDeliveries", right="operate", everywhere=True, answers=Deliveries,
-    summary="Its delivery log",
+    summary="List deliveries",
 )  # fmt: skip
 def deliveries(
     request: HttpRequest, webhook: int, state: States = "", limit: int = Query(50, ge=1, le=500),
@@ -188,7 +194,7 @@ def deliveries(
 
 @group.post(
     f"{WEBHOOK}/deliveries/{{int:delivery}}/redeliver", id="redeliver", right="operate", everywhere=True,
-    answers=DeliveryOut, summary="Send one once more",
+    answers=DeliveryOut, summary="Resend a delivery",
 )  # fmt: skip
 def redeliver(request: HttpRequest, webhook: int, delivery: int) -> dict[str, Any]:
     """Now, with all its attempts, whatever became of it."""

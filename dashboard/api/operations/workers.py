@@ -11,7 +11,7 @@ from dashboard.api.door import Group, actor_of
 from dashboard.api.shapes import Body, Ms, Out, Reason
 from machines.services import workers
 
-group = Group("workers", "Processes that work on jobs.")
+group = Group("workers", "Processes that run jobs.")
 
 
 class WorkerOut(Out):
@@ -47,7 +47,7 @@ class Ordered(Out):
     order: str
 
 
-@group.get("/workers", id="listWorkers", right="view", answers=Workers, summary="All workers")
+@group.get("/workers", id="listWorkers", right="view", answers=Workers, summary="List workers")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """Queues and jobs of machines the caller may not see are left out of their rows."""
     return {"items": [row.as_dict() for row in workers.listed(actor_of(request))]}
@@ -55,7 +55,7 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 
 @group.post(
     "/workers/{instance:worker}/orders", id="directWorker", right="operate", everywhere=True, answers=Ordered,
-    summary="Tell a worker what to do", example={"order": "quiet", "reason": "the host is to be restarted"},
+    summary="Quiet, resume or stop a worker", example={"order": "quiet", "reason": "the host is to be restarted"},
 )  # fmt: skip
 def direct(request: HttpRequest, worker: str, body: Ordering) -> dict[str, str]:
     """It obeys with its next heartbeat: quiet (take no further jobs), work, or stop."""

@@ -19,13 +19,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address of the site (default 127.0.0.1)")
         parser.add_argument(
-            "--port", type=int, default=8000, help="port of the site; a busy one: the next (default 8000)"
+            "--port", type=int, default=8000, help="port of the site; the next free one if busy (default 8000)"
         )
+        parser.add_argument("--seed", type=int, default=7, help="random seed of the traffic (default 7)")
+        parser.add_argument("--rate", type=float, default=5.0, help="events per second of the traffic (default 5)")
         parser.add_argument(
-            "--seed", type=int, default=7, help="of the traffic: the same seed does the same (default 7)"
+            "--no-traffic", action="store_true", help="no traffic: nothing changes unless you change it"
         )
-        parser.add_argument("--rate", type=float, default=5.0, help="events a second of the traffic (default 5)")
-        parser.add_argument("--no-traffic", action="store_true", help="nothing moves unless you move it")
         parser.add_argument(
             "--with-parent", action="store_true", help="end when the process that started this one ends"
         )

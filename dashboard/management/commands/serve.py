@@ -11,7 +11,7 @@ from dashboard.serving import port, site
 
 
 class Command(BaseCommand):
-    help = "Serves the site, HTTP and websockets, until it is told to stop."
+    help = "Serves the site, HTTP and websockets, until it is stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")

@@ -19,11 +19,11 @@ PAUSE = 1.0  # seconds between two tries while Redis is away
 
 
 class Command(BaseCommand):
-    help = "Drives instances of the sample machines at a steady rate, until it is told to stop."
+    help = "Drives instances of the sample machines at a steady rate, until it is stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--seed", type=int, default=7, help="the same seed makes the same choices (default 7)")
-        parser.add_argument("--rate", type=float, default=5.0, help="events a second (default 5, at most 1000)")
+        parser.add_argument("--rate", type=float, default=5.0, help="events per second (default 5, at most 1000)")
         parser.add_argument("--beats", type=int, default=None, help="stop after this many events")
 
     def handle(self, *args: Any, **options: Any) -> None:

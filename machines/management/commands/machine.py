@@ -29,16 +29,18 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
         _takes_file(verbs.add_parser("validate", help="print every finding; exit with 1 when one is an error"))
-        publishing = _takes_file(verbs.add_parser("publish", help="make a definition its machine's current version"))
-        publishing.add_argument("--notes", default="", help="what changed, for people")
+        publishing = _takes_file(verbs.add_parser("publish", help="publish a definition as the current version"))
+        publishing.add_argument("--notes", default="", help="what changed")
         verbs.add_parser("list", help="print every machine with its version and its number of instances")
         drawing = _takes_file(verbs.add_parser("diagram", help="draw a definition"))
         drawing.add_argument("--as", dest="kind", choices=["svg", "dot"], default="svg", help="default: svg")
         drawing.add_argument("--output", metavar="PATH", help="write there and not to standard output")
-        importing = _takes_file(verbs.add_parser("import", help="turn a file of any format into a definition"))
-        importing.add_argument("--id", default="", metavar="NAME", help="name the machine, whatever the file says")
-        importing.add_argument("--publish", action="store_true", help="make it its machine's current version, too")
-        importing.add_argument("--notes", default="", help="what changed, for people")
+        importing = _takes_file(verbs.add_parser("import", help="convert a file of any format to a definition"))
+        importing.add_argument(
+            "--id", default="", metavar="NAME", help="machine name to use instead of the name in the file"
+        )
+        importing.add_argument("--publish", action="store_true", help="also publish it as the current version")
+        importing.add_argument("--notes", default="", help="what changed")
         _takes_output(importing, formats.WRITERS, "json")
         exporting = verbs.add_parser("export", help="write a published version in any format")
         exporting.add_argument("name", metavar="NAME", help="a machine")
@@ -46,8 +48,8 @@ class Command(BaseCommand):
         exporting.add_argument("--format", choices=[*formats.WRITERS], help="default: by the ending of -o, else json")
         _takes_output(exporting, formats.WRITERS, "")
         verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
-        verbs.add_parser("accepts", help="print who may send to which machine; grant once who did before any said so")
-        verbs.add_parser("restore", help="publish to an emptied Redis what the database knows")
+        verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
+        verbs.add_parser("restore", help="restore an emptied Redis from the database")
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:
@@ -55,7 +57,7 @@ class Command(BaseCommand):
         except SignalboxError as error:
             raise CommandError(f"{error.code} {error.message}") from error
         except DatabaseError as error:
-            raise CommandError(f"the database cannot be used: {error}; have you run `manage.py migrate`?") from error
+            raise CommandError(f"database error: {error}; have you run `manage.py migrate`?") from error
 
     def _validate(self, file: str, format: str, **_: Any) -> None:
         submission = self._read(file, format)
@@ -139,18 +141,18 @@ class Command(BaseCommand):
         for name in engine.machines():
             found = engine.acceptance(name)
             if found.declared is not None:
-                self.stdout.write(f"{name}: {', '.join(found.declared) or 'nobody else'}")
+                self.stdout.write(f"{name}: {', '.join(found.declared) or 'no other machine'}")
             elif found.granted:
                 self.stdout.write(f"{name}: {', '.join(found.granted)}, granted; {acceptance.line(found.granted)}")
             else:
-                self.stdout.write(f"{name}: nobody else")
+                self.stdout.write(f"{name}: no other machine")
 
     def _restore(self, **_: Any) -> None:
         restored = restore()
         for version in restored:
-            self.stdout.write(f"{version.machine.name} v{version.number} is in Redis again")
+            self.stdout.write(f"{version.machine.name} v{version.number} restored to Redis")
         if not restored:
-            self.stdout.write("Redis has every version there is")
+            self.stdout.write("Redis has all versions")
 
     def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
         """The file with all its findings printed."""

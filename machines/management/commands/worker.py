@@ -28,22 +28,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--queues", default="", metavar="A,B", help="serve these only, each a queue or machine/queue (default: all)"
+            "--queues", default="", metavar="A,B", help="queues to serve, each as queue or machine/queue (default: all)"
         )
         parser.add_argument(
-            "--concurrency", type=int, default=4, metavar="N", help=f"jobs at the same time, 1 to {MAX_CONCURRENCY}"
+            "--concurrency", type=int, default=4, metavar="N", help=f"concurrent jobs, 1 to {MAX_CONCURRENCY}"
         )
         parser.add_argument(
             "--prefetch",
             type=int,
             metavar="N",
-            help=f"jobs taken ahead of that, 0 to {MAX_PREFETCH} (default: as many as end in 50 ms)",
+            help=f"jobs prefetched beyond that, 0 to {MAX_PREFETCH} (default: as many as finish in 50 ms)",
         )
         parser.add_argument(
             "--processes", type=int, default=1, metavar="N", help=f"worker processes, 1 to {MAX_PROCESSES}"
         )
         parser.add_argument(
-            "--grace", type=float, default=20.0, metavar="S", help="seconds jobs in hand may take after a TERM"
+            "--grace", type=float, default=20.0, metavar="S", help="seconds running jobs may take after SIGTERM"
         )
         parser.add_argument("--drain", action="store_true", help="stop when the queues are empty")
         parser.add_argument("--once", action="store_true", help="stop after one batch")
@@ -66,7 +66,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: launcher.stop())
         for number in (signal.SIGUSR1, signal.SIGTSTP):
             signal.signal(number, lambda *_: launcher.quiet())
-        handlers = ", ".join(registry) or "none: it fires timers, delivers messages and sweeps"
+        handlers = ", ".join(registry) or "none: timers, messages and expired leases only"
         self.stdout.write(f"worker {options.id}: {options.concurrency} at a time, handlers {handlers}")
         launcher.run()
         scheduler.leave()
