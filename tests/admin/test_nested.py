@@ -66,7 +66,7 @@ def test_a_child_and_its_parent_lead_to_each_other(admin_client, delivery: Machi
     page = admin_client.get(instance_url(delivery, "R-2")).content.decode()
     address = instance_url(Machine.objects.get(name="payment"), child)
     assert f'child payment</th><td><a href="{address}">' in page
-    assert f'run by</th><td><a href="{instance_url(delivery, "R-2")}">' in admin_client.get(address).content.decode()
+    assert f'parent</th><td><a href="{instance_url(delivery, "R-2")}">' in admin_client.get(address).content.decode()
 
 
 def test_a_suspended_instance_offers_nothing_to_fire_and_a_late_try_is_told(staff, delivery: Machine, engine) -> None:

@@ -281,11 +281,11 @@ def test_an_instance_made_by_hand_moves_nothing(engine):
     parcels(engine, 2)
     publishing.publish(engine)
     engine.create(BULK, "forged", order().facts())
-    assert "was not made by starting one" in step_failing(engine, "collect")
+    assert "not found, or expired" in step_failing(engine, "collect")
     assert states(engine) == {"open": 2}
     bulk = previewed(engine)
     engine.fire(BULK, bulk.id, "run")
-    assert "its own page" in step_failing(engine, "act")
+    assert "run it from its page" in step_failing(engine, "act")
     assert states(engine) == {"open": 2}
 
 

@@ -177,7 +177,7 @@ def page_of(client: Client, name: str = "noter") -> str:
 def test_the_page_and_the_api_say_who_may_send(before, as_):
     client = as_("viewer")
     assert "any machine" in page_of(client)
-    assert "until a worker has looked" in page_of(client)
+    assert "until a worker has recorded" in page_of(client)
     acceptance.grant_used()
     shown = page_of(client)
     assert ">teller</a>" in shown

@@ -46,7 +46,7 @@ def test_what_no_database_takes_is_refused_whoever_sends_it(user_of, engine, fie
     ("field", "value", "said"),
     [
         ("url", "http://10.0.0.1/", "SIGNALBOX_WEBHOOK_HOSTS"), ("url", "ftp://x/", "https://"),
-        ("name", "a\u202eb", "can be seen"), ("machines", "a b", "SB445"), ("types", ",", "SB445"),
+        ("name", "a\u202eb", "visible characters"), ("machines", "a b", "SB445"), ("types", ",", "SB445"),
         ("types", "*a*b*c*d*e*f*", "five"), ("name", "", "required"),
     ],
 )  # fmt: skip
@@ -73,12 +73,12 @@ def test_everything_else_is_done_from_its_page_and_stands_in_the_audit(client, h
     assert "<script>alert" not in page
     client.post(f"{address}deliveries/{delivery.pk}/again/")
     assert sender.send_due() == 1
-    assert "There are none" in client.get(f"{address}?state=waiting").content.decode()
+    assert "No deliveries" in client.get(f"{address}?state=waiting").content.decode()
     client.post(f"{address}pause/")
     assert "Not done" in client.post(f"{address}test/", follow=True).content.decode()
     client.post(f"{address}resume/")
     assert re.search("whsec_[^<]+", client.post(f"{address}rotate/").content.decode()).group() != webhook.secret
-    assert "type the webhook" in client.post(f"{address}delete/", follow=True).content.decode()
+    assert "enter the webhook" in client.post(f"{address}delete/", follow=True).content.decode()
     assert client.post(f"{address}delete/", {"name": "second"}).status_code == 302
     assert Webhook.objects.count() == Delivery.objects.count() == 0
     acts = list(AuditEntry.objects.order_by("id").values_list("action", "outcome", "target"))
