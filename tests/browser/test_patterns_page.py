@@ -49,7 +49,7 @@ def test_a_section_renews_itself_unless_somebody_reads_there_or_pauses(page, eng
     page.clock.run_for(2500)
     expect(section.locator(".standing")).to_contain_text("demo.hits")
     for stop, go in (
-        (lambda: section.get_by_text("Its example").click(), lambda: section.get_by_text("Its example").click()),
+        (lambda: section.get_by_text("Example").click(), lambda: section.get_by_text("Example").click()),
         (lambda: page.keyboard.press("p"), lambda: page.keyboard.press("p")),
     ):
         stop()
@@ -69,7 +69,7 @@ def test_a_lock_is_taken_in_one_browser_and_seen_and_refused_in_another(page, as
     expect(told(page, "locks")).to_contain_text("Ann has it")
     expect(part(other, "locks")).to_contain_text("Ann, played by alice")
     part(other, "locks").get_by_role("button", name="Take it as Ben").click()
-    expect(told(other, "locks")).to_contain_text("held by Ann, played by alice")
+    expect(told(other, "locks")).to_contain_text("owner Ann, played by alice")
     expect(told(other, "locks")).to_contain_text("SB485")
     part(page, "locks").get_by_role("button", name="Release").first.click()
     expect(told(page, "locks")).to_contain_text("Ann let go")
@@ -81,13 +81,13 @@ def test_a_lock_is_taken_in_one_browser_and_seen_and_refused_in_another(page, as
 def test_clicks_wait_in_the_buffer_until_it_is_flushed_and_a_batch_whose_flusher_died_comes_again(page, engine):
     page.goto("/patterns/#write_buffer")
     section = part(page, "write_buffer")
-    expect(section).to_contain_text("waiting 0")
-    section.get_by_role("button", name="A hundred clicks").click()
-    expect(section).to_contain_text("waiting 3")
-    section.get_by_role("button", name="Claim and die").click()
+    expect(section).to_contain_text("pending 0")
+    section.get_by_role("button", name="Add 100 clicks").click()
+    expect(section).to_contain_text("pending 3")
+    section.get_by_role("button", name="Claim and crash").click()
     expect(told(page, "write_buffer")).to_contain_text("its flusher died")
-    expect(section).to_contain_text("in batches 2")
-    section.get_by_role("button", name="Flush a batch").click()
+    expect(section).to_contain_text("in progress 2")
+    section.get_by_role("button", name="Flush batch").click()
     expect(told(page, "write_buffer")).to_contain_text("1 entry written")
-    section.get_by_role("button", name="Flush a batch").click()
+    section.get_by_role("button", name="Flush batch").click()
     expect(told(page, "write_buffer")).to_contain_text("SB482")  # the other two are somebody's until his time is over

@@ -54,7 +54,7 @@ NOT_YET = {
 TERMS_NOT_YET = {"revision", "configuration", "re-drive", "prefetch", "bell", "pulse"}  # terms that only texts use
 GENERATED = {"engine-reference.md", "message-reference.md", "definition-reference.md", "conformance.md"}
 MODULES = False  # whether names of modules are held to the list too
-LABELS = False  # whether the text of templates is
+LABELS = True  # whether the text of templates is
 
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
 TERM = re.compile(r"^- \*\*([^*]+)\*\*: (.+)$", re.MULTILINE)

@@ -6,8 +6,8 @@ import { load } from "../js/regions.js";
 import { parsed } from "../js/trusted.js";
 
 const EVERY = 2000; // ms
-const UNKNOWN = "It is not known whether that was done: Redis or the site did not answer.";
-const NOT_DONE = "That was not done: load the page anew.";
+const UNKNOWN = "The result is unknown: Redis or the server did not answer.";
+const NOT_DONE = "Not done: reload the page.";
 
 const inSight = new Set(); // names
 const busy = new Set(); // names: an answer is awaited
