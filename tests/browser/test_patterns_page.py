@@ -69,7 +69,7 @@ def test_a_lock_is_taken_in_one_browser_and_seen_and_refused_in_another(page, as
     expect(told(page, "locks")).to_contain_text("Ann has it")
     expect(part(other, "locks")).to_contain_text("Ann, played by alice")
     part(other, "locks").get_by_role("button", name="Take it as Ben").click()
-    expect(told(other, "locks")).to_contain_text("owner Ann, played by alice")
+    expect(told(other, "locks")).to_contain_text("held by Ann, played by alice")
     expect(told(other, "locks")).to_contain_text("SB485")
     part(page, "locks").get_by_role("button", name="Release").first.click()
     expect(told(page, "locks")).to_contain_text("Ann let go")

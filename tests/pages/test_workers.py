@@ -130,7 +130,7 @@ def test_who_keeps_house_is_shown_with_worker_fence_and_end(as_, engine):
         row["data-duty"]: row for row in read(as_("viewer").get("/workers/")).all("tr") if "data-duty" in row.attributes
     }
     assert set(rows) == set(DUTIES)
-    for text in ("measures all machines", "box:17:aa", str(fence), "in 1"):
+    for text in ("records statistics", "box:17:aa", str(fence), "in 1"):
         assert text in rows["sampler"].text
     assert "silent" not in rows["sampler"].text
     assert "gone:1:bb silent" in rows["webhook prune"].text
