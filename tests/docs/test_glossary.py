@@ -48,9 +48,7 @@ PRIVATE = {
     r"\bwhoever\b": "a noun: the caller, the account, the operator",
 }
 
-NOT_YET = {
-    "patterns",
-}
+NOT_YET = {}
 TERMS_NOT_YET = {"revision", "configuration", "re-drive", "prefetch", "bell", "pulse"}  # terms that only texts use
 GENERATED = {"engine-reference.md", "message-reference.md", "definition-reference.md", "conformance.md"}
 MODULES = False  # whether names of modules are held to the list too
