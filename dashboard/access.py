@@ -36,6 +36,8 @@ __all__ = [
     "scope_of",
 ]
 
+from machines.services.actor import Actor
+
 View = Callable[..., HttpResponse]
 
 
@@ -60,6 +62,8 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
             machine = kwargs.get("machine", "")
             if not (allows(request.user, right, machine) if machine or of_all else anywhere(request.user, right)):
                 raise Forbidden(right, machine)
+            if machine or of_all:
+                request.actor = Actor.of(request).holding(right, machine)  # type: ignore[attr-defined]
             return view(request, *args, **kwargs)
 
         guarded.right = right  # type: ignore[attr-defined]

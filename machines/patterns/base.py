@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from machines.engine.calls import Arg, Caller
+from machines.engine.calls import Arg, Caller, translate
 from machines.engine.client import Client
 from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
@@ -37,6 +38,16 @@ class Pattern:
         if reply[0] != OK and reply[0] not in also:
             refuse(function, reply)
         return reply
+
+    def _ask_all(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[list[Any]]:
+        """Several calls in one round trip, all of which have to be OK; raises as ``_ask`` does."""
+        replies = self._caller.many(calls)
+        for (function, *_), reply in zip(calls, replies, strict=True):
+            if isinstance(reply, Exception):
+                translate(reply)
+            if reply[0] != OK:
+                refuse(function, reply)
+        return replies
 
 
 def _check_client(redis: Any) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,24 @@ class Throttle(Pattern):
         cannot be used: the caller decides what that means.
         """
         return self._asked("pace", self._keys.pace(*_checked(name, key)).run, limit, per, cost, ahead, now)
+
+    def take_all(self, limits: Sequence[tuple[str, str, int]], *, per: float) -> list[Verdict]:
+        """Take one under each limit, ``(name, key, limit)``, in one round trip; a verdict for each, in order. One that
+        refuses gives nothing back of the others. Raises as ``take`` does."""
+        ms = checks.seconds(per, "per", most=MAX_PER)
+        sent = [
+            (self._keys.pace(*_checked(name, key)).run, (checks.whole(limit, "limit", 1, MAX_LIMIT), ms))
+            for name, key, limit in limits
+        ]
+        started = time.monotonic()
+        known = [self._refusals.find(at, rule, started) for at, rule in sent]
+        asked = [one for one, verdict in zip(sent, known, strict=True) if verdict is None]
+        answers = iter(self._ask_all([("sb_throttle", at, ("pace", *rule, 1, "", 1)) for at, rule in asked]))
+        found = [verdict or _verdict(next(answers)) for verdict in known]
+        for (at, rule), verdict in zip(sent, found, strict=True):
+            if not verdict.allowed:
+                self._refusals.keep(at, rule, started, verdict)
+        return found
 
     def count(
         self, name: str, key: str, *, limit: int, per: float, cost: int = 1, ahead: int = 1, now: int | None = None

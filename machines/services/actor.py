@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from django.http import HttpRequest
@@ -29,17 +29,22 @@ class Actor:
     """``user``: a Django user, or the name of somebody who is none and is trusted (the command line).
 
     ``source``: the door and the address, as the audit says it. ``scopes``: of a token; None reaches all that its owner
-    does. ``unwritten`` is called where an entry of the audit could not be written.
+    does. ``unwritten`` is called where an entry of the audit could not be written. ``granted``: rights, each with its
+    machine, that were asked for and held; an actor lives for one request, so they are not asked for again.
     """
 
     user: Any
     source: str = ""
     scopes: Scopes | None = None
     unwritten: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    granted: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
 
     @classmethod
     def of(cls, request: HttpRequest, scopes: Scopes | None = None) -> Actor:
-        """Whoever sent a request."""
+        """Who sent a request, with the rights that its view has asked for already."""
+        held: Actor | None = getattr(request, "actor", None)
+        if scopes is None and held is not None and held.user == request.user:
+            return held
         return cls(request.user, source_of(request), scopes, lambda: tell(request))
 
     @classmethod
@@ -77,7 +82,7 @@ class Actor:
 
     def may(self, right: str, machine: str = "") -> bool:
         """Whether the person holds the right (on a machine, or globally), and the token with it."""
-        if not self.is_person:
+        if not self.is_person or (right, machine) in self.granted:
             return True
         covered = self.scopes is None or self.scopes.covers(right, machine)
         return covered and access.allows(self.user, right, machine)
@@ -93,11 +98,11 @@ class Actor:
         """Whether they hold it on any machine."""
         return bool(self.scope(right))
 
-    def demand(self, right: str, machine: str = "", *, action: str = "", **about: str) -> None:
-        """Raises Forbidden. With an ``action`` of the audit that is recorded as a refusal, ``about`` as ``records``
-        takes it; inside a block of ``records`` it is by itself."""
+    def demand(self, right: str, machine: str = "", *, action: str = "", **about: str) -> Actor:
+        """The same actor, with the right ``granted``. Raises Forbidden. With an audit ``action`` that is recorded
+        as a refusal, ``about`` as ``records`` takes it; inside a block of ``records`` it is by itself."""
         if self.may(right, machine):
-            return
+            return self.holding(right, machine)
         error = Forbidden(right, machine)
         if action:
             record(
@@ -105,6 +110,10 @@ class Actor:
                 detail={"error": error.message, "code": error.code}, **about,
             )  # fmt: skip
         raise error
+
+    def holding(self, right: str, machine: str = "") -> Actor:
+        """The same actor, who was asked for this right and holds it; and ``view`` with it, as with any right."""
+        return replace(self, granted=self.granted | {(right, machine), ("view", machine)})
 
     def records(
         self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str

@@ -29,12 +29,15 @@ def spend(actor: Actor, action: str, **about: str) -> None:
     if rate is None or actor.door not in DOORS:
         return
     quota, per = rate[0], rate[1] / 1000
-    for by, key, times in ((BY_ACCOUNT, actor.id, 1), (BY_ADDRESS, network_of(actor.address), PER_ADDRESS)):
-        limit = min(quota * times, MAX_LIMIT)
-        try:
-            verdict = get_throttle().take(by, key, limit=limit, per=per)
-        except EngineUnavailable:
-            return  # what comes next says so, with all that belongs to it
+    limits = [
+        (BY_ACCOUNT, actor.id, min(quota, MAX_LIMIT)),
+        (BY_ADDRESS, network_of(actor.address), min(quota * PER_ADDRESS, MAX_LIMIT)),
+    ]
+    try:
+        verdicts = get_throttle().take_all(limits, per=per)
+    except EngineUnavailable:
+        return  # what comes next says so, with all that belongs to it
+    for (by, key, limit), verdict in zip(limits, verdicts, strict=True):
         if not verdict.allowed:
             error = TooFast(rates.show(limit, rate[1]), by.rpartition(".")[2], verdict.retry_after)
             _tell(actor, action, error, f"{by} {key}", per, about)

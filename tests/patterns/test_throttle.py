@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import wire
 from machines.connections import get_throttle
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.patternkeys import PatternKeys
@@ -247,3 +248,15 @@ def test_a_look_tells_what_is_there_and_takes_nothing(throttle, engine, prefix):
     for wrong in ({"limit": 0}, {"per": -1}, {"now": "x"}):
         with pytest.raises(BadInput):
             throttle.look("x", "k", **({"limit": 2, "per": 10} | wrong))
+
+
+def test_several_limits_are_asked_in_one_round_trip(throttle):
+    with wire.recorded() as traffic:
+        first, second = throttle.take_all([("mine", "a", 1), ("ours", "b", 5)], per=60)
+    assert (first.allowed, second.allowed, second.remaining) == (True, True, 4)
+    assert [len(trip) for trip in traffic.trips if trip[0][1] == "sb_throttle"] == [2]
+    first, second = throttle.take_all([("mine", "a", 1), ("ours", "b", 5)], per=60)
+    assert (first.allowed, first.retry_after > 0, second.allowed) == (False, True, True)
+    with wire.recorded() as traffic:
+        again, _ = throttle.take_all([("mine", "a", 1), ("ours", "b", 5)], per=60)
+    assert (again.allowed, len(traffic.commands)) == (False, 1)
