@@ -7,18 +7,18 @@ import contextlib
 import functools
 import time
 
-from benchmarks import report
-from benchmarks.charts import Charts
-from benchmarks.clients import Client
-from benchmarks.driver import Driver
-from benchmarks.footprint import Footprint
-from benchmarks.hot import Hot
-from benchmarks.pages import Pages
-from benchmarks.patterns import NAMES, Patterns
-from benchmarks.report import Aim, Section
-from benchmarks.stage import Stage, name_of, server
-from benchmarks.throughput import Throughput
-from benchmarks.timing import Timing
+from . import report
+from .charts import Charts
+from .clients import Client
+from .driver import Driver
+from .footprint import Footprint
+from .hot import Hot
+from .pages import Pages
+from .patterns import NAMES, Patterns
+from .report import Aim, Section
+from .stage import Stage, name_of, server
+from .throughput import Throughput
+from .timing import Timing
 
 PARTS = ("throughput", "client", "hot", "pages", "charts", "timers", "footprint", "patterns")
 

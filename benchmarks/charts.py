@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.report import Row, Section
-from benchmarks.rounds import interleave
-from benchmarks.stage import BATCH, Stage
+from .report import Row, Section
+from .rounds import interleave
+from .stage import BATCH, Stage
 
 INSTANCES = 500
 CALLS = 10_000  # in one measurement

@@ -6,12 +6,13 @@ import itertools
 import time
 from collections.abc import Callable
 
-from benchmarks import watch
-from benchmarks.report import Row, Section
-from benchmarks.rounds import interleave
-from benchmarks.stage import PREFIX, Stage
-from benchmarks.workloads import PHASES, TOKEN, peer_root
 from machines.engine import Fire, Instance
+
+from . import watch
+from .report import Row, Section
+from .rounds import interleave
+from .stage import PREFIX, Stage
+from .workloads import PHASES, TOKEN, peer_root
 
 PIPELINE = 100
 PAYLOAD = {"token": TOKEN}

@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection as Pipe
 
-from benchmarks.stage import Stage
+from .stage import Stage
 
 PROCESSES = 8
 

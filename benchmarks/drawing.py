@@ -7,7 +7,7 @@ import time
 from statistics import median
 
 from machines import diagrams
-from machines.diagrams.host import graphviz_host
+from machines.diagrams.layout.graphviz import graphviz_host
 from machines.engine.definitions import Outline, outline
 
 ROUNDS = 5

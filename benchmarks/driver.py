@@ -18,8 +18,8 @@ from multiprocessing.process import BaseProcess
 
 import hiredis
 
-from benchmarks import workloads
-from benchmarks.resp import connect
+from . import workloads
+from .resp import connect
 
 CHUNK = 1 << 18  # bytes
 CALIBRATION = 2  # times through all commands: the first brings every instance into the cycle

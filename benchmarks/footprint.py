@@ -7,9 +7,9 @@ import time
 from statistics import median
 from typing import Any
 
-from benchmarks.report import Row, Section
-from benchmarks.stage import DEFINITION, Stage
-from benchmarks.workloads import PAYLOAD
+from .report import Row, Section
+from .stage import DEFINITION, Stage
+from .workloads import PAYLOAD
 
 INSTANCES = 100_000
 TIMES = 7

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-from benchmarks import watch
-from benchmarks.report import Row, Section
-from benchmarks.rounds import interleave
-from benchmarks.stage import PREFIX, Stage
-from benchmarks.workloads import DAY, PAYLOAD, START, TOKEN
 from machines.engine import Engine
+
+from . import watch
+from .report import Row, Section
+from .rounds import interleave
+from .stage import PREFIX, Stage
+from .workloads import DAY, PAYLOAD, START, TOKEN
 
 PROCESSES = 8
 ID = "ATV-hot:NBCSports"

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection as Pipe
 from statistics import median
 
-from benchmarks import watchers
-from benchmarks.driver import Driver
-from benchmarks.report import Row, Section
-from benchmarks.rounds import interleave
-from benchmarks.site import Site
-from benchmarks.stage import Stage
+from . import watchers
+from .driver import Driver
+from .report import Row, Section
+from .rounds import interleave
+from .site import Site
+from .stage import Stage
 
 PAGES = 100
 DEPTH = 16

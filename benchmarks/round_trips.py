@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import stage, wire
+from . import stage, wire
 
 HERE = Path(__file__).parent
 PAGE = HERE / "ROUND_TRIPS.md"
@@ -118,10 +118,10 @@ class _Count:
 def _counted() -> Iterator[_Count]:
     from django.db import connection
 
-    from machines import access
+    from machines.access import permissions
 
     with wire.recorded() as traffic:
-        count, held = _Count(traffic), access._held
+        count, held = _Count(traffic), permissions._held
 
         def query(execute: Callable[..., Any], *args: Any) -> Any:
             count.sql += 1
@@ -131,12 +131,12 @@ def _counted() -> Iterator[_Count]:
             count.rights += right in ("fire", "operate")
             return held(user, right)
 
-        access._held = asked
+        permissions._held = asked
         try:
             with connection.execute_wrapper(query):
                 yield count
         finally:
-            access._held = held
+            permissions._held = held
 
 
 class Scene:
@@ -147,10 +147,11 @@ class Scene:
         from django.contrib.auth.models import Permission
         from django.test import Client
 
-        from machines import publishing, tokens
-        from machines.access import RIGHTS
+        from machines.access import tokens
+        from machines.access.permissions import RIGHTS
+        from machines.catalog import publishing
         from machines.connections import get_engine
-        from machines.engine import compat
+        from machines.engine import sm_commands
 
         names = [permission.partition(".")[2] for permission in RIGHTS.values()]
         user = get_user_model().objects.create_user("olga")
@@ -166,7 +167,7 @@ class Scene:
         self.device = engine.create("new_device", "d-1")
         engine.create("delivery", "o-1")
         self.spare = [engine.create("activation", f"f-{number}").id for number in range(40)]
-        compat.call(engine.client, "SM.SET", "bench:sm", DOOR)
+        sm_commands.call(engine.client, "SM.SET", "bench:sm", DOOR)
         self.number = 0
 
     def requests(self) -> dict[str, Callable[[], int]]:

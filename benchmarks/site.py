@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from benchmarks.stage import HERE, PREFIX
 from machines.server import Guarded
+
+from .stage import HERE, PREFIX
 
 ROOT = HERE.parent
 USER = "bench"

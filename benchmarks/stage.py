@@ -8,11 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import workloads
-from benchmarks.driver import Driver
 from machines.engine import Engine
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.server import Server
+
+from . import workloads
+from .driver import Driver
 
 HERE = Path(__file__).parent
 DEFINITION = HERE.parent / "examples" / "activation.json"

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from benchmarks import workloads
-from benchmarks.driver import Driver
-from benchmarks.report import Row, Section
-from benchmarks.rounds import Measured, interleave
-from benchmarks.stage import Stage
+from . import workloads
+from .driver import Driver
+from .report import Row, Section
+from .rounds import Measured, interleave
+from .stage import Stage
 
 NAMES = {
     "hset": "HSET of one field",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.report import Row, Section
-from benchmarks.stage import Stage
+from .report import Row, Section
+from .stage import Stage
 
 INSTANCES = 5000
 WAITING = 1_000_000  # deadlines that are not due

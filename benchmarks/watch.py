@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import redis
 
-from benchmarks.workloads import TOKEN
+from .workloads import TOKEN
 
 VALID = 28 * 86400  # seconds
 

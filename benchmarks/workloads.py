@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.resp import encode
+from .resp import encode
 
 TOKEN = "MTOB1J"
 START = 1_700_000_000_000  # ms

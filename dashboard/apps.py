@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from dashboard import private_files
+from .settings import private_files
 
 
 class DashboardConfig(AppConfig):
@@ -8,6 +8,6 @@ class DashboardConfig(AppConfig):
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
-        from dashboard import checks  # noqa: F401  registers the system checks
+        from .checks import system_checks  # noqa: F401  registers the system checks
 
         private_files.log_notices()

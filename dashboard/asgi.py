@@ -14,19 +14,19 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
-from dashboard import checks  # noqa: E402
-from dashboard.cookie_limits import SocketCookieLimits  # noqa: E402
-from dashboard.live.entrance import Entrance  # noqa: E402
-from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
-from dashboard.origin import SameOrigin  # noqa: E402
-from dashboard.request_ids import SocketIds  # noqa: E402
-from dashboard.serving.front import Front  # noqa: E402
-from dashboard.serving.gate import Room  # noqa: E402
-from dashboard.serving.light import LightHandler  # noqa: E402
-from dashboard.serving.threaded import ThreadedHandler  # noqa: E402
+from .checks import system_checks  # noqa: E402
+from .live.routing import websocket_urlpatterns  # noqa: E402
+from .live.sockets.admission import Entrance  # noqa: E402
+from .live.sockets.origin import SameOrigin  # noqa: E402
+from .middleware.request_ids import SocketIds  # noqa: E402
+from .serving.admission import Front  # noqa: E402
+from .serving.concurrency_limits import Room  # noqa: E402
+from .serving.cookie_limits import SocketCookieLimits  # noqa: E402
+from .serving.event_loop_views import LightHandler  # noqa: E402
+from .serving.threaded_handler import ThreadedHandler  # noqa: E402
 
 # `manage.py` looks at the installation before every command; a bare uvicorn or daphne only comes by here.
-if refusals := checks.refusals():
+if refusals := system_checks.refusals():
     raise ImproperlyConfigured(refusals)
 
 application = ProtocolTypeRouter(

@@ -8,9 +8,9 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from dashboard.health import healthz, readyz
-from dashboard.metrics.views import metrics
-from dashboard.pages.signin import admin_login
+from .metrics.views import metrics
+from .pages.account.login import admin_login
+from .serving.health import healthz, readyz
 
 # What browsers ask for where a page names no icon, as the admin's do not.
 favicon = RedirectView.as_view(url=f"{settings.STATIC_URL}img/signalbox.svg", http_method_names=["get", "head"])
@@ -27,7 +27,7 @@ urlpatterns = [
     path("", include("dashboard.pages.urls")),
 ]
 
-handler400 = "dashboard.pages.errors.bad_request"
-handler403 = "dashboard.pages.errors.forbidden"
-handler404 = "dashboard.pages.errors.not_found"
-handler500 = "dashboard.outage.server_error"
+handler400 = "dashboard.shared.errors.pages.bad_request"
+handler403 = "dashboard.shared.errors.pages.forbidden"
+handler404 = "dashboard.shared.errors.pages.not_found"
+handler500 = "dashboard.shared.errors.redis_outage.server_error"

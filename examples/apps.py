@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
-    from examples.patterns.poking import Poking
+    from .patterns.poking import Poking
 
 
 class ExamplesConfig(AppConfig):
@@ -15,6 +15,6 @@ class ExamplesConfig(AppConfig):
 
     def poking(self, random: Random) -> Poking:
         """What the demo's traffic does to the patterns."""
-        from examples.patterns.poking import Poking
+        from .patterns.poking import Poking
 
         return Poking(random)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from examples import views
+from . import views
 
 urlpatterns = [
     path("", views.show, name="patterns"),

@@ -16,15 +16,16 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.access import anywhere, require
-from dashboard.pages.errors import error_page
-from dashboard.pages.rendering import page
-from dashboard.pages.times import age
-from dashboard.pages.verdicts import OVER_PACE, status_of
-from examples.patterns import MOST_KEYS, Section, sections
+from dashboard.shared.access import anywhere, require
+from dashboard.shared.errors.pages import error_page
+from dashboard.shared.errors.statuses import OVER_PACE, status_of
+from dashboard.shared.rendering import page
+from dashboard.shared.times import age
 from machines.connections import get_engine, get_throttle
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.engine.client import FAILURES
+from machines.engine.connection.client import FAILURES
+
+from .patterns import MOST_KEYS, Section, sections
 
 ACTS, PER = 20, 10  # acts of one person at once, and the seconds they come back in
 TOLD = "patterns.told"  # in the session, until the page is shown

@@ -13,8 +13,8 @@ class MachinesConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models.signals import post_migrate
 
-        from machines import account_audit
-        from machines.roles import after_migrate
+        from .access.roles import after_migrate
+        from .services import account_audit
 
         account_audit.connect()
-        post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.roles")
+        post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.access.roles")

@@ -9,9 +9,9 @@ from typing import Any, TypeVar, cast
 
 from django.conf import settings
 
-from machines.engine import Engine
-from machines.engine.client import Client
-from machines.patterns import Throttle
+from .engine import Engine
+from .engine.connection.client import Client
+from .patterns import Throttle
 
 Made = TypeVar("Made")
 

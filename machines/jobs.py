@@ -24,10 +24,11 @@ from typing import Any
 
 from django.db import transaction
 
-from machines import masking
-from machines.connections import get_engine
-from machines.engine import enqueueing, firing
-from machines.engine.errors import SignalboxError
+from .access import redaction
+from .connections import get_engine
+from .engine.errors import SignalboxError
+from .engine.instances import fire
+from .engine.jobs import enqueue as enqueueing
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def fire_on_commit(
     As ``enqueue``: a refusal comes after the commit, too. ``options`` are those of ``Engine.fire``.
     """
     item = {"machine": machine, "id": id, "event": event, "payload": copy.deepcopy(payload), **options}
-    firing.words(firing.call_of(item))
+    fire.words(fire.call_of(item))
     _on_commit("event", item, lambda: get_engine().fire(**item), using)
 
 
@@ -77,9 +78,9 @@ def _on_commit(what: str, item: dict[str, Any], send: Callable[[], object], usin
 
 def _shown(item: dict[str, Any]) -> dict[str, Any]:
     """As a log may have it."""
-    redactor = masking.available_redactor(item["machine"])
+    redactor = redaction.available_redactor(item["machine"])
     if redactor is None:
-        return item | {name: masking.MASK for name in ("input", "payload") if item.get(name) is not None}
+        return item | {name: redaction.MASK for name in ("input", "payload") if item.get(name) is not None}
     if "event" in item:
         return item | {"payload": redactor.payload(item["event"], item["payload"])}
     return item | {"input": redactor.work(item["input"])}

@@ -30,7 +30,8 @@ from hypothesis import settings as hypothesis_settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from dashboard import redis_accounts, stores
+from dashboard.checks import redis_accounts
+from dashboard.settings import stores
 from machines.server import Server
 
 # A submission is judged by the same examples as the one before it; a laptop goes on looking for new ones.
@@ -105,7 +106,8 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def as_account(url: str, name: str) -> str:
-    """The same server for an account of ``dashboard.redis_accounts`` that is made there, on the keys of tests."""
+    """The same server for an account of ``dashboard.checks.redis_accounts`` that is made there, on the keys of
+    tests."""
     with redis.Redis.from_url(url) as admin:
         rules = [*redis_accounts.ACCOUNTS[name].rules("t"), *(f"+{command}" for command in LOOKING), ">a-password"]
         admin.execute_command("ACL", "SETUSER", name, *rules)
@@ -168,7 +170,7 @@ def engine(redis_url: str, prefix: str) -> Iterator:
 def site(prefix: str, transactional_db: None) -> Iterator[str]:
     """The whole site, websockets included, under uvicorn in a thread of this process. Its URL, without a slash."""
     from dashboard.serving import port
-    from dashboard.serving import site as serving
+    from dashboard.serving import server as serving
 
     with port.listen("127.0.0.1", 0) as listener:
         server = serving.server()
@@ -190,7 +192,7 @@ def _sessions_have_a_place(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True)
 def _accounts_of_fixtures_are_not_in_the_audit(request: pytest.FixtureRequest) -> Iterator[None]:
     """Nearly every test makes accounts, and looks for other things in the audit; the marker asks for their entries."""
-    from machines.auditing import leave_accounts_unrecorded
+    from machines.access.roles import leave_accounts_unrecorded
 
     wanted = request.node.get_closest_marker("account_audit")
     with contextlib.nullcontext() if wanted else leave_accounts_unrecorded():

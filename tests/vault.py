@@ -7,7 +7,8 @@ from typing import Any
 
 from machines.bulk import Bulk
 from machines.engine import Engine
-from tests.bulk.builders import order, work_off
+
+from .bulk.builders import order, work_off
 
 SECRET = "4111-7777-0042"
 PIN = "pin-9182-geheim"

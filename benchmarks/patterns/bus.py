@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.stage import PREFIX, Stage
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Bus, Stream
 
 PEER = "XADD, XAUTOCLAIM, XREADGROUP, XACK by hand"

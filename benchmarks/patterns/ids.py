@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from redis import WatchError
 
 from benchmarks.stage import PREFIX, Stage
-from machines.engine.client import Client
-from machines.engine.flakes import encode
+from machines.engine.connection.client import Client
+from machines.engine.ids.codec import encode
 from machines.patterns import Blocks, Snowflakes
 
 PEER = "Snowflake by hand, its sequence by WATCH"

@@ -10,7 +10,7 @@ from redis import WatchError
 from redis.lock import Lock as PlainLock
 
 from benchmarks.stage import PREFIX, Stage
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.patterns import Locks, Taken
 
 PEER = "SET NX, INCR, WATCH by hand"

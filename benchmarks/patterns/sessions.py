@@ -10,7 +10,7 @@ from itertools import count
 import redis as redis_py
 
 from benchmarks.stage import PREFIX, Stage
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.patterns import Changed, Session, Sessions
 
 PEER, ONE_CALL = "a life, by hand", "a life, one call each"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.stage import PREFIX, Stage
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.patterns import Throttle
 
 PEER = "INCR and EXPIRE by hand"

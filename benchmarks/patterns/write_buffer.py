@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import cycle
 
 from benchmarks.stage import PREFIX, Stage
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.patterns import Write, WriteBuffer
 
 PEER = "HINCRBY, HSET, ZADD by hand, and a flush of 100"

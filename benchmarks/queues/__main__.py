@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import report
-from benchmarks.queues import contenders, idle, installed, latency, million, mixed, throughput
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.stage import Stage
-from benchmarks.queues.trial import trial
 from benchmarks.report import Aim, Section
 from benchmarks.stage import name_of
 from machines.server import Server
+
+from . import contenders, idle, installed, latency, million, mixed, throughput
+from .contenders import Contender
+from .stage import Stage
+from .trial import trial
 
 RESULTS = Path(__file__).parent.parent / "QUEUES.md"
 PARTS = ("throughput", "latency", "idle", "mixed", "million")

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.queues import installed
-from benchmarks.queues.ours import machine
 from machines.engine.keys import Partition
+
+from . import installed
+from .ours import machine
 
 ROOT = Path(__file__).parent.parent.parent
 PRODUCE = installed.PEERS / "produce.py"

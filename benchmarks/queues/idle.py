@@ -10,9 +10,10 @@ from typing import Self
 
 import redis
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.stage import Stage
 from benchmarks.report import Row, Section
+
+from .contenders import Contender
+from .stage import Stage
 
 TITLE = "An idle worker"
 SETTLE = 3.0  # seconds after its first job, for everything a worker does once

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.stage import Stage
 from benchmarks.report import Row, Section
+
+from .contenders import Contender
+from .stage import Stage
 
 TITLE = "Enqueue to start on an idle worker"
 JOBS = 200  # in one round

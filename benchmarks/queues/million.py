@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.stage import Stage
 from benchmarks.report import Row, Section
+
+from .contenders import Contender
+from .stage import Stage
 
 TITLE = "A long queue, worked off"
 SHORT = 1_000  # jobs of a queue that is not long

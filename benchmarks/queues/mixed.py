@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.stage import Stage
-from benchmarks.queues.worker import Stamped
 from benchmarks.report import Row, Section
+
+from .contenders import Contender
+from .stage import Stage
+from .worker import Stamped
 
 TITLE = "One handler that sleeps two seconds among a thousand that do nothing"
 JOBS = 1000

@@ -8,10 +8,11 @@ import time
 
 import redis
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.ours import machine
-from benchmarks.queues.worker import Worker
 from machines.engine import Engine, Job
+
+from .contenders import Contender
+from .ours import machine
+from .worker import Worker
 
 PATIENCE = 60.0  # seconds for the last jobs to be acknowledged
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.stage import Stage
 from benchmarks.report import Row, Section
 from benchmarks.rounds import interleave
+
+from .contenders import Contender
+from .stage import Stage
 
 TITLE = "Jobs a second, one worker process, jobs that do nothing"
 

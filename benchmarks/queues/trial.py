@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.stage import Stage
+from .contenders import Contender
+from .stage import Stage
 
 JOBS = 20
 SAID = 300  # characters of what it said

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from benchmarks.queues.contenders import Contender
-from benchmarks.queues.peers.stamps import SLOW
 from machines.server import Guarded
+
+from .contenders import Contender
+from .peers.stamps import SLOW
 
 PATIENCE = 120.0  # seconds until all jobs must have started, and one more for every SLOWEST of them
 SLOWEST = 100

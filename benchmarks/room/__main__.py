@@ -11,10 +11,11 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.pages import Pages
 from benchmarks.report import Aim, Row, Section
-from benchmarks.room import answers, browser, seeding, sockets
-from benchmarks.room.seeding import Seeded
 from benchmarks.site import Site
 from benchmarks.stage import Stage, name_of, server
+
+from . import answers, browser, seeding, sockets
+from .seeding import Seeded
 
 RESULTS = Path(__file__).parent.parent / "ROOM.md"
 INSTANCES = 1_000_000

@@ -10,10 +10,11 @@ from itertools import count
 from urllib.parse import urlsplit
 
 from benchmarks.report import Aim, Row, Section
-from benchmarks.room.fleet import Member
-from benchmarks.room.process import Process
 from benchmarks.site import Site
 from benchmarks.stage import Stage
+
+from .fleet import Member
+from .process import Process
 
 WARM = 4  # answers before the clock counts: templates and outlines are read once in a process
 TIMES = 60

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.report import Aim, Row, Section
-from benchmarks.room.fleet import Member
 from benchmarks.site import Site
 from benchmarks.stage import PREFIX
 from machines.engine import Engine
+
+from .fleet import Member
 
 ROUNDS = 5
 WATCHED = 4.0  # seconds that counts change under the eyes of the page

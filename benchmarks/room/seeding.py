@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from benchmarks.room.fleet import DEAD, PUT_OFF, Member, fleet
 from benchmarks.stage import PREFIX
 from machines.engine import Engine
+
+from .fleet import DEAD, PUT_OFF, Member, fleet
 
 BATCH = 400  # calls in one pipeline
 PROCESSES = 2

@@ -11,12 +11,13 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
 from benchmarks.report import Aim, Row, Section
-from benchmarks.room import crowd, load
-from benchmarks.room.fleet import Member
-from benchmarks.room.process import Process
 from benchmarks.site import Site
 from benchmarks.stage import PREFIX
 from machines.engine import Engine
+
+from . import crowd, load
+from .fleet import Member
+from .process import Process
 
 CLIENTS = 1000
 SILENT = 0.2

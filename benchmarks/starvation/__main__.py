@@ -10,9 +10,10 @@ from pathlib import Path
 
 from benchmarks.site import Site
 from benchmarks.stage import PREFIX, Stage, server
-from benchmarks.starvation import page, scene
-from benchmarks.starvation.attacks import ATTACKS
-from benchmarks.starvation.measured import measured
+
+from . import page, scene
+from .attacks import ATTACKS
+from .measured import measured
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from urllib.parse import urlencode, urlsplit
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from benchmarks.starvation.scene import THERE, Scene
+from .scene import THERE, Scene
 
 SECONDS = 12.0
 PATIENCE = 40.0  # seconds to wait for one answer

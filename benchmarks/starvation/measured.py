@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-from benchmarks.starvation import attacks, probe
-from benchmarks.starvation.attacks import TITLES
-from benchmarks.starvation.scene import Scene
+from . import attacks, probe
+from .attacks import TITLES
+from .scene import Scene
 
 QUIET = 4.0  # seconds without an attack, before the first
 LEAST = 5.0  # seconds that are measured however soon an attack is through

@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks.starvation.measured import HEALTH_GOAL, PAGE_GOAL
+from .measured import HEALTH_GOAL, PAGE_GOAL
 
 PAGE = Path(__file__).parent.parent / "STARVATION.md"
 HEAD = """\

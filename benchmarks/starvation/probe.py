@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection as Pipe
 from urllib.parse import urlsplit
 
-from benchmarks.starvation.scene import HERE, Scene
+from .scene import HERE, Scene
 
 HEALTH_EVERY, PAGE_EVERY = 0.05, 0.25  # seconds
 TIMEOUT = 30.0

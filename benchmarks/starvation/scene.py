@@ -45,7 +45,7 @@ def prepare(site: Site, members: list[Member]) -> Scene:
     from django.contrib.auth.models import Group
     from django.test import Client
 
-    from machines import tokens
+    from machines.access import tokens
 
     os.environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
     user: Any = get_user_model().objects.create_user(ATTACKER, password=PASSWORD)

@@ -14,14 +14,14 @@ from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
 from dashboard.live import frames, topics
-from dashboard.live.disclosed import viewer
+from dashboard.live.hub.reading import Command, LibraryMissing, read_once
+from dashboard.live.hub.sources import Value, disclosed
 from dashboard.live.protocol import HTTP_STATUS, ErrorCode
-from dashboard.live.reading import Command, LibraryMissing, read_once
-from dashboard.live.rights import Rights
-from dashboard.live.sources import Value, disclosed
+from dashboard.live.sockets.permissions import Rights
+from dashboard.live.sockets.reveals import viewer
 from dashboard.live.topics import BadTopic, Topic
+from machines.audit.reveals import Disclosing
 from machines.connections import get_engine
-from machines.disclosures import Disclosing
 from machines.engine import Engine
 from machines.engine.errors import SignalboxError
 

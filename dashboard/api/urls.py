@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import URLPattern, include, path, re_path
 
-from dashboard.api import browse, edge, live
-from dashboard.api.v1 import api
-from dashboard.pages import converters
+from dashboard.shared import converters
+
+from . import explorer, live
+from .framework import responses
+from .v1 import api
 
 converters.register()
 
@@ -15,13 +17,13 @@ def _operations() -> list[URLPattern]:
     """The framework's own patterns, each behind the edge, and what answers for all other addresses."""
     found = [pattern for pattern in api.urls[0] if pattern.name != "api-root"]
     for pattern in found:
-        pattern.callback = edge.around(pattern.callback)
-    return [*found, re_path("", edge.nothing, name="nothing")]
+        pattern.callback = responses.around(pattern.callback)
+    return [*found, re_path("", responses.nothing, name="nothing")]
 
 
 urlpatterns = [
     path("live/", live.show, name="api-live"),
-    path("docs", browse.show, name="api-docs"),
+    path("docs", explorer.show, name="api-docs"),
     # Each of them is in tests/api/table.py, by its operation's id.
     path("", include((_operations(), "api"))),
 ]

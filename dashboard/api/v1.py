@@ -11,20 +11,23 @@ from django_redis.exceptions import ConnectionInterrupted
 from ninja.errors import HttpError, ValidationError
 from redis.exceptions import RedisError
 
-from dashboard.api import codes, idempotency, limiting, problems
-from dashboard.api.approving import filed
-from dashboard.api.authentication import InAddress, NoCsrf, Unauthorized
-from dashboard.api.cursors import BadCursor
-from dashboard.api.door import TooLarge, UnknownTerms
-from dashboard.api.instance import api
-from dashboard.api.operations import GROUPS
-from dashboard.api.preconditions import BadTag
-from dashboard.api.shapes import Mistaken
-from dashboard.pages.verdicts import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
+from dashboard.shared.errors import problems
+from dashboard.shared.errors import problems as codes
+from dashboard.shared.errors.statuses import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
 from machines.bulk.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
 from machines.patterns import Changed
-from machines.services import ApprovalNeeded, keys
+from machines.services import ApprovalNeeded, sm_keys
+
+from .framework import idempotency, rate_limits
+from .framework.api import api
+from .framework.approvals import filed
+from .framework.authentication import InAddress, NoCsrf, Unauthorized
+from .framework.cursors import BadCursor
+from .framework.operation import TooLarge, UnknownTerms
+from .framework.preconditions import BadTag
+from .framework.schemas import Mistaken
+from .operations import GROUPS
 
 for _group in GROUPS:
     api.add_router("", _group.router)
@@ -39,7 +42,7 @@ for _kind, _code in {
     Unauthorized: codes.NOBODY,
     NoCsrf: STALE_FORM,
     InAddress: codes.BAD_HEADER,
-    limiting.TooMany: codes.OVER_BUDGET,
+    rate_limits.TooMany: codes.OVER_BUDGET,
     idempotency.BadKey: codes.BAD_HEADER,
     idempotency.OtherRequest: codes.OTHER_REQUEST,
     idempotency.StillUnderWay: codes.UNDER_WAY,
@@ -66,16 +69,16 @@ def _takes_two(request: HttpRequest, error: ApprovalNeeded) -> HttpResponse:
         return problems.of_error(request, refused)
 
 
-@api.exception_handler(keys.Moved)
-def _moved(request: HttpRequest, error: keys.Moved) -> HttpResponse:
+@api.exception_handler(sm_keys.Moved)
+def _moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
     told = f"It stands in {error.now.current!r} now: somebody else moved it first."
     return problems.problem(
         request, Conflict.code, told, status=409, title=title_of(Conflict), actual=error.now.current
     )
 
 
-@api.exception_handler(keys.MoveRefused)
-def _no_way(request: HttpRequest, error: keys.MoveRefused) -> HttpResponse:
+@api.exception_handler(sm_keys.MoveRefused)
+def _no_way(request: HttpRequest, error: sm_keys.MoveRefused) -> HttpResponse:
     return problems.problem(request, Refused.code, str(error), status=422, title=title_of(Refused))
 
 

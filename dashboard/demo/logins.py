@@ -10,9 +10,9 @@ from pathlib import Path
 
 from django.contrib.auth import get_user_model
 
-from dashboard import home
-from machines.access import ROLES
-from machines.roles import make
+from dashboard.settings import home
+from machines.access.permissions import ROLES
+from machines.access.roles import make
 
 ADMIN = "admin"
 ACCOUNTS = {

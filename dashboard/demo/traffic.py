@@ -13,12 +13,13 @@ from zlib import crc32
 
 from django.apps import apps
 
-from dashboard.demo.night import NightShift
-from dashboard.demo.orders import Orders
-from dashboard.demo.requests import Requests
-from dashboard.demo.viewing import Viewing
 from machines.engine import Engine
 from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance
+
+from .night_shift import NightShift
+from .orders import Orders
+from .requests import Requests
+from .viewing import Viewing
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.live import topics
-from dashboard.live.protocol import CLIENT, ErrorCode
-from dashboard.live.topics import BadTopic, Topic
+from . import topics
+from .protocol import CLIENT, ErrorCode
+from .topics import BadTopic, Topic
 
 #: how much of a topic nobody can read is repeated in the error about it, characters
 ECHO = 100

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from dashboard.live.topics import Topic
+from .topics import Topic
 
 
 class Outbox:

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from dashboard.live import protocol, topics
-from dashboard.live.protocol import Message
+from . import protocol, topics
+from .protocol import Message
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "message-reference.md"
 

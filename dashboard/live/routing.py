@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from dashboard.live.consumer import LiveConsumer
+from .sockets.consumer import LiveConsumer
 
 websocket_urlpatterns = [path("ws/live/", LiveConsumer.as_asgi())]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from machines.access import EVERYTHING, Scope
+from machines.access.permissions import EVERYTHING, Scope
 from machines.engine import limits
 
-#: the right each kind of topic needs, as `dashboard.access` names rights
+#: the right each kind of topic needs, as `dashboard.shared.access` names rights
 RIGHTS = {
     "overview": "view",
     "machine": "view",

@@ -14,18 +14,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from dashboard.live.hub import sockets
-from dashboard.metrics.collecting import Snapshot, registry
-from machines.access import EVERYTHING, NOTHING, Scope, scope_of
+from dashboard.live.hub.hub import sockets
+from machines.access.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.connections import get_engine, get_pattern
 from machines.engine import EngineUnavailable, SignalboxError, Survey
-from machines.flushing import waiting
+from machines.management.maintenance import DUTIES
 from machines.models import SamplingTurn
 from machines.patterns import Locks
 from machines.services import approvals
 from machines.statistics.activity import Activity, activity
-from machines.worker.house import DUTIES
-from machines.worker.scheduler import held_by
+from machines.worker.maintenance.buffer_flush import waiting
+from machines.worker.maintenance.scheduler import held_by
+
+from .families import Snapshot, registry
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django.urls import Resolver404, resolve
 
-from machines import masking
-from machines.access import Forbidden, allows, anywhere, scope_of
+from machines.access import redaction
+from machines.access.permissions import Forbidden, allows, anywhere, scope_of
 from machines.engine import SignalboxError
 
 MOST = 100  # views of one person
@@ -88,7 +88,7 @@ class SavedView(models.Model):
         self.name = self.name.replace("\0", "").strip()  # PostgreSQL takes none
         try:
             self._demand_findable(not self.shared)
-        except masking.Concealed as error:
+        except redaction.Concealed as error:
             told = "a view that filters by a sensitive field or by an error text cannot be shared"
             raise ValidationError({"shared": told}) from error
 
@@ -109,7 +109,7 @@ class SavedView(models.Model):
         fields = [text for name, text in terms if name == "by"]
         errors = [text.strip() for name, text in terms if name == "error"]
         for error in errors or [""]:
-            masking.demand_findable(reveal or not self.machine, self.machine, fields, error)
+            redaction.demand_findable(reveal or not self.machine, self.machine, fields, error)
 
     def clean_fields(self, exclude: Any = None) -> None:
         self.clean()

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from django.urls import path
 
-from dashboard.pages import (
-    account,
-    approvals,
-    audit,
-    bulk_acts,
-    bulks,
-    charts,
-    components,
-    converters,
-    firing,
-    instances,
-    job_acts,
-    jobs,
-    links,
-    machines,
-    notes,
-    overview,
-    queue_acts,
-    queues,
-    repairs,
-    search,
-    signin,
-    sm,
-    token_sessions,
-    tokens,
-    views,
-    webhooks,
-    workers,
-)
+from dashboard.shared import converters
+
+from .account import links, login, token_sessions, tokens
+from .account import views as account
+from .approvals import views as approvals
+from .audit import views as audit
+from .bulk import actions as bulk_acts
+from .bulk import views as bulks
+from .instances import firing, repairs
+from .instances import views as instances
+from .jobs import actions as job_acts
+from .jobs import views as jobs
+from .machines import views as machines
+from .overview import components, notes, search
+from .overview import views as overview
+from .queues import actions as queue_acts
+from .queues import views as queues
+from .shared import charts, saved_views
+from .sm import views as sm
+from .webhooks import views as webhooks
+from .workers import views as workers
 
 converters.register()
 
@@ -53,10 +45,10 @@ urlpatterns = [
     path(f"{MACHINE}instances/", machines.instances, name="instances"),
     path(f"{MACHINE}counts/", machines.counts, name="counts"),
     path(f"{MACHINE}rows/", machines.rows, name="rows"),
-    path("views/", views.save, name="view-save"),
+    path("views/", saved_views.save, name="view-save"),
     path("note/", notes.show, name="note"),
-    path("views/<int:id>/rename/", views.rename, name="view-rename"),
-    path("views/<int:id>/delete/", views.delete, name="view-delete"),
+    path("views/<int:id>/rename/", saved_views.rename, name="view-rename"),
+    path("views/<int:id>/delete/", saved_views.delete, name="view-delete"),
     path("links/", links.make, name="link-make"),
     path("links/<str:handle>/renew/", links.renew, name="link-renew"),
     path("links/<str:handle>/revoke/", links.revoke, name="link-revoke"),
@@ -127,6 +119,6 @@ urlpatterns = [
     path("account/sessions/end/", token_sessions.end_all, name="sessions-end"),
     path("account/sessions/<str:handle>/end/", token_sessions.end, name="session-end"),
     path("account/zone/", account.choose_zone, name="account-zone"),
-    path("accounts/login/", signin.login, name="login"),
-    path("accounts/logout/", signin.logout, name="logout"),
+    path("accounts/login/", login.login, name="login"),
+    path("accounts/logout/", login.logout, name="logout"),
 ]

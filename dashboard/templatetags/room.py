@@ -13,16 +13,17 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard.pages import addresses, sought, times
-from dashboard.pages.modes import DEFAULT
-from dashboard.pages.places import Place, places
-from machines.masking import MASK
-from machines.requested import request_id
+from dashboard.pages.machines.diagram_modes import DEFAULT
+from dashboard.pages.shared import addresses
+from dashboard.pages.shared.navigation import Place, places
+from dashboard.shared import instance_filter, times
+from machines.access.redaction import MASK
+from machines.audit.request_context import request_id
 
 if TYPE_CHECKING:
-    from dashboard.pages.listing import Listing
-    from dashboard.pages.moments import Replay
-    from dashboard.pages.stamps import Stamps
+    from dashboard.pages.instances.replay import Replay
+    from dashboard.pages.machines.instance_list import Listing
+    from dashboard.shared.time_fields import Stamps
     from machines.engine import Job, Step
 
 register = template.Library()
@@ -115,7 +116,7 @@ def pretty(anything: Any) -> str:
 @register.filter
 def sought_for(terms: dict[str, Any]) -> list[tuple[str, str]]:
     """What a bulk was found by, as pairs of words."""
-    return sought.told(terms)
+    return instance_filter.told(terms)
 
 
 @register.filter

@@ -11,7 +11,7 @@ from django.http import HttpRequest, QueryDict
 
 from machines.connections import get_engine, get_pattern
 from machines.engine import BadInput
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.patterns import Bus, Stream
 
 TITLE = "Bus"

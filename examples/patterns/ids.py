@@ -8,8 +8,8 @@ from typing import Any
 from django.http import HttpRequest, QueryDict
 
 from machines.connections import get_engine, get_pattern
-from machines.engine.client import Client
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.connection.client import Client
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Blocks, Snowflakes, decode
 from machines.patterns.ids import Range
 

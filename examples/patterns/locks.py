@@ -8,7 +8,7 @@ from django.http import HttpRequest, QueryDict
 
 from machines.connections import get_engine, get_pattern
 from machines.engine import BadInput
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import HeldLock, Locks, Lost, Taken
 from machines.patterns.locks import CLOCK
 

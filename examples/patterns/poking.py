@@ -6,9 +6,10 @@ from contextlib import suppress
 from itertools import cycle
 from random import Random
 
-from examples.patterns import bus, cardinality, cas, ids, locks, scoreboard, sessions, throttle, write_buffer
 from machines.connections import get_pattern
 from machines.patterns import Bus, Full, Gone, Locks, Taken, Throttle
+
+from . import bus, cardinality, cas, ids, locks, scoreboard, sessions, throttle, write_buffer
 
 SELDOM = 0.15  # of the turns of what people might be in the middle of
 HELD = 2.0  # seconds

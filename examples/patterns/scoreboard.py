@@ -7,10 +7,10 @@ from typing import Any
 from django.http import HttpRequest, QueryDict
 
 from machines.connections import get_engine, get_pattern
-from machines.engine.client import Client
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.connection.client import Client
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Scoreboard
-from machines.patterns.checks import key
+from machines.patterns.arguments import key
 
 TITLE = "Scoreboard"
 TELLS = "Who is ahead: ranks with ties, boards of a day, scores that fade, in one call and in bounded space."

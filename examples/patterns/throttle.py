@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, QueryDict
 
 from machines.connections import get_engine, get_throttle
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle
 
 TITLE = "Throttle"

@@ -9,9 +9,9 @@ from django.core.cache import cache
 from django.http import HttpRequest, QueryDict
 
 from machines.connections import get_engine, get_pattern
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.engine.errors import BadInput
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Batch, Gone, Write, WriteBuffer
 
 TITLE = "Write buffer"

@@ -1,13 +1,14 @@
 """The Django admin of machines and of the audit: read-only, but for publishing a definition and firing an event.
 
-Both go through the same doors as everything else, ``machines.publishing`` and the engine, and both leave a log entry.
+Both go through the same doors as everything else, ``machines.catalog.publishing`` and the engine, and both leave a
+log entry.
 """
 
 from django.contrib import admin
 
 from .audit import AuditEntryAdmin
+from .last_seen import LastSeenAdmin
 from .machine import MachineAdmin
-from .seen import LastSeenAdmin
 from .token import TokenAdmin
 from .version import MachineVersionAdmin
 

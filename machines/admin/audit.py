@@ -11,11 +11,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from machines import access
+from machines.access import permissions
 from machines.models import AuditEntry
 
-from .rights import ReadOnly
-from .screens import STYLES
+from .context import STYLES
+from .permissions import ReadOnly
 
 SHOWN = 48  # characters of a text in the list
 
@@ -41,7 +41,7 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
         css = {"all": STYLES}
 
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return access.anywhere(request.user, "audit")
+        return permissions.anywhere(request.user, "audit")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -11,8 +11,8 @@ from machines.connections import get_engine
 from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError
 from machines.models import Machine, MachineVersion
 
-from .rights import machine_of
-from .screens import instance_url, instances_url, moment, screen
+from .context import instance_url, instances_url, moment, screen
+from .permissions import machine_of
 
 PAGE = 50  # instances
 

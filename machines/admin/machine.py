@@ -8,14 +8,13 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
+from machines.catalog.publishing import adopt_all
 from machines.engine import SignalboxError
 from machines.models import Machine
-from machines.publishing import adopt_all
 
-from . import instance, instances, publishing
-from .grants import GroupGrants, UserGrants, may_grant
-from .rights import ReadOnly, may
-from .screens import SCRIPTS, STYLES, drawing
+from . import instance_page, instances, publishing
+from .context import SCRIPTS, STYLES, drawing
+from .permissions import GroupGrants, ReadOnly, UserGrants, may, may_grant
 
 
 @admin.register(Machine)
@@ -47,7 +46,7 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         guarded = self.admin_site.admin_view
         own = [
             path("<int:machine>/instances/", guarded(instances.show), name="machines_machine_instances"),
-            path("<int:machine>/instance/", guarded(instance.show), name="machines_machine_instance"),
+            path("<int:machine>/instance/", guarded(instance_page.show), name="machines_machine_instance"),
         ]
         return own + super().get_urls()
 

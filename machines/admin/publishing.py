@@ -12,15 +12,15 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 
 from machines import offload
+from machines.catalog.submissions import GUESS, Submission
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.definitions import CompiledDefinition, embedded
 from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
 from machines.services import Actor, Forbidden, definitions
-from machines.submission import GUESS, Submission
 
-from . import journal
-from .screens import machine_url, screen
+from . import log_entries
+from .context import machine_url, screen
 
 LIMIT = 1 << 20  # bytes; the reader refuses more, and one more byte is enough for it to see that
 CPU = 20.0  # seconds of processor time that reading a definition, or drawing it, may take
@@ -93,7 +93,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
             pk__in=known
         )
         for made in written.select_related("machine").defer("definition", "drawing"):
-            journal.published(request, made)
+            log_entries.published(request, made)
         messages.success(request, f"Published: {version} is the current version.")
     return HttpResponseRedirect(machine_url(version.machine))
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from machines.models import Token
 from machines.services import Actor, tokens
 
-from .rights import ReadOnly
+from .permissions import ReadOnly
 
 
 @admin.register(Token)

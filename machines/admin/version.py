@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 
 from machines.models import MachineVersion
 
-from .rights import ReadOnly
-from .screens import SCRIPTS, STYLES, drawing
+from .context import SCRIPTS, STYLES, drawing
+from .permissions import ReadOnly
 
 
 @admin.register(MachineVersion)

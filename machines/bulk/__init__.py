@@ -13,9 +13,9 @@
 - ``handlers``: the jobs of the workers
 """
 
-from machines.bulk.bulk import Bulk, Row
-from machines.bulk.errors import NotNow
-from machines.bulk.order import ACTIONS, FILTERS, Order
-from machines.bulk.publishing import BULK
+from .builtin_machine import BULK
+from .bulk import Bulk, Row
+from .errors import NotNow
+from .order import ACTIONS, FILTERS, Order
 
 __all__ = ["ACTIONS", "BULK", "FILTERS", "Bulk", "NotNow", "Order", "Row"]

@@ -7,14 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from machines.allowing import Groups
-from machines.bulk import publishing
-from machines.bulk.errors import NotNow
-from machines.bulk.order import MAX_RATE, Order
-from machines.bulk.publishing import BULK
-from machines.bulk.store import PAGE, Item, Note, Store
+from machines.access.transition_groups import Groups
 from machines.engine import Engine, Instance, arguments
 from machines.engine.errors import Conflict, InstanceExists, Refused
+
+from . import builtin_machine
+from .builtin_machine import BULK
+from .errors import NotNow
+from .order import MAX_RATE, Order
+from .store import PAGE, Item, Note, Store
 
 LIVE = ("collecting", "previewing", "previewed", "running", "paused", "failed")
 
@@ -45,7 +46,7 @@ class Bulk:
         The same ``id`` again is the same bulk, whatever else is said. Raises BadInput, BadPayload, UnknownMachine.
         """
         order.check(engine)
-        publishing.publish(engine)
+        builtin_machine.publish(engine)
         bulk = cls(engine, id or engine.new_id())
         bulk._store().put_order(order)
         order = bulk.order()

@@ -6,12 +6,15 @@ from collections import Counter
 from math import ceil
 from typing import Any, NoReturn
 
-from machines.bulk import acting, previewing, selecting
-from machines.bulk.publishing import BULK
-from machines.bulk.store import PAGE, Item, Store
 from machines.connections import get_engine
 from machines.engine import Engine, errors
 from machines.worker import Job, handler
+
+from . import execution
+from . import preview as previewing
+from . import selection as selecting
+from .builtin_machine import BULK
+from .store import PAGE, Item, Store
 
 PREVIEWED = 5 * PAGE  # instances asked in one job
 TURN = 100  # instances moved in one job at most
@@ -64,14 +67,14 @@ def act(job: Job) -> dict[str, Any]:
     order, start, rate = store.order(), data["tried"], store.rate()
     permit = order.permit(store.approved(data["selection"]))
     items = store.items(data["selection"], start, min(start + _turn(rate), data["found"]))
-    for begin in range(0, len(items), acting.TOGETHER):
-        some = items[begin : begin + acting.TOGETHER]
+    for begin in range(0, len(items), execution.TOGETHER):
+        some = items[begin : begin + execution.TOGETHER]
         left = [item for item, note in zip(some, store.outcomes(_ids(some)), strict=True) if note is None]
         if left:
             _check(engine, job, start)
-            acting.act(engine, store, job.instance, order, permit, left)
+            execution.act(engine, store, job.instance, order, permit, left)
         job.progress(start + begin + len(some), data["found"], "instances")
-    counts = Counter(data["outcomes"] or dict.fromkeys(acting.OUTCOMES, 0))
+    counts = Counter(data["outcomes"] or dict.fromkeys(execution.OUTCOMES, 0))
     counts.update(note.word for note in store.outcomes(_ids(items)) if note)
     rest = ceil(len(items) * 1000 / rate) if rate else 0
     return {"tried": start + len(items), "outcomes": dict(counts), "rest": rest}

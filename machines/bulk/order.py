@@ -7,10 +7,11 @@ import json
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any
 
-from machines.allowing import Groups
-from machines.bulk.publishing import BULK
+from machines.access.transition_groups import Groups
 from machines.engine import Engine, Permit, arguments, limits
 from machines.engine.errors import BadInput
+
+from .builtin_machine import BULK
 
 WORK = ("retry", "skip", "cancel")
 ACTIONS = ("fire", "force", "edit", "reset", *WORK, "suspend", "resume", "delete")

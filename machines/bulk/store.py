@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from machines.bulk.order import Order
-from machines.bulk.publishing import BULK
 from machines.engine import Engine
 from machines.engine.storage import Storage
+
+from .builtin_machine import BULK
+from .order import Order
 
 PAGE = 100  # instances on one page of a selection
 KEPT = 64 * 24 * 3600  # seconds after the last write: it may wait thirty days twice, and its results are kept as long

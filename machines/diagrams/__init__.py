@@ -84,13 +84,13 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 
 from __future__ import annotations
 
-from .drawing import DRAWING, Diagram, draw
-from .folding import effective, foldable, top_level
-from .index import active, index
-from .layout import LayoutFailed
-from .marks import lit, standalone
-from .names import edge_id, fold_id, queue_id, state_id
-from .source import dot
+from .layout.dot import dot
+from .layout.folding import effective, foldable, top_level
+from .layout.levels import LayoutFailed
+from .part_index import active, index
+from .part_names import edge_id, fold_id, queue_id, state_id
+from .svg.drawing import DRAWING, Diagram, draw
+from .svg.export import lit, standalone
 
 __all__ = [
     "DRAWING",

@@ -9,7 +9,6 @@ engine.fire("door", "front", "open").state  # 'Open'
 """
 
 from . import errors
-from .accepting import Acceptance, Senders
 from .engine import Engine
 from .errors import (
     BadInput,
@@ -33,14 +32,15 @@ from .errors import (
     UnknownInstance,
     UnknownMachine,
 )
-from .found import Filling, Page, Tally, Trouble
-from .jobrecords import Enqueue, Job, Pause, QueueStats, Taken, WorkerRow
-from .mending import Mended
+from .instances.previews import Preview, Wait
+from .jobs.mending import Mended
+from .jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerRow
 from .permits import Permit
-from .previews import Preview, Wait
+from .publishing.senders import Acceptance, Senders
+from .publishing.sensitive_fields import Sensitive
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
-from .sensitive import Sensitive
-from .surveying import Survey
+from .search.results import Filling, Page, Tally, Trouble
+from .search.survey import Survey
 
 __all__ = [
     "Acceptance",

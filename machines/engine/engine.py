@@ -8,32 +8,34 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import arguments, client, firing, limits, replies
-from .accepting import Accepting
-from .calls import Caller, translate
-from .catalog import Catalog
-from .client import FAILURES, Client
+from . import arguments, limits
+from .connection import client, replies
+from .connection.calls import Caller, translate
+from .connection.client import FAILURES, Client
+from .connection.replies import Status
 from .definitions import CompiledDefinition
-from .delivery import Delivery, Driven
-from .emitted import Emitted
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
-from .jobrecords import WorkerRow
+from .ids.generator import Claims, Generator, id_for
+from .instances import fire as firing
+from .instances.activity import Moving
+from .instances.bulk_reads import Many
+from .instances.repairs import Repairing
+from .jobs.lifecycle import Queues
+from .jobs.methods import Working
+from .jobs.queue_operations import Operator
+from .jobs.ready_queues import Lookout
+from .jobs.records import WorkerRow
+from .jobs.workers import Roster
 from .keys import PREFIX, Keys, Partition
-from .lookout import Lookout
-from .many import Many
-from .moving import Moving
-from .operating import Operator
+from .messages.delivery import Delivery, Driven
+from .messages.emitted import Emitted
 from .permits import Permit
-from .queues import Queues
+from .publishing.catalog import Catalog
+from .publishing.senders import Accepting
+from .publishing.sensitive_fields import Sensitive
 from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step
-from .repairing import Repairing
-from .replies import Status
-from .roster import Roster
-from .searching import Searching
-from .sensitive import Sensitive
-from .snowflakes import Claims, Generator, id_for
-from .surveying import Survey, survey
-from .working import Working
+from .search.methods import Searching
+from .search.survey import Survey, survey
 
 log = logging.getLogger(__name__)
 

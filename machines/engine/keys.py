@@ -3,7 +3,7 @@
 All keys of one partition of a machine share one hash tag, ``{machine:partition}``, so that one
 atomic call may touch them all on a cluster. A *root* is that shared beginning, for example
 ``sb:{activation:0}``; the functions library gets it as KEYS[1] and adds the suffixes below.
-``tests/engine/test_keys.py`` pins every literal.
+``tests/engine/connection/test_keys.py`` pins every literal.
 """
 
 from __future__ import annotations

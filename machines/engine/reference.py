@@ -11,7 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import errors, keys, library, patternkeys
+from . import errors, keys, pattern_keys
+from .connection import library
 
 FIELDS = ("flags", "KEYS", "ARGV", "Returns", "Notifies", "Cost")
 _LINE = re.compile(r"^-- ?(.*)$")
@@ -78,14 +79,14 @@ def _keys() -> str:
 
 
 def _pattern_keys() -> str:
-    roots = patternkeys.PatternKeys(keys.PREFIX)
+    roots = pattern_keys.PatternKeys(keys.PREFIX)
     named: dict[str, object] = {"name": "demo", "part": 0, "key": "user-7"}
     chosen: dict[str, object] = {
         "part": "app", "key": "cart-7", "subject": "user-7", "entity": "page-7", "handle": "3f9c0a1b2c3d4e5f",
         "id": "17", "day": 20_000, "period": 20_000,
     }  # fmt: skip
     rows = ["| key, for example | what it is |", "|---|---|"]
-    for pattern in (name for name, member in vars(patternkeys.PatternKeys).items() if inspect.isfunction(member)):
+    for pattern in (name for name, member in vars(pattern_keys.PatternKeys).items() if inspect.isfunction(member)):
         if pattern.startswith("_"):
             continue
         wanted = list(inspect.signature(getattr(roots, pattern)).parameters)

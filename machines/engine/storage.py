@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .calls import Arg, Caller
-from .client import Client
+from .connection.calls import Arg, Caller
+from .connection.client import Client
 from .errors import UnknownMachine
 from .keys import Keys, Partition, partition_of
 

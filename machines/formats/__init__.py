@@ -65,9 +65,9 @@ WRITERS: dict[str, Writer] = {
     "yaml": yaml_text.write,
     "scxml": _writer("scxml"),
     "xstate": _writer("xstate"),
-    "mermaid": _writer("charts.mermaid"),
-    "dot": _writer("charts.dot"),
-    "plantuml": _writer("charts.plantuml"),
+    "mermaid": _writer("diagrams.mermaid"),
+    "dot": _writer("diagrams.dot"),
+    "plantuml": _writer("diagrams.plantuml"),
 }
 # The first that fits the end of a file's name counts.
 SUFFIXES = {

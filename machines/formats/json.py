@@ -8,7 +8,7 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, finding
-from machines.engine.definitions.path import quote
+from machines.engine.definitions.report import quote
 from machines.engine.errors import DefinitionError
 
 from .text import MAX_FINDINGS, place

@@ -12,9 +12,8 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding
-from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import Report
+from machines.engine.definitions.report import Report, quote
 
 from . import json
 from .text import stem

@@ -15,7 +15,7 @@ import yaml
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, finding
-from machines.engine.definitions.path import quote
+from machines.engine.definitions.report import quote
 
 from .text import MAX_FINDINGS
 from .yaml_nodes import COLLECTION, LOADER, PLAIN, QUOTED

@@ -15,16 +15,9 @@
 - ``pages``, ``plan``, ``store``: items in pages, which chunk they belong to, and where they are kept
 """
 
-from machines.mapreduce.errors import (
-    AlreadyStarted,
-    MapFailed,
-    NotFinished,
-    ReduceFailed,
-    RunFailed,
-    UnregisteredFunction,
-)
-from machines.mapreduce.functions import FunctionError, mapper, reducer
-from machines.mapreduce.run import MapReduce, Progress, Run
+from .errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed, UnregisteredFunction
+from .functions import FunctionError, mapper, reducer
+from .run import MapReduce, Progress, Run
 
 __all__ = [
     "AlreadyStarted",

@@ -20,7 +20,8 @@ from typing import Any, TypeVar, overload
 
 from machines.engine import limits
 from machines.engine.arguments import shown
-from machines.mapreduce.errors import UnregisteredFunction
+
+from .errors import UnregisteredFunction
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 BUILTINS: tuple[Callable[..., Any], ...] = (sum, len, min, max, sorted, any, all)

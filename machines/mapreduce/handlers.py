@@ -13,13 +13,14 @@ from typing import Any, NoReturn
 
 from machines.connections import get_engine
 from machines.engine import Engine, arguments, errors
-from machines.mapreduce import plan
-from machines.mapreduce.functions import Functions, mappers, reducers
-from machines.mapreduce.pages import encode
-from machines.mapreduce.publishing import CHUNK, RUN
-from machines.mapreduce.run import MAX_CHUNKS
-from machines.mapreduce.store import Store
 from machines.worker import Job, handler
+
+from . import plan
+from .builtin_machines import CHUNK, RUN
+from .functions import Functions, mappers, reducers
+from .pages import encode
+from .run import MAX_CHUNKS
+from .store import Store
 
 SMALL = 4 * 1024  # bytes of JSON: a result up to that stands in the run's data, too, for people to see
 LATER = 5_000  # ms a job is set aside that cannot be done now, or not by this worker

@@ -10,20 +10,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from machines.engine import Engine, Instance, arguments, limits
-from machines.engine.errors import (
-    BadInput,
-    EngineUnavailable,
-    InstanceExists,
-    Refused,
-    SignalboxError,
-    Suspended,
-)
-from machines.mapreduce import publishing
-from machines.mapreduce.errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed
-from machines.mapreduce.functions import mappers, reducers
-from machines.mapreduce.pages import paged
-from machines.mapreduce.publishing import CHUNK, RUN
-from machines.mapreduce.store import Store
+from machines.engine.errors import BadInput, EngineUnavailable, InstanceExists, Refused, SignalboxError, Suspended
+
+from . import builtin_machines
+from .builtin_machines import CHUNK, RUN
+from .errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed
+from .functions import mappers, reducers
+from .pages import paged
+from .store import Store
 
 MAX_CHUNKS = 500  # a suspended run keeps a thousand messages: what all its chunks tell it has to fit twice
 PAUSE, LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks whether a run has ended
@@ -190,7 +184,7 @@ class MapReduce(Run):
 
     def _prepare(self) -> None:
         if not self._there:
-            _insist(lambda: publishing.publish(self._engine))
+            _insist(lambda: builtin_machines.publish(self._engine))
             _insist(self._create)
             self._there = True
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from machines.engine import Engine
 from machines.engine.storage import Storage
-from machines.mapreduce import plan
-from machines.mapreduce.pages import Page
-from machines.mapreduce.publishing import RUN
+
+from . import plan
+from .builtin_machines import RUN
+from .pages import Page
 
 KEPT = 32 * 24 * 3600  # seconds after the last write: a little more than a run may wait in any state
 KEPT_AFTER = 25 * 3600  # seconds after the end: a little more than the run itself is kept

@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
     dependencies = [("machines", "0009_requests")]
 
     operations = [
-        # Machines that are there are looked at once (machines.acceptance): until then, nothing is known.
+        # Machines that are there are looked at once (machines.catalog.accepted_senders): until then, nothing is known.
         migrations.AddField(
             model_name="machine",
             name="granted",

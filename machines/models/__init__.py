@@ -1,8 +1,8 @@
 from .approval import Approval
 from .audit import AuditEntry, AuditIsAppendOnly
 from .grant import MachineGroupGrant, MachineUserGrant
+from .last_seen import LastSeen, Receipt
 from .machine import Machine
-from .seen import LastSeen, Receipt
 from .statistics import MeasuredStretch, Measurement, SamplingTurn
 from .token import Token
 from .version import MachineVersion, VersionIsImmutable

@@ -34,7 +34,7 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """Written by ``machines.auditing`` alone.
+    """Written by ``machines.audit.entries`` alone.
 
     The person is kept as plain text and not as a reference: deleting an account must neither take its deeds along
     nor change what is written here. Empty texts say that an action has no such thing.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class MachineManager(models.Manager["Machine"]):
     def get_or_adopt(self, name: str) -> Machine:
         """The machine, taken in from Redis if a script published it there. Raises Machine.DoesNotExist."""
-        from machines.publishing import adopt
+        from machines.catalog.publishing import adopt
 
         try:
             return self.get(name=name)
@@ -27,7 +27,7 @@ class MachineManager(models.Manager["Machine"]):
 
 
 class Machine(models.Model):
-    """Written by ``machines.publishing`` alone. What instances do is in Redis, never here."""
+    """Written by ``machines.catalog.publishing`` alone. What instances do is in Redis, never here."""
 
     name = models.CharField(max_length=64, unique=True)
     description = models.TextField(blank=True, default="")
@@ -40,7 +40,7 @@ class Machine(models.Model):
         null=True,
         help_text="machines that go on sending to it since they did before its definition named any",
     )
-    """Their names; NULL where nobody has looked yet: see ``machines.acceptance``."""
+    """Their names; NULL where nobody has looked yet: see ``machines.catalog.accepted_senders``."""
 
     objects = MachineManager()
 
@@ -62,7 +62,7 @@ class Machine(models.Model):
 
         Raises MachineVersion.DoesNotExist.
         """
-        from machines.publishing import adopt
+        from machines.catalog.publishing import adopt
 
         number = self.current if number is None else number
         found = self.versions.filter(number=number).first()

@@ -11,9 +11,10 @@ from django.utils import timezone
 
 
 class Token(models.Model):
-    """Written by ``machines.tokens`` alone.
+    """Written by ``machines.access.tokens`` alone.
 
-    ``rights``: names out of ``machines.access.RIGHTS``; ``machines``: names, none for every machine. What a token may
+    ``rights``: names out of ``machines.access.permissions.RIGHTS``; ``machines``: names, none for every machine. What
+    a token may
     do is never more than what its owner may do at that moment.
     """
 

@@ -17,8 +17,8 @@ import sys
 import time
 from typing import Any
 
-from machines.offload import frames
-from machines.offload.tasks import TASKS
+from . import frames
+from .tasks import TASKS
 
 IDLE = 300.0  # seconds
 NICE = 3  # others go first

@@ -12,9 +12,9 @@ import sys
 import time
 from typing import Any
 
-from machines.offload import frames
-from machines.offload.errors import NoHelper, Overrun
-from machines.offload.tasks import Done
+from . import frames
+from .errors import NoHelper, Overrun
+from .tasks import Done
 
 GOING = 0.2  # seconds until one that has closed its end is gone
 START = 30.0  # seconds until it must be ready

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from machines.offload.errors import AtOnce, NoHelper
-from machines.offload.helper import MEMORY, Helper
-from machines.offload.tasks import Done
+from .errors import AtOnce, NoHelper
+from .helper import MEMORY, Helper
+from .tasks import Done
 
 HELPERS = 2
 WAITING = 6  # that wait for a helper; each is a thread of the site

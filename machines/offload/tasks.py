@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from machines.catalog.submissions import Submission
 from machines.engine.definitions import CompiledDefinition, Finding
-from machines.submission import Submission
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Done:
 
 def _read(text: str | bytes, *, format: str, name: str = "", **wanted: bool) -> dict[str, Any]:
     """A text in a format, read and checked."""
-    from machines import submission
+    from machines.catalog import submissions
 
-    return _told(submission.read(text, format=format, name=name), **wanted)
+    return _told(submissions.read(text, format=format, name=name), **wanted)
 
 
 def _check(text: str | bytes, **wanted: bool) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Patterns on Redis that machines are built with and that stand on their own, each one atomic call."""
 
-from machines.engine.client import connect
+from machines.engine.connection.client import connect
 
 from .bus import Bus, Dead, Gap, Lag, Message, Stream, Subscription
 from .cardinality import Cardinality, Count

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from machines.engine.calls import Arg, Caller, translate
-from machines.engine.client import Client
+from machines.engine.connection.calls import Arg, Caller, translate
+from machines.engine.connection.client import Client
+from machines.engine.connection.replies import Status, refuse
 from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
-from machines.engine.patternkeys import PatternKeys
-from machines.engine.replies import Status, refuse
-from machines.patterns import checks
+from machines.engine.pattern_keys import PatternKeys
+
+from . import arguments
 
 OK = Status.OK.value  # to look a member up costs more than to compare
 
 
 class Pattern:
-    """``redis``: a client of ``machines.engine.client.connect(url)``, or any that decodes its responses. Safe to share
+    """``redis``: a client of ``machines.engine.connection.client.connect(url)``, or any that decodes its responses.
+    Safe to share
     between threads. Makes no connection by itself."""
 
     def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
-        if not isinstance(prefix, str) or not checks.PREFIX.fullmatch(prefix):
+        if not isinstance(prefix, str) or not arguments.PREFIX.fullmatch(prefix):
             told = "1 to 64 letters, digits, '_', '.' or '-', and a ':' at the end"
             raise BadInput(f"a prefix is {told}, not {prefix!r:.80}", code="SB401")
         _check_client(redis)

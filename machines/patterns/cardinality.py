@@ -29,11 +29,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
-from machines.patterns import checks
-from machines.patterns.base import Pattern
+
+from . import arguments
+from .base import Pattern
 
 MAX_MEMBERS = 1000  # of one call
 MAX_PARTS = 8  # of one union
@@ -63,9 +64,9 @@ class Cardinality(Pattern):
 
     def __init__(self, redis: Client, name: str, *, prefix: str = PREFIX, exact: int = 1000, keep: int = 40) -> None:
         super().__init__(redis, prefix)
-        self._root = self._keys.distinct(checks.name(name, "the name of a count")).root
-        self._exact = checks.whole(exact, "exact", 0, MAX_SET)
-        self._keep = checks.whole(keep, "keep", 1, MAX_KEEP)
+        self._root = self._keys.distinct(arguments.name(name, "the name of a count")).root
+        self._exact = arguments.whole(exact, "exact", 0, MAX_SET)
+        self._keep = arguments.whole(keep, "keep", 1, MAX_KEEP)
 
     def add(self, *members: str, part: str = "", now: int | None = None) -> int:
         """How many of them were new today: exact while the day is, else by how much the estimate grew.
@@ -75,8 +76,8 @@ class Cardinality(Pattern):
         if not 1 <= len(members) <= MAX_MEMBERS:
             raise BadInput(f"there are 1 to {MAX_MEMBERS} members, not {len(members)}", code="SB402")
         for member in members:
-            checks.key(member, "a member")
-        words: tuple[str | int, ...] = (_part(part), self._exact, self._keep, checks.now(now), *members)
+            arguments.key(member, "a member")
+        words: tuple[str | int, ...] = (_part(part), self._exact, self._keep, arguments.now(now), *members)
         return int(self._ask("sb_distinct", self._root, *words)[1])
 
     def count(self, period: str = "day", *, parts: Sequence[str] = ("",), at: int | None = None) -> Count:
@@ -90,8 +91,8 @@ class Cardinality(Pattern):
         most = min(self._keep + 1, MAX_DAYS) // PERIODS[period]
         if most == 0:
             raise BadInput(f"days are kept for {self._keep} more; a {period} needs {PERIODS[period]}", code="SB402")
-        checks.whole(n, f"n, with days that are kept for {self._keep} more,", 1, most)
-        reply = self._ask("sb_distinct_count", self._root, period, n, checks.now(at), *_parts(parts))
+        arguments.whole(n, f"n, with days that are kept for {self._keep} more,", 1, most)
+        reply = self._ask("sb_distinct_count", self._root, period, n, arguments.now(at), *_parts(parts))
         return counts(reply[1:])
 
 
@@ -102,7 +103,7 @@ def counts(words: Sequence[Any]) -> list[Count]:
 
 
 def _part(value: Any) -> str:
-    return "" if value == "" else checks.key(value, "a part")
+    return "" if value == "" else arguments.key(value, "a part")
 
 
 def _parts(values: Any) -> list[str]:

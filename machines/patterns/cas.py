@@ -30,19 +30,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
+from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault
 from machines.engine.keys import PREFIX
-from machines.engine.replies import Status
-from machines.patterns import checks
-from machines.patterns.base import Pattern
-from machines.patterns.errors import Changed, Overflow
+
+from . import arguments
+from .base import Pattern
+from .errors import Changed, Overflow
 
 RETRIES = 8
 MAX_RETRIES = 10_000
 MAX_VALUE = 2**20  # bytes of JSON, and of what a string or hash holds before and after together
 MAX_TTL = 366 * 86_400.0  # seconds
-MAX_GENERATION = checks.MAX_EXACT - 1
+MAX_GENERATION = arguments.MAX_EXACT - 1
 PAUSES = (0.0002, 0.002)  # seconds: the longest first pause, and the longest of all; each may be twice the one before
 AT_ONCE = 3  # tries that come at once: who was just told what is there is ahead of who has to read it
 # How the keys of a machine begin, whatever the prefix; {user:7}:cart is anybody's.
@@ -82,13 +83,13 @@ class Records(Pattern):
 
     def __init__(self, redis: Client, name: str, *, prefix: str = PREFIX, ttl: float | None = None) -> None:
         super().__init__(redis, prefix)
-        self.name = checks.name(name, "a collection's name")
+        self.name = arguments.name(name, "a collection's name")
         self._of = self._keys.record(self.name)
-        self._ttl = "" if ttl is None else str(checks.seconds(ttl, "ttl", most=MAX_TTL))
+        self._ttl = "" if ttl is None else str(arguments.seconds(ttl, "ttl", most=MAX_TTL))
 
     def get(self, key: str) -> Record:
         """What is there; generation 0 where nothing is."""
-        where = self._of.one(checks.key(key, "a record's key"))
+        where = self._of.one(arguments.key(key, "a record's key"))
         text, generation = self._caller.raw("HMGET", where, "value", "generation")
         return Record(None, 0) if text is None and generation is None else self._record(key, generation, text)
 
@@ -133,8 +134,8 @@ class Records(Pattern):
         return ("delete", "") if value is DELETE else ("put", _text(key, value))
 
     def _written(self, key: str, act: str, text: str, expect: int | None, now: int | None) -> Record:
-        expected = "" if expect is None else str(checks.whole(expect, "expect", 0, MAX_GENERATION))
-        words = (act, checks.key(key, "a record's key"), expected, text, self._ttl, checks.now(now))
+        expected = "" if expect is None else str(arguments.whole(expect, "expect", 0, MAX_GENERATION))
+        words = (act, arguments.key(key, "a record's key"), expected, text, self._ttl, arguments.now(now))
         reply = self._ask("sb_swap_record", self._of.root, *words, also=(Status.CONFLICT, Status.FULL))
         if reply[0] == Status.FULL:
             raise Overflow(f"{self._what(key)} has no larger generation left: the newest is at 2^53")
@@ -146,7 +147,7 @@ class Records(Pattern):
 
     def _record(self, key: str, generation: Any, text: Any) -> Record:
         try:
-            return Record(json.loads(text), checks.whole(int(generation), "a generation", 1, MAX_GENERATION))
+            return Record(json.loads(text), arguments.whole(int(generation), "a generation", 1, MAX_GENERATION))
         except (TypeError, ValueError, RecursionError, BadInput) as error:
             raise EngineFault(f"{self._what(key)} is damaged, another program wrote its key: {error}") from error
 
@@ -193,7 +194,7 @@ class Values(Pattern):
         return (True, after) if reply[0] == Status.OK else (False, _read(reply[1], reply[2:]))
 
     def _foreign(self, key: Any) -> str:
-        given = checks.key(key)
+        given = arguments.key(key)
         if given.startswith(self._ours) or PARTITION.match(given):
             told = "one of Signalbox's own, which only its functions write"
             raise BadInput(f"the key {given!r:.80} is {told}", code="SB401")
@@ -221,7 +222,7 @@ def _tries(function: Any, retries: Any) -> int:
         raise BadInput(
             f"a function takes what is there and returns what is to be there, not {function!r:.80}", code="SB408"
         )
-    return checks.whole(retries, "retries", 0, MAX_RETRIES)
+    return arguments.whole(retries, "retries", 0, MAX_RETRIES)
 
 
 def _pauses(retries: int) -> Iterator[float]:
@@ -242,7 +243,7 @@ def _wait(pause: float) -> None:
 
 
 def _text(key: str, value: Any) -> str:
-    return checks.document(value, f"the value of {key!r:.80}", most=MAX_VALUE)
+    return arguments.document(value, f"the value of {key!r:.80}", most=MAX_VALUE)
 
 
 def _kind(contents: Contents) -> str:

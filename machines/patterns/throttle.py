@@ -25,10 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.engine.keys import PREFIX
 
-from . import checks
+from . import arguments
 from .base import Pattern
 
 MAX_LIMIT = 1_000_000
@@ -78,9 +78,9 @@ class Throttle(Pattern):
     def take_all(self, limits: Sequence[tuple[str, str, int]], *, per: float) -> list[Verdict]:
         """Take one under each limit, ``(name, key, limit)``, in one round trip; a verdict for each, in order. One that
         refuses gives nothing back of the others. Raises as ``take`` does."""
-        ms = checks.seconds(per, "per", most=MAX_PER)
+        ms = arguments.seconds(per, "per", most=MAX_PER)
         sent = [
-            (self._keys.pace(*_checked(name, key)).run, (checks.whole(limit, "limit", 1, MAX_LIMIT), ms))
+            (self._keys.pace(*_checked(name, key)).run, (arguments.whole(limit, "limit", 1, MAX_LIMIT), ms))
             for name, key, limit in limits
         ]
         started = time.monotonic()
@@ -104,12 +104,12 @@ class Throttle(Pattern):
     ) -> Verdict:
         """What ``take`` (or ``count``, with ``window``) would find, and nothing is taken: ``remaining`` is what is
         there now, ``allowed`` whether one would be."""
-        checks.whole(limit, "limit", 1, MAX_LIMIT)
-        ms = checks.seconds(per, "per", most=MAX_PER)
+        arguments.whole(limit, "limit", 1, MAX_LIMIT)
+        ms = arguments.seconds(per, "per", most=MAX_PER)
         _checked(name, key)
-        checks.flag(window, "window")
+        arguments.flag(window, "window")
         at = self._keys.window(name, key).count if window else self._keys.pace(name, key).run
-        return _verdict(self._ask("sb_throttle", at, "window" if window else "pace", limit, ms, 0, checks.now(now)))
+        return _verdict(self._ask("sb_throttle", at, "window" if window else "pace", limit, ms, 0, arguments.now(now)))
 
     def forget(self, name: str, key: str) -> None:
         """All of both limits is there again."""
@@ -120,11 +120,11 @@ class Throttle(Pattern):
             self._advances.drop(at)
 
     def _asked(self, kind: str, at: str, limit: int, per: float, cost: int, ahead: int, now: int | None) -> Verdict:
-        checks.whole(limit, "limit", 1, MAX_LIMIT)
-        ms = checks.seconds(per, "per", most=MAX_PER)
-        checks.whole(cost, "cost", 1, limit)
-        checks.whole(ahead, "ahead", 1, limit)
-        moment = checks.now(now)
+        arguments.whole(limit, "limit", 1, MAX_LIMIT)
+        ms = arguments.seconds(per, "per", most=MAX_PER)
+        arguments.whole(cost, "cost", 1, limit)
+        arguments.whole(ahead, "ahead", 1, limit)
+        moment = arguments.now(now)
         if cost > 1 or moment:
             return _verdict(self._ask("sb_throttle", at, kind, limit, ms, cost, moment))
         return self._known(at, (limit, ms)) or self._one(kind, at, (limit, ms), ahead)
@@ -149,7 +149,7 @@ def _verdict(reply: list[Any]) -> Verdict:
 
 
 def _checked(name: str, key: str) -> tuple[str, str]:
-    return checks.name(name, "a limit's name"), checks.key(key, "the key of what is limited")
+    return arguments.name(name, "a limit's name"), arguments.key(key, "the key of what is limited")
 
 
 class Refusals:

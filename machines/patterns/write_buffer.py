@@ -29,14 +29,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.engine.calls import Arg, translate
-from machines.engine.client import Client
+from machines.engine.connection.calls import Arg, translate
+from machines.engine.connection.client import Client
+from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault
 from machines.engine.keys import PREFIX, partition_of
-from machines.engine.replies import Status
-from machines.patterns import checks
-from machines.patterns.base import OK, Pattern
-from machines.patterns.errors import Changed, Full, Lost, Overflow
+
+from . import arguments
+from .base import OK, Pattern
+from .errors import Changed, Full, Lost, Overflow
 
 MAX_PARTITIONS = 64
 MAX_MOST = 10_000_000
@@ -45,7 +46,7 @@ MAX_NAMES = 20_000  # counters and fields of an entry
 MAX_VALUE = 65_536  # bytes of JSON of one field
 MAX_MARK = 1_048_576  # bytes
 MAX_LEASE = 86_400  # s
-MAX_COUNT = checks.MAX_EXACT - 1
+MAX_COUNT = arguments.MAX_EXACT - 1
 REFUSALS = (Status.CONFLICT, Status.FULL, Status.OVERFLOW, Status.FAULT)
 
 Counts = Mapping[str, int]
@@ -117,9 +118,9 @@ class WriteBuffer(Pattern):
         self, redis: Client, name: str, *, prefix: str = PREFIX, partitions: int = 1, most: int = 100_000
     ) -> None:
         super().__init__(redis, prefix)
-        self.name = checks.name(name, "a write buffer's name")
-        self.partitions = checks.whole(partitions, "partitions", 1, MAX_PARTITIONS)
-        self._most = checks.whole(most, "most", 1, MAX_MOST)
+        self.name = arguments.name(name, "a write buffer's name")
+        self.partitions = arguments.whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self._most = arguments.whole(most, "most", 1, MAX_MOST)
 
     def add(
         self,
@@ -132,7 +133,7 @@ class WriteBuffer(Pattern):
         """One call. ``now``: ms since the epoch, in place of the server's clock; a write older than a field's own does
         not win. Raises BadInput, Overflow or Full, and nothing is changed."""
         words = _words(Write(entity, _given(counters), _given(fields)))
-        self._add(partition_of(entity, self.partitions), [checks.now(now), self._most, 0, *words])
+        self._add(partition_of(entity, self.partitions), [arguments.now(now), self._most, 0, *words])
 
     def add_many(
         self, writes: Iterable[Write], *, marks: Marks | None = None, part: int | None = None, now: int | None = None
@@ -156,7 +157,7 @@ class WriteBuffer(Pattern):
             sent.setdefault(home, []).extend(words)
         if marks:
             sent.setdefault(part or 0, [])
-        moving, moment = _marks({} if marks is None else marks), checks.now(now)
+        moving, moment = _marks({} if marks is None else marks), arguments.now(now)
         for home, words in sent.items():
             self._add(home, [moment, self._most, len(marks or {}), *moving, *words])
 
@@ -166,7 +167,7 @@ class WriteBuffer(Pattern):
         if names is None:
             found: dict[str, str] = self._caller.command("HGETALL", key)
             return found
-        wanted = [checks.key(name, "a mark") for name in _listed(names, "names")]
+        wanted = [arguments.key(name, "a mark") for name in _listed(names, "names")]
         texts = self._caller.command("HMGET", key, *wanted) if wanted else []
         return {name: text for name, text in zip(wanted, texts, strict=True) if text is not None}
 
@@ -185,10 +186,10 @@ class WriteBuffer(Pattern):
         A batch that was taken more than five times comes less and less often, each time up to ten minutes later.
         """
         words = (
-            checks.now(now),
-            checks.whole(limit, "limit", 1, 1_000),
-            checks.seconds(lease, "lease", most=MAX_LEASE),
-            checks.seconds(gather, "gather", most=MAX_LEASE, least=0),
+            arguments.now(now),
+            arguments.whole(limit, "limit", 1, 1_000),
+            arguments.seconds(lease, "lease", most=MAX_LEASE),
+            arguments.seconds(gather, "gather", most=MAX_LEASE, least=0),
         )
         parts = list(range(self.partitions)) if part is None else [self._check_part(part)]
         first = random.randrange(len(parts))  # noqa: S311  spreading load, not a secret
@@ -231,7 +232,7 @@ class WriteBuffer(Pattern):
 
     def stats(self, *, now: int | None = None) -> Stats:
         """One round trip."""
-        moment = checks.now(now)
+        moment = arguments.now(now)
         roots = [self._root_of(part).root for part in range(self.partitions)]
         replies = self._caller.many([("sb_buffer_look", root, (moment,)) for root in roots])
         for reply in replies:
@@ -240,7 +241,7 @@ class WriteBuffer(Pattern):
         return _stats(replies)
 
     def _check_part(self, part: Any) -> int:
-        return checks.whole(part, "part", 0, self.partitions - 1)
+        return arguments.whole(part, "part", 0, self.partitions - 1)
 
     def _root_of(self, part: int) -> Any:
         return self._keys.buffer(self.name, part)
@@ -264,7 +265,7 @@ class WriteBuffer(Pattern):
         if not isinstance(batch, Batch):
             raise BadInput(f"a batch comes from claim(), not {batch!r:.80}", code="SB408")
         root = self._root_of(batch.part).root
-        reply = self._ask("sb_buffer_settle", root, how, batch.id, batch.token, checks.now(now), also=(Status.LOST,))
+        reply = self._ask("sb_buffer_settle", root, how, batch.id, batch.token, arguments.now(now), also=(Status.LOST,))
         if reply[0] == Status.LOST:
             raise Lost(f"batch {batch.id} of {self.name} is somebody else's by now, or settled")
 
@@ -288,11 +289,11 @@ def _words(write: Write) -> list[Arg]:
     count = len(write.counters) + len(write.fields)
     if not 1 <= count <= MAX_NAMES:
         raise BadInput(f"a write has 1 to {MAX_NAMES} counters and fields, not {count}", code="SB402")
-    words: list[Arg] = [checks.key(write.entity, "an entity"), len(write.counters), len(write.fields)]
+    words: list[Arg] = [arguments.key(write.entity, "an entity"), len(write.counters), len(write.fields)]
     for name, added in write.counters.items():
-        words += [checks.key(name, "a counter"), checks.whole(added, name, -MAX_COUNT, MAX_COUNT)]
+        words += [arguments.key(name, "a counter"), arguments.whole(added, name, -MAX_COUNT, MAX_COUNT)]
     for name, value in write.fields.items():
-        words += [checks.key(name, "a field"), checks.document(value, name, most=MAX_VALUE)]
+        words += [arguments.key(name, "a field"), arguments.document(value, name, most=MAX_VALUE)]
     return words
 
 
@@ -304,13 +305,13 @@ def _marks(marks: Marks) -> list[Arg]:
         if not isinstance(moved, tuple) or len(moved) != 2:
             raise BadInput(f"a mark moves from one text to another, a tuple of two, not {moved!r:.80}", code="SB408")
         seen, new = moved
-        checks.key(new, "a mark's text", most=MAX_MARK)
+        arguments.key(new, "a mark's text", most=MAX_MARK)
         if seen is not None and not isinstance(seen, str):
             raise BadInput(f"a mark was seen as a text or None, not {seen!r:.80}", code="SB403")
         if seen == new:
             raise BadInput(f"the mark {name!r:.80} stays where it was seen: whoever adds moves it", code="SB403")
         digest = "" if seen is None else hashlib.sha1(seen.encode(), usedforsecurity=False).hexdigest()
-        words += [checks.key(name, "a mark"), digest, new]
+        words += [arguments.key(name, "a mark"), digest, new]
     return words
 
 

@@ -8,8 +8,8 @@
 The server lives as long as the process that started it, and not a second longer: see ``guardian``.
 """
 
-from machines.server.errors import FolderInUse, ServerError, ServerFailed
-from machines.server.guarded import Guarded
-from machines.server.server import Server
+from .errors import FolderInUse, ServerError, ServerFailed
+from .guarded import Guarded
+from .server import Server
 
 __all__ = ["FolderInUse", "Guarded", "Server", "ServerError", "ServerFailed"]

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from machines.server.errors import ServerFailed
+from .errors import ServerFailed
 
 
 def find(named: str | Path | None = None) -> Path:

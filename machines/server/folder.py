@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from machines.server.errors import FolderInUse, ServerFailed
+from .errors import FolderInUse, ServerFailed
 
 # The longest path a Unix socket can have, with room for the closing NUL: sun_path is 108 bytes, 104 on macOS and BSD.
 LONGEST_SOCKET_PATH = 107 if sys.platform.startswith("linux") else 103

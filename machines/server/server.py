@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from machines.server import binary
-from machines.server.errors import ServerFailed
-from machines.server.folder import Lock, Socket
-from machines.server.guarded import Guarded
+from . import binary
+from .errors import ServerFailed
+from .folder import Lock, Socket
+from .guarded import Guarded
 
 READY_WITHIN = 60.0  # seconds; a large append-only file takes its time to load
 LOG_LINES = 12

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from django.http import HttpRequest
 
-from machines import access
-from machines.auditing import REFUSED, Deed, record, recorded, source_of, tell
+from machines.access import permissions
+from machines.audit.entries import REFUSED, Deed, record, recorded, source_of, tell
 
 from .errors import Forbidden
 
@@ -21,7 +21,7 @@ class Scopes(Protocol):
 
     def covers(self, right: str, machine: str = "") -> bool: ...
 
-    def scope(self, right: str) -> access.Scope: ...
+    def scope(self, right: str) -> permissions.Scope: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,13 @@ class Actor:
         if not self.is_person or (right, machine) in self.granted:
             return True
         covered = self.scopes is None or self.scopes.covers(right, machine)
-        return covered and access.allows(self.user, right, machine)
+        return covered and permissions.allows(self.user, right, machine)
 
-    def scope(self, right: str = "view") -> access.Scope:
+    def scope(self, right: str = "view") -> permissions.Scope:
         """The machines on which they hold it, and ``view`` with it."""
         if not self.is_person:
-            return access.EVERYTHING
-        held = access.scope_of(self.user, right)
+            return permissions.EVERYTHING
+        held = permissions.scope_of(self.user, right)
         return held if self.scopes is None else held & self.scopes.scope(right) & self.scopes.scope("view")
 
     def anywhere(self, right: str) -> bool:
@@ -118,5 +118,5 @@ class Actor:
     def records(
         self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str
     ) -> AbstractContextManager[Deed]:
-        """One entry of the audit for what the block does, whatever comes of it: see ``machines.auditing``."""
+        """One entry of the audit for what the block does, whatever comes of it: see ``machines.audit.entries``."""
         return recorded(self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about)

@@ -15,9 +15,9 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from machines import masking
-from machines.access import Scope
-from machines.auditing import record
+from machines.access import redaction
+from machines.access.permissions import Scope
+from machines.audit.entries import record
 from machines.bulk import Bulk
 from machines.bulk.store import OrderLost
 from machines.connections import get_engine
@@ -220,7 +220,7 @@ def _finish(approval: Approval, actor: Actor) -> None:
     except (SignalboxError, OrderLost) as error:
         facts = {
             "state": State.FAILED,
-            "outcome": masking.strict_redactor(approval.machine).error(error)[:SAID],
+            "outcome": redaction.strict_redactor(approval.machine).error(error)[:SAID],
             "code": getattr(error, "code", ""),
         }
     finally:

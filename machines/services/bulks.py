@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from machines import allowing
-from machines.auditing import Deed
+from machines.access import transition_groups
+from machines.access.redaction import MASK
+from machines.audit.entries import Deed
+from machines.audit.reveals import Disclosing
 from machines.bulk import BULK, Bulk, NotNow, Order, Row
 from machines.bulk.store import Note, OrderLost
+from machines.catalog.outlines import every_outline
 from machines.connections import get_engine
-from machines.disclosures import Disclosing
 from machines.engine import Conflict, Instance, LookupFailed
-from machines.masking import MASK
-from machines.outlines import every_outline
 
 from . import rules
 from .actor import Actor
@@ -239,4 +239,4 @@ def _rights(order: Order) -> tuple[str, ...]:
 
 def _person(actor: Actor) -> dict[str, Any]:
     """What of the actor the engine holds each step to."""
-    return {"person": True, "groups": allowing.groups_of(actor.user)} if actor.is_person else {}
+    return {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}

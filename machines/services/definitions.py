@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines import acceptance, publishing
-from machines.auditing import Deed
+from machines.audit.entries import Deed
+from machines.catalog import accepted_senders, publishing
 from machines.engine.definitions import CompiledDefinition
 from machines.models import MachineVersion
 
@@ -54,11 +54,11 @@ def _demand_recipients(actor: Actor, publication: publishing.Publication) -> Non
         sender = compiled.source["id"]
         for one in compiled.recipients:
             if one.machine and one.machine not in publication.own and not _may_reach(actor, sender, one.machine):
-                raise NotAccepted(one.machine, sender, one.path, acceptance.line([sender]))
+                raise NotAccepted(one.machine, sender, one.path, accepted_senders.line([sender]))
 
 
 def _may_reach(actor: Actor, sender: str, machine: str) -> bool:
-    return actor.may("fire", machine) or actor.may("publish", machine) or acceptance.takes(machine, sender)
+    return actor.may("fire", machine) or actor.may("publish", machine) or accepted_senders.takes(machine, sender)
 
 
 def _written(actor: Actor, compiled: CompiledDefinition, reason: str, deed: Deed) -> MachineVersion:

@@ -3,7 +3,8 @@
 ::
 
     SignalboxError
-    ├── Forbidden         of ``machines.access``: the right is missing, or the token's scope does not hold it
+    ├── Forbidden         of ``machines.access.permissions``: the right is missing, or the token's scope does not hold
+    it
     │   └── NotAccepted   a definition reaches a machine that does not accept it, without a right on that one
     ├── ApprovalNeeded    the engine's NeedsApproval, or of a bulk, with all that ``approvals.ask`` files
     ├── OwnRequest        whoever asked cannot be the second person
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.access import Forbidden
+from machines.access.permissions import Forbidden
 from machines.engine import NeedsApproval, SignalboxError
 
 __all__ = [

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines import allowing, masking
-from machines.auditing import Deed
+from machines.access import redaction, transition_groups
+from machines.audit.entries import Deed
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
-from machines.engine.repairing import ASKED
+from machines.engine.instances.repairs import ASKED
 
-from . import pacing, rules
+from . import rate_limit, rules
 from .actor import Actor
 from .errors import ApprovalNeeded
 from .reading import counts, explain, find, get, history, redactor_of, seen_by
@@ -101,7 +101,7 @@ def create(
     key: str | None = None,
     reason: str = "",
 ) -> Instance:
-    pacing.spend(actor, "create", machine=machine, instance=id or "", reason=reason)
+    rate_limit.spend(actor, "create", machine=machine, instance=id or "", reason=reason)
     redactor = redactor_of(actor, machine)
     with redactor.raising(), actor.records("create", machine=machine, instance=id or "", reason=reason) as deed:
         actor.demand("fire", machine)
@@ -117,7 +117,7 @@ def foreseen(actor: Actor, machine: str, id: str, event: str, payload: Mapping[s
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         explanation = get_engine().explain(machine, id, event, payload)
-    allowing.check(allowing.groups_of(actor.user) if actor.is_person else None, explanation)
+    transition_groups.check(transition_groups.groups_of(actor.user) if actor.is_person else None, explanation)
     return redactor.explanation(explanation)
 
 
@@ -133,9 +133,9 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
 def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
     """Do it, and record it. ``second``: who approved it. Raises NeedsApproval where it would do something else now."""
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
-    pacing.spend(actor, call.name, **about)
+    rate_limit.spend(actor, call.name, **about)
     redactor = (
-        masking.strict_redactor(call.machine) if second else redactor_of(actor, call.machine)
+        redaction.strict_redactor(call.machine) if second else redactor_of(actor, call.machine)
     )  # the asker is shown nothing of it
     with redactor.raising(), actor.records(call.name, **about) as deed:
         if second:
@@ -220,7 +220,7 @@ def _tell(deed: Deed, call: Call, before: Instance, after: Instance) -> None:
 def _noted(call: Call) -> dict[str, Any]:
     """What was asked for, as the audit keeps it: masked, whoever asked."""
     noted = {name: value for name, value in call.asked.items() if name in NOTED and value is not None}
-    return masking.strict_redactor(call.machine).asked(noted)
+    return redaction.strict_redactor(call.machine).asked(noted)
 
 
 def _known(name: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from machines.access.redaction import Redactor
 from machines.connections import get_engine
 from machines.engine import Engine, Job
-from machines.masking import Redactor
 
 from . import rules
 from .actor import Actor

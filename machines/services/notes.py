@@ -8,7 +8,7 @@ from typing import Any
 
 from machines.connections import get_pattern
 from machines.engine import BadInput
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.engine.errors import EngineFault
 from machines.patterns import Changed, Record, Records
 

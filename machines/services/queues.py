@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from machines.auditing import Deed
+from machines.audit.entries import Deed
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, QueueStats
 

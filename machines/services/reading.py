@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from machines import masking
-from machines.access import among
+from machines.access import redaction
+from machines.access.permissions import among
+from machines.access.redaction import Redactor
+from machines.audit.reveals import Disclosing, Viewer
 from machines.connections import get_engine
-from machines.disclosures import Disclosing, Viewer
 from machines.engine import Explanation, Instance, Page, Step
-from machines.masking import Redactor
 
 from .actor import Actor
 
@@ -24,7 +24,7 @@ def redactor_of(actor: Actor, machine: str) -> Redactor:
     """What is hidden from them of this machine. What a person is shown of it in clear is noted for the audit."""
     if reveals(actor, machine) and actor.is_person:
         return Disclosing(Viewer(actor.user, actor.source), machine)
-    return masking.redactor_if(reveals(actor, machine), machine)
+    return redaction.redactor_if(reveals(actor, machine), machine)
 
 
 def reveals(actor: Actor, machine: str) -> bool:
@@ -88,7 +88,7 @@ def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **t
 def demand_findable(reveal: bool, machine: str, terms: Mapping[str, Any]) -> None:
     """Raises Concealed where terms of ``Engine.find`` would tell what is hidden: values of fields, or what a handler
     said, of which ``error`` finds the beginning."""
-    masking.demand_findable(reveal, machine, named_by(terms), terms.get("error") or "")
+    redaction.demand_findable(reveal, machine, named_by(terms), terms.get("error") or "")
 
 
 def named_by(terms: Mapping[str, Any]) -> list[str]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from machines import allowing
+from machines.access import transition_groups
+from machines.catalog.outlines import every_outline
 from machines.engine import BadInput, NeedsApproval, Permit
 from machines.engine.definitions import Outline
 from machines.engine.definitions.outline import matches
-from machines.outlines import every_outline
 
 from .actor import Actor
 from .errors import ApprovalNeeded
@@ -23,7 +23,7 @@ FIRE = "fire:"
 
 def permit_of(actor: Actor) -> Permit | None:
     """What the engine holds the actor to; None for who is no person. One query, none for a superuser."""
-    return Permit(allowing.groups_of(actor.user)) if actor.is_person else None
+    return Permit(transition_groups.groups_of(actor.user)) if actor.is_person else None
 
 
 def demands(outlines: Iterable[Outline], action: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from machines import token_sessions
+from machines.access import token_sessions
 from machines.models import Token
 from machines.patterns import Held, Session
 from machines.patterns.sessions import HANDLE

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from django.core.exceptions import PermissionDenied
 
-from machines import tokens
-from machines.access import RIGHTS
+from machines.access import tokens
+from machines.access.permissions import RIGHTS
+from machines.access.tokens import Unmakeable
 from machines.models import Token
-from machines.tokens import Unmakeable
 
 from .actor import Actor
 from .errors import Forbidden

@@ -1,10 +1,10 @@
 """What has happened over an hour, a day, a month: workers measure it once a minute, pages and the API read it."""
 
-from machines.statistics.axis import SPANS
-from machines.statistics.lines import Line, histogram
-from machines.statistics.present import Present, Storm, last_measured, present, storms
-from machines.statistics.sampler import Sampler
-from machines.statistics.series import Series, recent_times, series, several
+from .axis import SPANS
+from .lines import Line, histogram
+from .present import Present, Storm, last_measured, present, storms
+from .sampler import Sampler
+from .series import Series, recent_times, series, several
 
 __all__ = [
     "SPANS",

@@ -16,7 +16,7 @@ from typing import Any
 
 from machines.connections import get_engine, get_pattern
 from machines.engine import Engine, SignalboxError
-from machines.engine.client import Client
+from machines.engine.connection.client import Client
 from machines.patterns import Cardinality, Count
 from machines.patterns.cardinality import counts
 

@@ -9,8 +9,9 @@ from functools import cached_property
 from django.db.models import Sum
 
 from machines.engine.rates import quantile
-from machines.statistics.axis import Axis, rows_of
-from machines.statistics.counters import Counters, together
+
+from .axis import Axis, rows_of
+from .counters import Counters, together
 
 MOST = 6  # lines of one chart; what is left over is added up as one more
 

@@ -9,8 +9,9 @@ from django.db.models import Sum
 
 from machines.engine import Live
 from machines.models import Measurement, SamplingTurn
-from machines.statistics.counters import Counters, WentBack, difference, together
-from machines.statistics.recording import GAP, Period, readings
+
+from .counters import Counters, WentBack, difference, together
+from .recording import GAP, Period, readings
 
 MINUTES = 2  # that were measured and count as now
 LEAST = 20_000  # ms: of a shorter time nothing is said

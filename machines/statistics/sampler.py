@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from machines.engine import Engine
 from machines.patterns import Full
-from machines.statistics import recording
+
+from . import recording
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from machines.models import Measurement
-from machines.statistics.axis import Axis, Period, axis_of, rows_of
-from machines.statistics.counters import Counters, together
-from machines.statistics.lines import MOST, WHATS, Line, Measured
+
+from .axis import Axis, Period, axis_of, rows_of
+from .counters import Counters, together
+from .lines import MOST, WHATS, Line, Measured
 
 
 @dataclass(frozen=True, slots=True)

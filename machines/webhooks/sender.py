@@ -16,12 +16,12 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from machines.connections import get_throttle
-from machines.databases import Patience
 from machines.engine import EngineUnavailable, rates
 from machines.models import Delivery, Webhook
-from machines.patterns.checks import MAX_KEY
+from machines.models.database_retry import Patience
+from machines.patterns.arguments import MAX_KEY
 
-from .posting import Answer, post
+from .http_post import Answer, post
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ Apps write ``from machines.worker import handler`` in their ``handlers.py``. The
 - ``backoff``, ``outage``, ``reclaim``: while Redis is away, and after
 """
 
-from machines.worker.job import Job, Timeout
-from machines.worker.registry import HandlerError, handler
+from .job import Job, Timeout
+from .registry import HandlerError, handler
 
 __all__ = ["HandlerError", "Job", "Timeout", "handler"]

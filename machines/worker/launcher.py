@@ -11,25 +11,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from machines.engine import Engine, errors
-from machines.worker.alarm import Alarm
-from machines.worker.board import Board
-from machines.worker.completer import Completer
-from machines.worker.crew import Crew
-from machines.worker.doorbell import Doorbell
-from machines.worker.fetcher import Fetcher
-from machines.worker.hand import Hand
-from machines.worker.heartbeat import Heartbeat
-from machines.worker.job import Job
-from machines.worker.line import Line
-from machines.worker.options import Options
-from machines.worker.periodic import Duty, Periodic
-from machines.worker.processor import STOPPED
-from machines.worker.registry import Registry
-from machines.worker.routes import Routes
-from machines.worker.row import Row
-from machines.worker.sweeper import Sweeper
-from machines.worker.tally import Tally
-from machines.worker.ticker import Ticker, Watch
+
+from .counters import Tally
+from .execution.completer import Completer
+from .execution.executor import Crew
+from .execution.in_flight import Hand
+from .execution.processor import STOPPED
+from .execution.progress_reporter import Board
+from .intake.fetcher import Fetcher
+from .intake.poll_loop import Line
+from .intake.queue_waiter import Doorbell
+from .intake.served_queues import Routes
+from .job import Job
+from .lease_renewal import Heartbeat
+from .maintenance.expired_leases import Sweeper
+from .maintenance.periodic import Duty, Periodic
+from .maintenance.timer_waiter import Alarm
+from .maintenance.timers import Ticker, Watch
+from .options import Options
+from .registry import Registry
+from .worker_info import Row
 
 log = logging.getLogger(__name__)
 

@@ -7,6 +7,8 @@
     @handler("provision")
     def provision(job):          # or: async def provision(job)
         return {"ok": True}
+
+Finding the handlers: each installed app's ``handlers.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from django.utils.module_loading import autodiscover_modules
 
 from machines.engine import limits
 
@@ -80,3 +84,12 @@ def _described(name: str, function: Callable[..., Any]) -> Handler:
 
 handlers = Registry()
 handler = handlers.handler
+
+
+def discover() -> Registry:
+    """Imports ``handlers`` of every installed app and returns the registry they filled.
+
+    An app without that module is fine; one whose module cannot be imported stops the start.
+    """
+    autodiscover_modules("handlers")
+    return handlers

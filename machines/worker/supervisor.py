@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from machines.server.guardian import on_parent_death
-from machines.worker.backoff import Backoff
+
+from .backoff import Backoff
 
 log = logging.getLogger(__name__)
 

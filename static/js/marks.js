@@ -1,4 +1,4 @@
-// What is wrong in states, marked on a drawing in every mode; dashboard/pages/modes.py has the same words.
+// What is wrong in states, marked on a drawing in every mode; dashboard/pages/machines/diagram_modes.py has the same words.
 
 import { short } from "./format.js";
 import { putText } from "./paint.js";

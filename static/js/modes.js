@@ -1,4 +1,4 @@
-// What a drawing tells in each of its modes; dashboard/pages/modes.py has the same words and the scale.
+// What a drawing tells in each of its modes; dashboard/pages/machines/diagram_modes.py has the same words and the scale.
 
 import { brief, short } from "./format.js";
 import { countOf, takenOf } from "./paint.js";

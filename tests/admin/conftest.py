@@ -9,9 +9,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
+from machines.catalog.publishing import publish
 from machines.engine import Engine
 from machines.models import Machine
-from machines.publishing import publish
 from tests.catalog.samples import example
 
 ID = 'ATV-1/2:"NBC" {🚂} <b>?&id=x'

@@ -7,11 +7,12 @@ import json
 import pytest
 from django.contrib.auth.models import Permission
 
-from machines.admin.screens import instance_url
-from machines.auditing import record
+from machines.admin.context import instance_url
+from machines.audit.entries import record
 from machines.models import AuditEntry, Machine
-from tests.admin.conftest import ID
 from tests.catalog.samples import door
+
+from .conftest import ID
 
 LIST = "/admin/machines/auditentry/"
 

@@ -7,10 +7,11 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
-from machines.admin.screens import instance_url
+from machines.admin.context import instance_url
+from machines.catalog.publishing import publish
 from machines.models import AuditEntry, Machine
-from machines.publishing import publish
-from tests.admin.conftest import ID
+
+from .conftest import ID
 
 
 @pytest.fixture

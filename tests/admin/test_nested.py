@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from machines.admin.screens import instance_url, instances_url
+from machines.admin.context import instance_url, instances_url
+from machines.catalog.publishing import publish
 from machines.engine import Engine
 from machines.models import Machine
-from machines.publishing import publish
 from tests.catalog.samples import example
 
 ID = "R-1"

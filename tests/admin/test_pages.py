@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from machines.admin.screens import instance_url, instances_url
+from machines.admin.context import instance_url, instances_url
+from machines.catalog.publishing import publish
 from machines.models import Machine
-from machines.publishing import publish
-from tests.admin.conftest import ID
 from tests.catalog.samples import door, example
+
+from .conftest import ID
 
 LIST = "/admin/machines/machine/"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from machines.admin.payload import EventForm
+from machines.admin.events import EventForm
 from machines.engine.definitions import EventOutline, FieldOutline
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from machines.admin.screens import instance_url, instances_url
+from machines.admin.context import instance_url, instances_url
 from machines.models import Machine
-from tests.admin.conftest import ID
+
+from .conftest import ID
 
 LIST = "/admin/machines/machine/"
 NO_GRANTS = {f"{kind}_grants-{form}_FORMS": "0" for kind in ("user", "group") for form in ("TOTAL", "INITIAL")}

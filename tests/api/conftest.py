@@ -15,12 +15,13 @@ from django.test import Client
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import SavedView
-from machines import diagrams, token_sessions, tokens
-from machines.access import RIGHTS
+from machines import diagrams
+from machines.access import token_sessions, tokens
+from machines.access.permissions import RIGHTS
 from machines.bulk import Bulk, Order
 from machines.engine import Engine, Instance, WorkerRow
-from machines.engine.compat import call
 from machines.engine.definitions import outline
+from machines.engine.sm_commands import call
 from machines.models import Approval, Delivery, Machine, Webhook
 from tests.bulk.builders import step, work_off
 

@@ -7,8 +7,8 @@ import json
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
-from dashboard.api.document import document
-from dashboard.api.door import OPERATIONS
+from dashboard.api.framework.openapi_document import document
+from dashboard.api.framework.operation import OPERATIONS
 
 from .schemas import operations
 from .table import TABLE

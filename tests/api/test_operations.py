@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
-from dashboard.api.document import document
-from dashboard.api.door import OPERATIONS
-from machines import tokens
-from machines.access import ROLES
+from dashboard.api.framework.openapi_document import document
+from dashboard.api.framework.operation import OPERATIONS
+from machines.access import tokens
+from machines.access.permissions import ROLES
 from machines.models import AuditEntry, Token
 from tests.live.builders import GATE
 
@@ -82,7 +82,7 @@ OF_DOOR = [name for name, case in TABLE.items() if case.machine]
 
 
 def test_a_right_on_another_machine_does_not_reach_this_one(engine, everything, caller):
-    from machines import publishing
+    from machines.catalog import publishing
 
     publishing.publish(GATE)
     elsewhere = caller(*ALL, on="gate")
@@ -104,7 +104,7 @@ def test_whether_it_exists_makes_no_difference_to_who_may_not_see_it(engine, eve
 
 
 def test_lists_leave_out_what_the_caller_may_not_see(engine, everything, caller):
-    from machines import publishing
+    from machines.catalog import publishing
 
     publishing.publish(GATE)
     AuditEntry.objects.create(actor="ann", action="fire", machine="gate", outcome="done")
@@ -142,7 +142,7 @@ def test_nobody_gets_in_without_credentials_that_hold(everything, caller, user_o
 
 
 def test_every_operation_asks_who_calls(everything, monkeypatch):
-    monkeypatch.setattr("dashboard.api.limiting.STRANGERS", (1000, 60))
+    monkeypatch.setattr("dashboard.api.framework.rate_limits.STRANGERS", (1000, 60))
     for name in TABLE:
         answer = send(Caller(), name, everything)
         assert (answer.status_code, answer.json()["code"]) == (401, "SB720"), name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.test import Client
 
-from dashboard.api import codes
+from dashboard.shared.errors import problems
 from machines.engine.limits import MAX_DEFINITION
 from machines.models import Approval
 
@@ -146,7 +146,7 @@ def test_who_asks_too_often_is_told_when_to_come_back(door, boss, caller, settin
 
 
 def test_an_address_has_a_budget_for_all_its_tokens_together(door, caller, settings, monkeypatch):
-    monkeypatch.setattr("dashboard.api.limiting.PER_ADDRESS", 2)
+    monkeypatch.setattr("dashboard.api.framework.rate_limits.PER_ADDRESS", 2)
     settings.SIGNALBOX_API_RATE = "2/h"
     several = [caller("view") for _ in range(3)]
     told = [who.get("/me").status_code for who in several + several]
@@ -161,7 +161,7 @@ def test_an_address_has_a_budget_for_all_its_tokens_together(door, caller, setti
 
 
 def test_strangers_have_a_budget_for_each_address(door, monkeypatch):
-    monkeypatch.setattr("dashboard.api.limiting.STRANGERS", (2, 3600))
+    monkeypatch.setattr("dashboard.api.framework.rate_limits.STRANGERS", (2, 3600))
     answers = [Caller("sb_x").get("/me") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [401, 401, 429]
     assert [answer["RateLimit"].partition(";t=")[0] for answer in answers] == [
@@ -233,8 +233,8 @@ def test_what_takes_two_is_filed_and_done_by_another_person(door, boss, caller):
 
 
 def test_every_code_has_a_status_and_a_title_and_the_apis_own_are_documented():
-    assert all(code.status >= 400 and code.title and code.meaning for code in codes.every())
-    own = {code.code for code in codes.OWN if code.code >= "SB720"}
+    assert all(code.status >= 400 and code.title and code.meaning for code in problems.every())
+    own = {code.code for code in problems.OWN if code.code >= "SB720"}
     assert set(re.findall(r"^\| `(SB7\d\d)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)) == own
 
 

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from django.test import Client
 
-from dashboard.logs import Line
-from machines import token_sessions, tokens
+from dashboard.settings.log_format import Line
+from machines.access import token_sessions, tokens
 from machines.models import AuditEntry, Token
 from machines.patterns import Sessions
 
@@ -120,7 +120,7 @@ def test_each_ends_its_own_and_nobody_elses(holder, caller):
 
 def test_there_are_only_so_many_of_a_token(holder, monkeypatch):
     few = partial(Sessions, name="api", most=2)
-    monkeypatch.setattr("machines.token_sessions.container", lambda redis, prefix: few(redis, prefix=prefix))
+    monkeypatch.setattr("machines.access.token_sessions.container", lambda redis, prefix: few(redis, prefix=prefix))
     made(holder)
     made(holder)
     answer = holder.post("/sessions", {})

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission
 from django.core.exceptions import PermissionDenied
 from django.test import Client
 
-from machines import tokens
+from machines.access import tokens
 from machines.models import AuditEntry, Token
 from machines.services import Actor, Forbidden
 from machines.services import tokens as services
@@ -105,12 +105,12 @@ def test_a_person_has_a_bounded_number_of_them(ann, monkeypatch):
 
 
 def test_the_page_of_the_api_shows_every_operation_and_every_code(page):
-    from dashboard.api import codes
-    from dashboard.api.door import OPERATIONS
+    from dashboard.api.framework.operation import OPERATIONS
+    from dashboard.shared.errors import problems
 
     shown = page.get("/api/v1/docs").content.decode()
     for id, operation in OPERATIONS.items():
         assert f'id="{id}"' in shown
         assert f"Try {id}" in shown
         assert operation.right in shown
-    assert all(f'id="{code.code}"' in shown for code in codes.every())
+    assert all(f'id="{code.code}"' in shown for code in problems.every())

@@ -22,8 +22,8 @@ import redis
 from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from dashboard import stores
 from dashboard.serving import port
+from dashboard.settings import stores
 from machines.server.guarded import Guarded
 from tests.conftest import missing, remove
 from tests.pages.conftest import activation, devices, user_of, waiting

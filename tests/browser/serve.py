@@ -12,7 +12,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 
 from django.conf import settings
 
-from dashboard.serving import site
+from dashboard.serving import server
 
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-site.run(socket.socket(fileno=int(sys.argv[1])))
+server.run(socket.socket(fileno=int(sys.argv[1])))

@@ -11,7 +11,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from machines.auditing import record
+from machines.audit.entries import record
 from machines.bulk import Bulk, Order
 from machines.engine import WorkerRow
 from machines.models import Approval, Webhook

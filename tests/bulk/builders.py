@@ -9,8 +9,8 @@ from typing import Any
 from machines.bulk import BULK, Bulk, Order
 from machines.engine import Engine, Fire
 from machines.engine.errors import LeaseLost
-from machines.worker.discovery import discover
 from machines.worker.job import Job
+from machines.worker.registry import discover
 
 PARCEL = {
     "id": "parcel",

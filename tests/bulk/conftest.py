@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from machines.worker.discovery import discover
+from machines.worker.registry import discover
 
 discover()

@@ -8,12 +8,15 @@ from contextlib import closing
 
 import pytest
 
-from machines.bulk import BULK, Bulk, NotNow, Order, publishing
+from machines.bulk import BULK, Bulk, NotNow, Order, builtin_machine
 from machines.bulk.store import Store
 from machines.engine import Engine, errors
 from machines.engine.definitions import check
-from machines.mapreduce import publishing as of_runs
-from tests.bulk.builders import (
+from machines.mapreduce import builtin_machines as of_runs
+from tests.installation.processes import ROOT
+from tests.worker.builders import errand, places
+
+from .builders import (
     PARCEL,
     finished,
     fire_all,
@@ -27,14 +30,12 @@ from tests.bulk.builders import (
     words,
     work_off,
 )
-from tests.stage.processes import ROOT
-from tests.worker.builders import errand, places
 
 
 @pytest.mark.pure
 def test_what_is_shipped_has_no_findings():
-    assert [str(finding) for finding in check(publishing.definition())] == []
-    assert publishing.definition()["id"] == BULK
+    assert [str(finding) for finding in check(builtin_machine.definition())] == []
+    assert builtin_machine.definition()["id"] == BULK
     assert of_runs.definition("map_reduce")["id"] != BULK
 
 
@@ -279,7 +280,7 @@ def test_a_bulk_on_a_machine_that_is_not_there(engine):
 def test_an_instance_made_by_hand_moves_nothing(engine):
     """The right to create instances and to fire events is not the right to have others moved."""
     parcels(engine, 2)
-    publishing.publish(engine)
+    builtin_machine.publish(engine)
     engine.create(BULK, "forged", order().facts())
     assert "not found, or expired" in step_failing(engine, "collect")
     assert states(engine) == {"open": 2}

@@ -10,14 +10,15 @@ import tracemalloc
 
 import pytest
 
-from machines.bulk import BULK, Bulk, acting, handlers, publishing
-from machines.bulk.acting import key_of
+from machines.bulk import BULK, Bulk, builtin_machine, execution, handlers
+from machines.bulk.execution import key_of
 from machines.bulk.store import Store
-from machines.worker.discovery import discover
 from machines.worker.job import Job
-from tests.bulk.builders import order, parcels, previewed, sent, states, step, words, work_off
-from tests.stage.processes import ROOT, eventually
+from machines.worker.registry import discover
+from tests.installation.processes import ROOT, eventually
 from tests.worker.builders import Running
+
+from .builders import order, parcels, previewed, sent, states, step, words, work_off
 
 ACTS = [
     {"event": "label"},
@@ -62,7 +63,7 @@ def test_a_repair_is_made_once_by_two_who_are_at_it_at_a_time(engine, monkeypatc
     bulk = previewed(engine, action="suspend")
     bulk.run("ann")
     (taken,) = engine.take(BULK, "act", "w")
-    plain, calls = acting._repair, []
+    plain, calls = execution._repair, []
 
     def overtaken(*arguments):
         if not calls:
@@ -70,7 +71,7 @@ def test_a_repair_is_made_once_by_two_who_are_at_it_at_a_time(engine, monkeypatc
             run_once(taken)
         plain(*arguments)
 
-    monkeypatch.setattr(acting, "_repair", overtaken)
+    monkeypatch.setattr(execution, "_repair", overtaken)
     assert run_once(taken)["outcomes"]["done"] == 3
     assert len(calls) == 1
     assert [len(engine.history("parcel", id)) for id in ids] == [2, 2, 2]
@@ -80,7 +81,7 @@ def test_a_repair_is_tried_again_on_what_others_move_meanwhile(engine, monkeypat
     parcels(engine, 1)
     bulk = previewed(engine, action="suspend")
     bulk.run("ann")
-    plain, calls = acting._repair, []
+    plain, calls = execution._repair, []
 
     def late(*arguments):
         if not calls:
@@ -88,7 +89,7 @@ def test_a_repair_is_tried_again_on_what_others_move_meanwhile(engine, monkeypat
             engine.fire("parcel", "p0", "label")
         plain(*arguments)
 
-    monkeypatch.setattr(acting, "_repair", late)
+    monkeypatch.setattr(execution, "_repair", late)
     work_off(engine)
     assert bulk.get().data["outcomes"]["done"] == len(calls) == 1
     assert engine.get("parcel", "p0").suspended
@@ -98,7 +99,7 @@ def test_who_paused_is_heard_between_two_handfuls(engine, monkeypatch):
     parcels(engine, 100)
     bulk = previewed(engine)
     bulk.run("ann")
-    plain = acting.act
+    plain = execution.act
 
     def pausing(*arguments):
         plain(*arguments)
@@ -106,7 +107,7 @@ def test_who_paused_is_heard_between_two_handfuls(engine, monkeypatch):
 
     monkeypatch.setattr(handlers.acting, "act", pausing)
     work_off(engine)
-    assert words(bulk, "outcome") == {"done": acting.TOGETHER, "none": 100 - acting.TOGETHER}
+    assert words(bulk, "outcome") == {"done": execution.TOGETHER, "none": 100 - execution.TOGETHER}
     monkeypatch.undo()
     bulk.resume("bob")
     work_off(engine)
@@ -139,7 +140,7 @@ def start(redis_url, prefix, tmp_path):
 
 
 def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(engine, start):
-    definition = publishing.definition()
+    definition = builtin_machine.definition()
     definition["states"]["running"]["invoke"] |= {"lease": "1s", "retry": {"attempts": 9, "backoff": "10ms"}}
     ids = parcels(engine, 3000)
     engine.publish(definition)

@@ -1,12 +1,12 @@
-"""machines.publishing.adopt and Machine.objects.get_or_adopt: what a script published becomes visible."""
+"""machines.catalog.publishing.adopt and Machine.objects.get_or_adopt: what a script published becomes visible."""
 
 from __future__ import annotations
 
 import pytest
 
+from machines.catalog.publishing import adopt, publish
 from machines.engine import Engine, EngineUnavailable, UnknownMachine
 from machines.models import Machine, MachineVersion
-from machines.publishing import adopt, publish
 
 from .samples import door, wider_door
 

@@ -14,10 +14,10 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError, call_command
 
+from machines.catalog.publishing import publish
 from machines.engine import Engine
 from machines.engine.definitions import schema
 from machines.models import AuditEntry, MachineVersion
-from machines.publishing import publish
 from tests.conftest import remove
 
 from .samples import BROKEN, EXAMPLES, door, wider_door

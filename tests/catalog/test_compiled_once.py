@@ -19,8 +19,8 @@ from machines.engine.definitions import (
     compiled,
     embedded,
     outline,
+    program,
     recipients,
-    weight,
 )
 from machines.models import MachineVersion
 from machines.offload.tasks import TASKS, Done
@@ -61,7 +61,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     count(compiled, "read")
     count(compiled, "outline_of")
     count(compiled, "program_of")
-    count(weight, "program_of")
+    count(program, "program_of")
     monkeypatch.setattr(offload, "run", run)
     return counted
 

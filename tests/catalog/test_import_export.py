@@ -13,10 +13,10 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
+from machines.catalog.publishing import publish
 from machines.engine import Engine
 from machines.formats import WRITERS, load
 from machines.models import MachineVersion
-from machines.publishing import publish
 from tests.conftest import remove
 
 from .samples import BROKEN, door, wider_door

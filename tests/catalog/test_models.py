@@ -7,9 +7,9 @@ from django.contrib.auth.models import Permission
 from django.db.models import ProtectedError
 
 from machines import diagrams
+from machines.catalog.publishing import publish
 from machines.engine import Engine
 from machines.models import Machine, MachineVersion, VersionIsImmutable
-from machines.publishing import publish
 
 from .samples import door
 

@@ -1,13 +1,13 @@
-"""machines.publishing.publish: one document, one version, on both sides."""
+"""machines.catalog.publishing.publish: one document, one version, on both sides."""
 
 from __future__ import annotations
 
 import pytest
 from django.contrib.auth import get_user_model
 
+from machines.catalog.publishing import publish
 from machines.engine import DefinitionError, Engine, EngineUnavailable
 from machines.models import Machine, MachineVersion
-from machines.publishing import publish
 
 from .samples import BROKEN, door, example, wider_door
 

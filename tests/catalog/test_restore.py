@@ -1,4 +1,4 @@
-"""machines.publishing.restore: an emptied Redis gets back the definitions that SQL knows."""
+"""machines.catalog.publishing.restore: an emptied Redis gets back the definitions that SQL knows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
+from machines.catalog.publishing import Diverged, adopt, diverged, publish, restore
 from machines.engine import Engine
 from machines.models import Machine
-from machines.publishing import Diverged, adopt, diverged, publish, restore
 from tests.conftest import remove
 
 from .samples import door, example, wider_door

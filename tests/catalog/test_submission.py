@@ -1,4 +1,4 @@
-"""machines.submission: text in, a definition with all its findings out, whatever the text is."""
+"""machines.catalog.submissions: text in, a definition with all its findings out, whatever the text is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from machines.submission import read
+from machines.catalog.submissions import read
 
 from .samples import BROKEN, door
 

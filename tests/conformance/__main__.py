@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.conformance import page
-from tests.conformance.play import play
-from tests.conformance.result import Result, Status, by_group, tally
-from tests.conformance.stage import stage
-from tests.conformance.suite import Case, find
+from . import page
+from .play import play
+from .result import Result, Status, by_group, tally
+from .stage import stage
+from .suite import Case, find
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 

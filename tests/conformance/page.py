@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.conformance import waivers
-from tests.conformance.result import Result, by_group, tally
+from . import waivers
+from .result import Result, by_group, tally
 
 _HEAD = """# Conformance
 

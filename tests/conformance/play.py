@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from machines.engine import DefinitionError, Engine, Instance, Refused, SignalboxError
 from machines.engine.definitions.findings import Finding
 from machines.formats import load
-from tests.conformance import waivers
-from tests.conformance.result import Result, Status
-from tests.conformance.suite import FAIL, Case, Names
+
+from . import waivers
+from .result import Result, Status
+from .suite import FAIL, Case, Names
 
 LONGEST = 120_000  # ms a document may take to its verdict, by its own clock
 ROUNDS = 20  # ticks at one moment, each of many messages: more is a document that never rests

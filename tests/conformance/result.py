@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tests.conformance.suite import Case
+from .suite import Case
 
 
 class Status(StrEnum):

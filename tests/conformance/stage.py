@@ -9,7 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from machines.engine import Engine, client
+from machines.engine import Engine
+from machines.engine.connection import client
 from machines.server import Server
 
 BATCH = 500  # keys removed in one command

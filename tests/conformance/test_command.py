@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import redis
 
-from tests.conformance import documents
-from tests.conformance.__main__ import main
-from tests.conformance.documents import event, write
+from . import documents
+from .__main__ import main
+from .documents import event, write
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from machines.engine.definitions.findings import CODES, finding
-from tests.conformance import page, waivers
-from tests.conformance.result import Result, Status
-from tests.conformance.suite import Case
+
+from . import page, waivers
+from .result import Result, Status
+from .suite import Case
 
 pytestmark = pytest.mark.pure
 COMMITTED = Path(__file__).parents[2] / "docs" / "conformance.md"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance import documents
-from tests.conformance.documents import event, write
-from tests.conformance.play import play
-from tests.conformance.result import Status
-from tests.conformance.suite import find
+from . import documents
+from .documents import event, write
+from .play import play
+from .result import Status
+from .suite import find
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.documents import HELPER, PARENT, READ_BY_PEOPLE, SWITCH, WRONG, event, write
-from tests.conformance.suite import find
+from .documents import HELPER, PARENT, READ_BY_PEOPLE, SWITCH, WRONG, event, write
+from .suite import find
 
 pytestmark = pytest.mark.pure
 

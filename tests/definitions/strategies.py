@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from machines.engine.definitions.actions import VERBS
+from machines.engine.definitions.reading.actions import VERBS
 
 WORDS = """
     id initial states on always entry exit invoke target guard actions set unset append raise enqueue emit log src queue

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from machines.engine import limits
-from machines.engine.definitions import CODES, actions, check, document, invokes, messages, states, transitions
+from machines.engine.definitions import CODES, check
+from machines.engine.definitions.reading import actions, document, invokes, states, transitions
+from machines.engine.definitions.reading import actions as messages
 from machines.engine.expressions import FUNCTIONS
 from machines.formats import FORMATS, READERS, WRITERS
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from machines.engine.definitions import actions, check, document, invokes, schema, states, transitions
+from machines.engine.definitions import check, schema
+from machines.engine.definitions.reading import actions, document, invokes, states, transitions
 
 from .builders import machine, player, with_action, with_guard, with_transition
 

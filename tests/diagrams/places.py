@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from machines.diagrams import sizes
-from machines.diagrams.geometry import Box, Layout, Point
-from machines.diagrams.labels import state_name
-from machines.diagrams.names import state_id
-from machines.diagrams.tree import Tree
-from machines.diagrams.wiring import Wire, homes, wires
+from machines.diagrams.layout import sizes
+from machines.diagrams.layout.geometry import Box, Layout, Point
+from machines.diagrams.layout.labels import state_name
+from machines.diagrams.layout.routes import Wire, homes, wires
+from machines.diagrams.layout.state_tree import Tree
+from machines.diagrams.part_names import state_id
 
 NEAR = 3.0  # pixels that a line may end short of what it leads to, besides its arrow's head
 

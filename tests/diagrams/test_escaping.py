@@ -8,8 +8,8 @@ import re
 import pytest
 
 from machines import diagrams
-from machines.diagrams.host import graphviz_host
-from machines.diagrams.literals import BACKSLASH
+from machines.diagrams.layout.graphviz import graphviz_host
+from machines.diagrams.layout.text import BACKSLASH
 from machines.engine.definitions import outline
 
 from .samples import NASTY, one_state, parsed, ring, texts

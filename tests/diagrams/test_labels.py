@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from machines.diagrams.labels import event_text, state_details, state_name, transition_kind, transition_lines
-from machines.diagrams.tree import Tree, main_line
-from machines.diagrams.wiring import feeds
+from machines.diagrams.layout.labels import event_text, state_details, state_name, transition_kind, transition_lines
+from machines.diagrams.layout.routes import feeds
+from machines.diagrams.layout.state_tree import Tree, main_line
 from machines.engine.definitions import outline
 
 from .samples import example, one_state

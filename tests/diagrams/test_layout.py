@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from machines import diagrams
-from machines.diagrams import layout, sizes
-from machines.diagrams.geometry import Box, Layout
-from machines.diagrams.host import LayoutFailed, graphviz_host
-from machines.diagrams.labels import transition_lines
-from machines.diagrams.tree import Tree
+from machines.diagrams.layout import levels, sizes
+from machines.diagrams.layout.geometry import Box, Layout
+from machines.diagrams.layout.graphviz import LayoutFailed, graphviz_host
+from machines.diagrams.layout.labels import transition_lines
+from machines.diagrams.layout.state_tree import Tree
 from machines.engine.definitions import Outline, outline
 
 from .samples import chain, example, one_state, parsed, ring
@@ -56,7 +56,7 @@ def test_the_largest_definition_is_drawn_whole() -> None:
 @pytest.mark.parametrize("name", ["activation", "new_device"])
 def test_no_state_or_queue_covers_another(name: str) -> None:
     made = outline(example(name))
-    places = layout.lay_out(Tree(made))
+    places = levels.lay_out(Tree(made))
     assert complete(places, made)
     assert overlapping(places.boxes) == []
 
@@ -86,17 +86,17 @@ def test_threads_may_draw_at_the_same_time() -> None:
 
 
 def test_a_long_chain_does_not_run_out_of_stack() -> None:
-    assert complete(layout.lay_out(Tree(chain(500))), chain(500))
+    assert complete(levels.lay_out(Tree(chain(500))), chain(500))
 
 
 @pytest.fixture
 def without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "TOO_MANY", 1)
+    monkeypatch.setattr(levels, "TOO_MANY", 1)
 
 
 @pytest.mark.parametrize("made", [outline(example("new_device")), outline(example("activation"))])
 def test_the_grid_places_everything_without_graphviz(made: Outline, without_graphviz: None) -> None:
-    places = layout.lay_out(Tree(made))
+    places = levels.lay_out(Tree(made))
     assert complete(places, made)
     assert overlapping({name: box for name, box in places.boxes.items() if name != "start"}) == []
 
@@ -104,8 +104,8 @@ def test_the_grid_places_everything_without_graphviz(made: Outline, without_grap
 def test_more_transitions_than_graphviz_can_take_go_to_the_grid(
     monkeypatch: pytest.MonkeyPatch, without_graphviz: None
 ) -> None:
-    monkeypatch.setattr(layout, "graphviz_host", pytest.fail)
-    assert complete(layout.lay_out(Tree(outline(example("activation")))), outline(example("activation")))
+    monkeypatch.setattr(levels, "graphviz_host", pytest.fail)
+    assert complete(levels.lay_out(Tree(outline(example("activation")))), outline(example("activation")))
 
 
 def test_a_state_without_a_way_in_or_out_is_drawn() -> None:
@@ -117,7 +117,7 @@ def test_the_label_of_a_line_to_itself_stands_clear_of_the_line_to_a_queue() -> 
     work = {"src": "work", "queue": "jobs", "onDone": {"target": "Done"}}
     states = {"Working": {"invoke": work, "on": {"note": {"actions": actions}}}, "Done": {}}
     made = outline({"id": "m", "initial": "Working", "context": {"a": 0, "b": 0, "c": 0}, "states": states})
-    places = layout.lay_out(Tree(made))
+    places = levels.lay_out(Tree(made))
     (loop,) = (t for t in made.states[0].transitions if not t.targets)
     label = places.curves[f"edge-{loop.id}"].label
     _, height = sizes.label_size(transition_lines(loop, made.states[0]))

@@ -8,8 +8,8 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from machines import diagrams
-from machines.diagrams.host import graphviz_host
-from machines.diagrams.tree import Tree
+from machines.diagrams.layout.graphviz import graphviz_host
+from machines.diagrams.layout.state_tree import Tree
 from machines.engine.definitions import outline
 
 from .samples import NASTY, example, parsed, tangled, texts

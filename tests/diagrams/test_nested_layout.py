@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from machines import diagrams
-from machines.diagrams import layout
-from machines.diagrams.folding import fold
-from machines.diagrams.host import graphviz_host
-from machines.diagrams.tree import Tree
+from machines.diagrams.layout import levels
+from machines.diagrams.layout.folding import fold
+from machines.diagrams.layout.graphviz import graphviz_host
+from machines.diagrams.layout.state_tree import Tree
 from machines.engine.definitions import Outline, outline
 from tests.definitions.strategies import charts
 
@@ -26,8 +26,8 @@ def _graphviz_is_compiled() -> None:
     graphviz_host()
 
 
-def places(made: Outline) -> layout.Layout:
-    return layout.lay_out(Tree(made))
+def places(made: Outline) -> levels.Layout:
+    return levels.lay_out(Tree(made))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -42,7 +42,7 @@ def test_any_chart_is_laid_out_within_itself(definition: dict) -> None:
 def test_any_chart_is_laid_out_without_graphviz_too(definition: dict) -> None:
     made = outline(definition)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "TOO_MANY", -1)
+        patch.setattr(levels, "TOO_MANY", -1)
         assert faults(Tree(made), places(made)) == []
 
 
@@ -56,7 +56,7 @@ def test_any_chart_can_be_drawn_with_any_of_its_states_folded(definition: dict, 
     for folds in choices:
         small = fold(made, folds).outline
         tree = Tree(small, made)
-        assert faults(tree, layout.lay_out(tree)) == []
+        assert faults(tree, levels.lay_out(tree)) == []
         ids = parsed(diagrams.draw(made, folds=folds).svg).keys()
         index = diagrams.index(made, folds=folds)
         assert {*index["states"].values(), *index["transitions"].values(), *index["marks"]} <= ids
@@ -133,7 +133,7 @@ def test_lines_from_a_state_around_others_to_itself_stand_below_each_other() -> 
 
 
 def test_one_level_that_takes_too_much_work_leaves_the_others_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "FUEL", 20_000_000)
+    monkeypatch.setattr(levels, "FUEL", 20_000_000)
     made = large()
     assert faults(Tree(made), places(made)) == []
 
@@ -149,7 +149,7 @@ def test_a_level_asks_graphviz_for_nothing_a_user_wrote(monkeypatch: pytest.Monk
             asked.append(source)
             return host.lay_out(source, format, fuel)
 
-    monkeypatch.setattr(layout, "graphviz_host", Listening)
+    monkeypatch.setattr(levels, "graphviz_host", Listening)
     names = {"Zanzibar": {"initial": "Quagga", "states": {"Quagga": {"on": {"yodel": "Quagga"}}}}}
     places(outline({"id": "xylophone", "initial": "Zanzibar", "states": names}))
     assert len(asked) == 2

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from machines.diagrams.text import columns, drawable, shorten, wrap
+from machines.diagrams.layout.text import columns, drawable, shorten, wrap
 
 
 @pytest.mark.parametrize(

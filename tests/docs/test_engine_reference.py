@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine import errors, library, reference
+from machines.engine import errors, reference
+from machines.engine.connection import library
 
 pytestmark = pytest.mark.pure
 PAGE = Path(__file__).parents[2] / "docs" / "engine-reference.md"
@@ -34,7 +35,7 @@ def test_every_function_file_is_registered_in_the_library():
 
 def test_every_code_an_error_is_raised_with_is_declared():
     """Narrower codes are given where the error is raised; each must be in the table that the page is made from."""
-    sources = (Path(library.__file__).parent).rglob("*.py")
+    sources = library.FOLDER.parent.rglob("*.py")
     raised = {
         code for source in sources for code in re.findall(r'\bcode="(SB\d+)"', source.read_text(encoding="utf-8"))
     }

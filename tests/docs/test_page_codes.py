@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dashboard.pages import verdicts
+from dashboard.shared.errors import statuses
 
 PAGE = Path(__file__).parents[2] / "docs" / "troubleshoot.md"
 
 
 def test_every_code_of_the_pages_is_documented_and_no_other():
-    raised = {value for name, value in vars(verdicts).items() if name.isupper() and str(value).startswith("SB7")}
+    raised = {value for name, value in vars(statuses).items() if name.isupper() and str(value).startswith("SB7")}
     assert set(re.findall(r"^\| `(SB7\d\d)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)) == raised

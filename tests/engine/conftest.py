@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from machines.engine import Engine
-from tests.engine.builders import publish
-from tests.engine.mailing import noter, teller
+
+from .builders import publish
+from .messages.mailing import noter, teller
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine import Engine, Instance
-from tests.engine.builders import fields, machine
+
+from .builders import fields, machine
 
 WHO = {"actor": "alice", "reason": "r"}
 

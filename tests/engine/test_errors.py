@@ -45,7 +45,7 @@ SAMPLES = {
 def made() -> set[str]:
     """Names of the classes that some file of the engine makes an error of."""
     found = set()
-    for path in FOLDER.glob("*.py"):
+    for path in FOLDER.rglob("*.py"):
         if path.name != "errors.py":
             tree = ast.parse(path.read_text(encoding="utf-8"))
             calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -70,7 +70,7 @@ def test_every_class_stands_in_the_tree_at_the_top():
 def test_codes_given_at_the_place_of_the_error_mean_one_thing_each():
     """A code is told in one module only, and is none of a class, so that a page may rely on it."""
     places: dict[str, set[str]] = {}
-    for path in FOLDER.glob("*.py"):
+    for path in FOLDER.rglob("*.py"):
         for code in re.findall(r'code="(SB\d{3})"', path.read_text(encoding="utf-8")):
             places.setdefault(code, set()).add(path.name)
     assert not {error.code for error in CLASSES} & set(places)

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from machines.engine import BadInput, DefinitionError, Engine, EngineFault, UnknownMachine
-from tests.engine.builders import counter, door, machine, publish
-from tests.engine.dumps import dump, unchanged
-from tests.engine.racing import in_threads
+
+from .builders import counter, door, machine, publish
+from .dumps import dump, unchanged
+from .instances.racing import in_threads
 
 
 def test_the_first_content_is_version_one(engine):

@@ -10,7 +10,7 @@ import pytest
 from django.test import modify_settings
 
 from dashboard import urls
-from dashboard.pages.places import places
+from dashboard.pages.shared.navigation import places
 from examples import views
 from examples.patterns import MOST_KEYS, ORDER, sections
 from examples.patterns.poking import Poking

@@ -11,9 +11,9 @@ import pytest
 
 from examples import handlers
 from machines.engine import errors
-from machines.worker.discovery import discover
 from machines.worker.job import Job
-from tests.stage.processes import eventually
+from machines.worker.registry import discover
+from tests.installation.processes import eventually
 from tests.worker.builders import Running, drain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -9,8 +9,9 @@ import pytest
 
 from machines.engine import Engine
 from machines.server import Server
-from tests.faults.processes import Workers
-from tests.faults.proxy import Proxy
+
+from .processes import Workers
+from .proxy import Proxy
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 from machines.engine import Engine
 from machines.engine.keys import PREFIX
 from machines.server import Server
-from tests.stage.processes import ROOT, eventually
+from tests.installation.processes import ROOT, eventually
 
 LONG = 60.0  # seconds a test waits for what has to happen soon
 QUICK = {"block": 0.2, "beat": 0.1, "sweep": 0.1, "backoff": 0.2, "grace": 5.0}  # seconds: quick on its feet

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.faults.audit import audit, look
-from tests.faults.builders import begin, line
+from .audit import audit, look
+from .builders import begin, line
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ import time
 
 import pytest
 
-from tests.faults.audit import audit
-from tests.faults.builders import begin, line
-from tests.faults.processes import LONG, wait_for
-from tests.faults.shifted import DAY
-from tests.stage.processes import eventually
+from tests.installation.processes import eventually
+
+from .audit import audit
+from .builders import begin, line
+from .processes import LONG, wait_for
+from .shifted import DAY
 
 pytestmark = pytest.mark.redis
 

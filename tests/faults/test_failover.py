@@ -4,11 +4,12 @@ import pytest
 
 from machines.engine import Engine
 from machines.server import Server
-from tests.faults.audit import audit
-from tests.faults.builders import begin, line
-from tests.faults.processes import LONG, kill, wait_for
-from tests.faults.proxy import Proxy
-from tests.stage.processes import eventually
+from tests.installation.processes import eventually
+
+from .audit import audit
+from .builders import begin, line
+from .processes import LONG, kill, wait_for
+from .proxy import Proxy
 
 pytestmark = pytest.mark.redis
 

@@ -3,10 +3,11 @@
 import pytest
 
 from machines.engine import EngineUnavailable
-from tests.faults.audit import audit
-from tests.faults.builders import begin, line
-from tests.faults.processes import LONG, wait_for
-from tests.stage.processes import eventually
+from tests.installation.processes import eventually
+
+from .audit import audit
+from .builders import begin, line
+from .processes import LONG, wait_for
 
 pytestmark = pytest.mark.redis
 

@@ -9,14 +9,15 @@ import pytest
 import redis
 
 from machines.engine import Engine
-from machines.worker.alarm import Alarm
-from machines.worker.doorbell import Doorbell
-from tests.faults.audit import audit
-from tests.faults.builders import begin, line
-from tests.faults.handlers import registry
-from tests.faults.processes import LONG, wait_for
-from tests.stage.processes import eventually
+from machines.worker.intake.queue_waiter import Doorbell
+from machines.worker.maintenance.timer_waiter import Alarm
+from tests.installation.processes import eventually
 from tests.worker.builders import Running
+
+from .audit import audit
+from .builders import begin, line
+from .handlers import registry
+from .processes import LONG, wait_for
 
 pytestmark = pytest.mark.redis
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.faults.audit import audit
-from tests.faults.builders import begin, line
-from tests.faults.processes import LONG
-from tests.stage.processes import eventually
+from tests.installation.processes import eventually
+
+from .audit import audit
+from .builders import begin, line
+from .processes import LONG
 
 pytestmark = pytest.mark.redis
 

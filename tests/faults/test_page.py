@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.stage.processes import ROOT
+from tests.installation.processes import ROOT
 
 NAMED = re.compile(r"`(test_\w+)`")
 WRITTEN = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)

@@ -9,10 +9,11 @@ import pytest
 import redis
 
 from machines.engine import Engine, EngineUnavailable
-from tests.faults.audit import audit
-from tests.faults.builders import begin, line
-from tests.faults.processes import LONG, Workers, kill, wait_for
-from tests.stage.processes import eventually
+from tests.installation.processes import eventually
+
+from .audit import audit
+from .builders import begin, line
+from .processes import LONG, Workers, kill, wait_for
 
 pytestmark = pytest.mark.redis
 

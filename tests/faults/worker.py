@@ -22,7 +22,8 @@ def main(url: str, given: str) -> None:
     settings.configure()
     from machines.worker.launcher import Launcher
     from machines.worker.options import Options
-    from tests.faults.handlers import registry
+
+    from .handlers import registry
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(threadName)s %(message)s")
     engine = Engine.from_url(url)

@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-from dashboard.live.changes import merged
+from dashboard.live.hub.merge_patch import merged
+from dashboard.live.hub.sources import Source, World
 from dashboard.live.outbox import Outbox
-from dashboard.live.sources import Source, World
 from machines.engine.records import Live
 
 #: two states and a way to go round for ever; `note` may be null, `size` makes instances large

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from dashboard.live.hub import Hub
+from dashboard.live.hub.hub import Hub
 from dashboard.live.limits import Limits
 from dashboard.live.topics import parse
 from machines.engine import Engine
 from machines.engine.keys import Keys
-from tests.live.builders import GATE, SHIFT, Screen
-from tests.live.service import Service
+
+from .builders import GATE, SHIFT, Screen
+from .service import Service
 
 #: a reconcile that no test waits for: what shows up before it came by a hint
 NEVER = 60.0

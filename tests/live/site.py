@@ -21,8 +21,9 @@ def main() -> None:
     from django.contrib.auth.models import User
     from django.core.management import call_command
 
-    from dashboard.serving import site
-    from tests.live.sockets import make_user, sign_in
+    from dashboard.serving import server
+
+    from .sockets import make_user, sign_in
 
     call_command("migrate", verbosity=0)
     user = User.objects.filter(username="viewer").first() or make_user("viewer", "view")
@@ -30,7 +31,7 @@ def main() -> None:
     listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     sys.stdout.write(json.dumps({"port": listener.getsockname()[1], "cookie": cookie}) + "\n")
     sys.stdout.flush()
-    site.run(listener)
+    server.run(listener)
 
 
 if __name__ == "__main__":

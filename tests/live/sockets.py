@@ -14,8 +14,9 @@ from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from dashboard.access import RIGHTS
-from tests.live.builders import Screen
+from dashboard.shared.access import RIGHTS
+
+from .builders import Screen
 
 PATIENCE = 60.0
 

@@ -11,7 +11,8 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from machines.engine import Engine
 from tests.conftest import remove
-from tests.live.service import Service
+
+from .service import Service
 
 pytestmark = pytest.mark.browser
 CHROMIUM = "/usr/bin/chromium"

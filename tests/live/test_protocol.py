@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dashboard import origin
 from dashboard.live import frames, protocol
 from dashboard.live.protocol import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
+from dashboard.live.sockets import origin
 from dashboard.live.topics import Topic
 
 PYTHON_TYPES = {"string": str, "integer": int, "object": dict}

@@ -16,8 +16,9 @@ from websockets.exceptions import ConnectionClosed
 
 from dashboard.live.protocol import CloseCode
 from machines.engine import Engine, Fire
-from tests.live.builders import Screen
-from tests.live.service import Service
+
+from .builders import Screen
+from .service import Service
 
 PATIENCE = 60.0
 STEPS = 30

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from machines.worker.discovery import discover
-from tests.mapreduce.app import handlers
+from machines.worker.registry import discover
+
+from .app import handlers
 
 discover()
 __all__ = ["handlers"]

@@ -8,9 +8,10 @@ import pytest
 
 from machines.engine import Engine
 from tests.conftest import program
-from tests.engine import clusters
-from tests.mapreduce.app import handlers
-from tests.mapreduce.builders import made, work_off
+from tests.engine.connection import clusters
+
+from .app import handlers
+from .builders import made, work_off
 
 
 @pytest.fixture

@@ -6,12 +6,13 @@ import pytest
 
 from machines.engine.errors import LeaseLost
 from machines.mapreduce import MapFailed, NotFinished, Progress, ReduceFailed, RunFailed
-from machines.mapreduce.publishing import CHUNK, RUN
+from machines.mapreduce.builtin_machines import CHUNK, RUN
 from machines.mapreduce.store import Store
-from machines.worker.discovery import discover
 from machines.worker.job import Job
-from tests.mapreduce.app import handlers
-from tests.mapreduce.builders import counts, made, ready, step, work_off, worked
+from machines.worker.registry import discover
+
+from .app import handlers
+from .builders import counts, made, ready, step, work_off, worked
 
 OP = {"actor": "op", "reason": "a test"}
 

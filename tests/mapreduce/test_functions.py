@@ -8,10 +8,11 @@ import pytest
 
 from machines.engine.errors import BadInput
 from machines.mapreduce import FunctionError, MapReduce, UnregisteredFunction
+from machines.mapreduce.builtin_machines import CHUNK, RUN
 from machines.mapreduce.functions import Functions
-from machines.mapreduce.publishing import CHUNK, RUN
-from tests.mapreduce.app import handlers
-from tests.mapreduce.builders import counts, made, ready, work_off
+
+from .app import handlers
+from .builders import counts, made, ready, work_off
 
 
 @pytest.mark.parametrize("function", [lambda items: 0, math.fsum, "math.fsum", "os.system"])

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.stage.processes import ROOT
+from tests.installation.processes import ROOT
 
 PROGRAM = """
 import sys

@@ -11,13 +11,14 @@ import pytest
 from machines.engine.errors import BadInput, BadPayload, EngineUnavailable
 from machines.mapreduce import AlreadyStarted
 from machines.mapreduce import run as run_module
+from machines.mapreduce.builtin_machines import RUN
 from machines.mapreduce.pages import GROUP, MAX_ITEM, PAGE_BYTES, PAGE_ITEMS, paged
-from machines.mapreduce.publishing import RUN
 from machines.mapreduce.run import Run
 from machines.mapreduce.store import Store
 from tests.engine.dumps import keys_left
-from tests.mapreduce.app import handlers
-from tests.mapreduce.builders import made, work_off, worked
+
+from .app import handlers
+from .builders import made, work_off, worked
 
 MILLION = 1_000_000
 

@@ -8,7 +8,8 @@ import pytest
 
 from machines.mapreduce import errors, pages, run
 from tests.docs.test_examples import ROOT, block
-from tests.mapreduce.builders import work_off
+
+from .builders import work_off
 
 PAGE = "docs/map-reduce.md"
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from machines.engine import Engine
 from machines.mapreduce import MapReduce, Progress
+from machines.mapreduce.builtin_machines import CHUNK, RUN
 from machines.mapreduce.plan import Plan, bounds
-from machines.mapreduce.publishing import CHUNK, RUN
-from tests.mapreduce.app import handlers
-from tests.mapreduce.builders import counts, made, work_off, worked
+
+from .app import handlers
+from .builders import counts, made, work_off, worked
 
 TEXT = ["the cat and the dog", "the end", "", "of the cat"]
 

@@ -9,11 +9,12 @@ import sys
 
 import pytest
 
-from machines.mapreduce import Progress, publishing
-from machines.mapreduce.publishing import CHUNK
-from tests.mapreduce.app import handlers
-from tests.mapreduce.builders import counts, made
-from tests.stage.processes import ROOT, eventually
+from machines.mapreduce import Progress, builtin_machines
+from machines.mapreduce.builtin_machines import CHUNK
+from tests.installation.processes import ROOT, eventually
+
+from .app import handlers
+from .builders import counts, made
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def start(engine, redis_url, prefix, tmp_path):
 
 def test_a_lost_workers_chunk_is_run_again_by_another(engine, start, prefix):
     begun = lambda: dict(word.split(":") for word in engine.client.lrange(f"{prefix}begun", 0, -1))  # noqa: E731
-    quick = publishing.definition(CHUNK)
+    quick = builtin_machines.definition(CHUNK)
     quick["states"]["working"]["invoke"] |= {"lease": "1500ms", "retry": {"attempts": 3, "backoff": "10ms"}}
     engine.publish(quick)
     run = made(engine, range(100), map_function=handlers.gated, chunks=4)

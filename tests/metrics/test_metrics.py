@@ -14,14 +14,14 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from dashboard.metrics.collecting import Snapshot, registry
+from dashboard.metrics.families import Snapshot, registry
 from machines.connections import get_pattern
 from machines.engine import Refused, WorkerRow
 from machines.engine.rates import quantile
+from machines.management.maintenance import DUTIES
 from machines.models import Approval, SamplingTurn
 from machines.patterns import Locks
 from machines.statistics import recording
-from machines.worker.house import DUTIES
 
 TOKEN = "a-token-of-some-length"
 ERRAND = {

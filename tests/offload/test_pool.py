@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from machines import diagrams, offload, submission
+from machines import diagrams, offload
+from machines.catalog import submissions
 from machines.engine.definitions import outline
 from machines.offload import AtOnce, NoHelper, Overrun, Pool, helper, tasks
 from machines.offload.helper import Helper
@@ -37,7 +38,7 @@ def pool() -> Iterator[Pool]:
 @pytest.mark.parametrize("text", ["id: door\nstates: {}", "{", '{"a": "\ud800"}', "\0", b"\xff", json.dumps(DOOR)])
 def test_a_text_is_read_there_as_it_is_here(pool, text):
     done = pool.run("read", text, who="7", cpu=CPU, format="guess")
-    assert offload.submitted(done) == submission.read(text)
+    assert offload.submitted(done) == submissions.read(text)
 
 
 def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):

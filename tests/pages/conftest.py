@@ -12,10 +12,10 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from dashboard.access import RIGHTS, ROLES
+from dashboard.shared.access import RIGHTS, ROLES
 from machines.bulk import Bulk, Order
 from machines.engine import Engine, WorkerRow
-from machines.engine.compat import call
+from machines.engine.sm_commands import call
 from machines.models import Approval, Delivery, Webhook
 
 from .table import DOOR, OF_BULK, OF_KEY, OF_WORKER

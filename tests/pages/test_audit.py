@@ -13,8 +13,8 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 from django.test import AsyncClient
 
-from dashboard.pages.audit_export import CHUNK, cell
-from machines.auditing import NOT_WRITTEN, record
+from dashboard.pages.audit.csv_export import CHUNK, cell
+from machines.audit.entries import NOT_WRITTEN, record
 from machines.engine import WorkerRow
 from machines.models import AuditEntry
 

@@ -8,10 +8,10 @@ import io
 import pytest
 from django.contrib.auth.models import Permission
 
-from machines.bulk import BULK, Bulk, publishing
+from machines.bulk import BULK, Bulk, builtin_machine
 from machines.engine import UnknownMachine
 from machines.models import AuditEntry
-from machines.worker.discovery import discover
+from machines.worker.registry import discover
 from tests.bulk.builders import PARCEL, finished, order, parcels, step, work_off
 from tests.worker.builders import errand
 
@@ -263,7 +263,7 @@ def test_no_such_page_of_it(as_, shop, start):
 
 def test_an_instance_made_by_hand_has_no_page_here(as_, engine, db):
     engine.publish(PARCEL)
-    publishing.publish(engine)
+    builtin_machine.publish(engine)
     engine.create(BULK, "forged", {"machine": "../x"})
     client = as_("supervisor")
     assert client.get("/bulk/forged/").status_code == 404

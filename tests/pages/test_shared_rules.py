@@ -12,10 +12,11 @@ from urllib.parse import quote
 import pytest
 from django.utils import timezone
 
-from dashboard.live.changes import merged
-from dashboard.pages import modes, times
-from dashboard.pages.converters import InstanceId
-from dashboard.pages.places import PLACES
+from dashboard.live.hub.merge_patch import merged
+from dashboard.pages.machines import diagram_modes
+from dashboard.pages.shared.navigation import PLACES
+from dashboard.shared import times
+from dashboard.shared.converters import InstanceId
 from dashboard.templatetags.room import figure
 
 ROOT = Path(__file__).parents[2]
@@ -24,11 +25,11 @@ FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
 PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))
 OURS: dict[str, Callable[[Any], str]] = {
     "age": times.age,
-    "brief": modes.brief,
+    "brief": diagram_modes.brief,
     "exact": times.exact,
     "figure": figure,
     "segment": lambda name: quote(InstanceId().to_url(name), safe=""),
-    "short": modes.short,
+    "short": diagram_modes.short,
     "span": times.span,
     "until": times.until,
 }

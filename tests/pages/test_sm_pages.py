@@ -10,12 +10,12 @@ import redis
 from django.test import Client
 from django.urls import resolve, reverse
 
-from dashboard.pages import sm_drawing
+from dashboard.pages.sm import diagram
 from machines.connections import get_engine
-from machines.engine.compat import call
+from machines.engine.sm_commands import call
 from machines.models import AuditEntry
-from machines.services import keys
-from machines.services.keys import Kept
+from machines.services import sm_keys
+from machines.services.sm_keys import Kept
 
 from .reading import fields, read
 
@@ -146,7 +146,7 @@ def test_what_was_moved_meanwhile_is_not_moved_again(as_, client, put, what):
 
 def test_and_not_even_when_that_happens_in_the_last_moment(as_, client, put, monkeypatch):
     key = put()
-    look = keys.read
+    look = sm_keys.read
 
     def looked_and_then_it_moved(key):
         found = look(key)
@@ -154,7 +154,7 @@ def test_and_not_even_when_that_happens_in_the_last_moment(as_, client, put, mon
         call(client, "SM.MUTATE", key, "placed")
         return found
 
-    monkeypatch.setattr(keys, "read", looked_and_then_it_moved)
+    monkeypatch.setattr(sm_keys, "read", looked_and_then_it_moved)
     answer = as_("operator").post(at(key, "mutate"), sent("paid"))
     assert answer.status_code == 409
     monkeypatch.undo()
@@ -324,10 +324,10 @@ def test_a_large_machine_is_shown_in_part_and_moved_all_the_same(as_, client, pu
 def test_a_map_is_drawn_once_however_often_it_is_looked_at(monkeypatch):
     kept = Kept("k", "a", "a", "", {"a": ["b"], "b": [], "only here": []})
     drawn = []
-    draw = sm_drawing.diagrams.draw
-    monkeypatch.setattr(sm_drawing.diagrams, "draw", lambda outline: drawn.append(1) or draw(outline))
-    first = sm_drawing.of_kept(kept)
-    second = sm_drawing.of_kept(Kept("other", "b", "a", "moved", kept.map))
+    draw = diagram.diagrams.draw
+    monkeypatch.setattr(diagram.diagrams, "draw", lambda outline: drawn.append(1) or draw(outline))
+    first = diagram.of_kept(kept)
+    second = diagram.of_kept(Kept("other", "b", "a", "moved", kept.map))
     assert drawn == [1]
     assert first.svg != second.svg, "another state is lit"
 
@@ -339,7 +339,7 @@ def test_when_redis_is_away_the_page_says_so(as_, put, monkeypatch):
     def away(*_):
         raise redis.ConnectionError("refused")
 
-    monkeypatch.setattr(keys.compat, "call", away)
+    monkeypatch.setattr(sm_keys.compat, "call", away)
     for answer in (supervisor.get(at(key)), supervisor.post(at(key, "mutate"), sent("paid"))):
         assert answer.status_code == 503
         assert b"Redis unavailable" in answer.content

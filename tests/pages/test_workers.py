@@ -9,9 +9,9 @@ import pytest
 
 from machines.connections import get_pattern
 from machines.engine import WorkerRow
+from machines.management.maintenance import DUTIES
 from machines.patterns import Locks
 from machines.statistics import recording
-from machines.worker.house import DUTIES
 
 from .reading import fields, read
 

@@ -13,9 +13,9 @@ import redis
 
 from machines import patterns
 from machines.engine import BadInput, EngineUnavailable, reference
-from machines.engine.client import connect
+from machines.engine.connection.client import connect
+from machines.engine.connection.replies import Status
 from machines.engine.errors import LookupFailed
-from machines.engine.replies import Status
 from machines.patterns.base import Pattern
 from machines.patterns.errors import PatternError
 from tests.engine.dumps import unchanged

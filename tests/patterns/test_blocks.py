@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Blocks
 from machines.patterns.errors import Overflow
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_a_child, in_threads
+from tests.engine.instances.racing import in_a_child, in_threads
 
 ROOT = Path(__file__).resolve().parents[2]
 RACER = """

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Bus, Full, Gap, Gone, Message, Stream
 from machines.patterns.bus import Attached
 from tests.engine.dumps import unchanged
@@ -62,10 +62,10 @@ def test_who_was_cut_off_gets_a_gap_in_place_of_what_it_missed(bus, engine, pref
 
 
 def test_a_server_that_went_and_came_back_is_a_gap_and_one_that_hangs_too(own_server, monkeypatch):
-    from machines.patterns import hearing
+    from machines.patterns import subscriber
 
-    monkeypatch.setattr(hearing, "PROBE", 0.1)
-    monkeypatch.setattr(hearing, "DEADLINE", 0.3)
+    monkeypatch.setattr(subscriber, "PROBE", 0.1)
+    monkeypatch.setattr(subscriber, "DEADLINE", 0.3)
     engine = Engine.from_url(own_server.url)
     bus = Bus(engine.client)
     with bus.subscribe("prices") as prices:
@@ -186,7 +186,7 @@ def test_an_attached_stream_is_read_and_never_written(engine, prefix):
 
 
 def test_a_reader_that_waits_is_woken_by_the_message(orders, engine):
-    from tests.engine.racing import in_threads
+    from tests.engine.instances.racing import in_threads
 
     orders.group("g")
 

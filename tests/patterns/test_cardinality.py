@@ -11,7 +11,7 @@ import pytest
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.patterns import Cardinality, Count
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_threads
+from tests.engine.instances.racing import in_threads
 
 DAY = 86_400_000
 NOW = 1_800_000_000_000  # 2027-01-15, a Friday

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
-from machines.engine.client import connect
+from machines.engine.connection.client import connect
 from machines.patterns import Changed, Overflow, Record, Records, cas
 from machines.patterns.cas import DELETE, update
-from tests.engine.racing import in_threads
+from tests.engine.instances.racing import in_threads
 
 NOW = 1_800_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
-from machines.engine.flakes import ALPHABET, END, EPOCH, encode, encode_local, is_id
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.ids.codec import ALPHABET, END, EPOCH, encode, encode_local, is_id
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Decoded, Snowflakes, decode
 from machines.patterns.errors import Taken
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_a_child, in_threads
+from tests.engine.instances.racing import in_a_child, in_threads
 
 NOW = 1_800_000_000_000
 AHEAD = 20_000  # ms: where the first range of a server begins, with a lease of ten seconds

@@ -16,7 +16,7 @@ from redis.lock import Lock as PlainLock
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.patterns import Holder, Locks, Lost, Overflow, Taken
 from machines.patterns.locks import Lock
-from tests.engine.racing import in_threads
+from tests.engine.instances.racing import in_threads
 
 NOW = 1_800_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
-from machines.engine.client import connect
+from machines.engine.connection.client import connect
 from machines.patterns import Place, Scoreboard
 from machines.patterns.errors import Overflow
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_threads
+from tests.engine.instances.racing import in_threads
 
 HOUR, DAY = 3_600_000, 86_400_000
 NOW = 1_800_000_000_000  # 2027-01-15, a Friday, 08:00 UTC

@@ -10,7 +10,7 @@ import pytest
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.keys import crc16
 from machines.patterns import Changed, Full, Gone, Held, Session, Sessions
-from tests.engine.racing import in_threads, kinds
+from tests.engine.instances.racing import in_threads, kinds
 
 NOW = 1_800_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

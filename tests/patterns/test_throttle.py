@@ -11,18 +11,18 @@ import pytest
 from benchmarks import wire
 from machines.connections import get_throttle
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle, Verdict
 from machines.patterns.throttle import REMEMBERED, Advances
-from tests.engine.racing import in_threads
-from tests.stage.processes import eventually
+from tests.engine.instances.racing import in_threads
+from tests.installation.processes import eventually
 
 NOW = 1_800_000_000_000
 ROOT = Path(__file__).resolve().parents[2]
 RACER = """
 import sys
 from machines.engine import Engine
-from machines.engine.patternkeys import PatternKeys
+from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle
 url, prefix = sys.argv[1:3]
 throttle = Throttle(Engine.from_url(url, prefix=prefix).client, prefix)

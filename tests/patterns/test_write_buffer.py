@@ -16,8 +16,9 @@ from machines.engine.keys import partition_of
 from machines.patterns import Changed, Full, Write, WriteBuffer
 from machines.patterns.errors import Lost, Overflow
 from tests.engine.dumps import keys_left, unchanged
-from tests.engine.racing import in_threads
-from tests.patterns.rewinding import older, rewind
+from tests.engine.instances.racing import in_threads
+
+from .rewinding import older, rewind
 
 NOW = 1_800_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

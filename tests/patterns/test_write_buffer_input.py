@@ -8,7 +8,8 @@ import pytest
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.patterns import Batch, Write, WriteBuffer
 from tests.engine.dumps import unchanged
-from tests.patterns.test_write_buffer import NOW, STRANGE, contents
+
+from .test_write_buffer import NOW, STRANGE, contents
 
 
 @pytest.fixture

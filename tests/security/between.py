@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from machines.engine.calls import Caller
+from machines.engine.connection.calls import Caller
 
 NOW_AT = {"sb_fire": 7, "sb_explain": 3}  # which of its arguments is the time
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from machines.auditing import record
+from machines.audit.entries import record
 from machines.bulk import Bulk, Order
 from machines.engine import Engine, SignalboxError, WorkerRow
 from machines.models import Delivery, Webhook

@@ -13,10 +13,10 @@ from django.test import Client
 from django.utils import timezone
 from guardian.shortcuts import assign_perm
 
-from machines import token_sessions, tokens
-from machines.access import RIGHTS, ROLES
+from machines.access import token_sessions, tokens
+from machines.access.permissions import RIGHTS, ROLES
+from machines.catalog.publishing import adopt
 from machines.models import Token
-from machines.publishing import adopt
 
 HERE = ("activation", "new_device", "door")
 """The machines that the addresses of the matrix are about."""

@@ -18,13 +18,13 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.test import Client, override_settings
 
-from dashboard import stores
+from dashboard.settings import stores
 from machines import diagrams
+from machines.catalog.publishing import adopt_all
 from machines.connections import get_engine
 from machines.engine import Engine
 from machines.engine.definitions import outline
 from machines.models import Machine
-from machines.publishing import adopt_all
 from tests.api.conftest import BUILDERS
 from tests.api.table import DOOR as API_DOOR
 from tests.api.table import KEY

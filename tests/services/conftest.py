@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 
-from machines import publishing
-from machines.access import RIGHTS
+from machines.access.permissions import RIGHTS
+from machines.catalog import publishing
 from machines.engine import Engine
 from machines.services import Actor
 

@@ -12,13 +12,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from machines import publishing, tokens
-from machines.access import Scope
+from machines.access import tokens
+from machines.access.permissions import Scope
+from machines.catalog import publishing
 from machines.engine import BadInput, Conflict, Refused
 from machines.engine.errors import UnknownInstance
 from machines.models import Approval, AuditEntry
 from machines.services import Actor, ApprovalNeeded, Forbidden, NotOpen, OwnRequest, approvals, instances, jobs, queues
-from tests.services.conftest import ORDER
+
+from .conftest import ORDER
 
 WHY = "the customer asked"
 

@@ -11,13 +11,13 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from machines import tokens
-from machines.access import RIGHTS
+from machines.access import tokens
+from machines.access.permissions import RIGHTS
 from machines.bulk import Bulk, NotNow
 from machines.engine import BadInput, Engine
 from machines.models import Approval, AuditEntry, Machine
 from machines.services import Actor, bulks, instances
-from machines.worker.discovery import discover
+from machines.worker.registry import discover
 from tests.bulk.builders import step, step_failing, work_off
 
 INSTANCE = {"machine": "order", "id": "o-1"}

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import PermissionDenied
 
-from dashboard import access as pages
-from machines import access, services
+from dashboard.shared import access as pages
+from machines import services
+from machines.access import permissions
 from machines.engine import SignalboxError, errors
 
-ROOT = Path(access.__file__).parents[1]
+ROOT = Path(permissions.__file__).parents[1]
 
 
 def defined(*folders: str) -> dict[str, list[str]]:
@@ -33,8 +34,8 @@ def test_a_refusal_is_defined_once(name):
 
 
 def test_pages_services_and_api_share_forbidden():
-    assert services.Forbidden is access.Forbidden is pages.Forbidden
-    error = access.Forbidden("fire", "order")
+    assert services.Forbidden is permissions.Forbidden is pages.Forbidden
+    error = permissions.Forbidden("fire", "order")
     assert isinstance(error, SignalboxError)
     assert isinstance(error, PermissionDenied)
     assert (error.code, error.facts()["right"], error.facts()["machine"]) == ("SB434", "fire", "order")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from guardian.shortcuts import assign_perm
 
-from dashboard.api import finding
-from machines import publishing, tokens
-from machines.access import Scope
-from machines.masking import MASK, Concealed
+from dashboard.api.framework import instance_terms
+from machines.access import tokens
+from machines.access.permissions import Scope
+from machines.access.redaction import MASK, Concealed
+from machines.catalog import publishing
 from machines.services import Actor, Forbidden, instances, jobs, queues, workers
 
 SECRET = "4711-1"
@@ -50,7 +51,7 @@ def test_data_that_is_masked_for_its_name_alone_is_not_found_by_either(engine, a
     assert instances.get(vera, "desk", "d-1").data["pin"] == MASK
     for terms in ({"by": "pin", "is": "47*"}, {"error": "declined: 47"}):
         with pytest.raises(Concealed):
-            finding.asked(vera, "desk", finding.Filter(**terms))
+            instance_terms.asked(vera, "desk", instance_terms.Filter(**terms))
 
 
 def test_an_answer_names_no_kin_on_machines_out_of_scope(engine, actor, person):

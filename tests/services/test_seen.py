@@ -11,11 +11,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from machines import seen, tokens
+from machines.access import last_seen, tokens
+from machines.access.last_seen import Noting
 from machines.connections import get_pattern
-from machines.flushing import Flusher
 from machines.models import LastSeen, Receipt, Token
-from machines.seen import Noting
+from machines.worker.maintenance.buffer_flush import Flusher
 from tests.patterns.rewinding import older, rewind
 
 
@@ -35,7 +35,7 @@ def clock() -> Clock:
 @pytest.fixture
 def noting(monkeypatch, clock) -> Noting:
     noting = Noting(clock)
-    monkeypatch.setattr(seen, "noting", noting)
+    monkeypatch.setattr(last_seen, "noting", noting)
     return noting
 
 
@@ -47,14 +47,14 @@ def ann(engine, db):
 
 
 def flush() -> int:
-    return get_pattern(seen.buffer).flush(seen.write, limit=500)
+    return get_pattern(last_seen.buffer).flush(last_seen.write, limit=500)
 
 
 def test_a_person_is_noted_once_a_minute_with_the_requests_since(ann, noting, clock):
     for second in (0, 1, 59, 60, 61):
         clock.now = 1000.0 + second
         noting.person(ann.pk)
-    assert get_pattern(seen.buffer).size() == 1
+    assert get_pattern(last_seen.buffer).size() == 1
     begin = timezone.now()
     flush()
     row = LastSeen.objects.get()
@@ -99,17 +99,17 @@ def test_what_comes_twice_counts_once_and_who_is_gone_is_left_out(engine, ann, n
     noting.person(ann.pk)
     gone.delete()
     file = older(engine)
-    batch = get_pattern(seen.buffer).claim()
-    seen.write(batch)
-    seen.write(batch)
+    batch = get_pattern(last_seen.buffer).claim()
+    last_seen.write(batch)
+    last_seen.write(batch)
     rewind(engine, file)
     flush()
     noting.token(token.pk)
     flush()
     assert (Token.objects.get().uses, LastSeen.objects.get().requests) == (3, 1)
     assert Receipt.objects.count() == 4
-    Receipt.objects.update(at=timezone.now() - seen.RECEIPTS_KEPT - timedelta(seconds=1))
-    assert (seen.prune(), Receipt.objects.count()) == (4, 0)
+    Receipt.objects.update(at=timezone.now() - last_seen.RECEIPTS_KEPT - timedelta(seconds=1))
+    assert (last_seen.prune(), Receipt.objects.count()) == (4, 0)
 
 
 def test_what_others_put_there_is_left_out_and_holds_up_nobody(ann, noting):
@@ -119,10 +119,10 @@ def test_what_others_put_there_is_left_out_and_holds_up_nobody(ann, noting):
         (f"user:{2**70}", 1, at), ("user:-1", 1, at), (f"user:{ann.pk + 1}", -5, at), (f"token:{ann.pk}", 2**40, at),
         ("user:x", 1, at), ("nobody", 1, at), (f"user:{ann.pk + 2}", 1, 10**30), (f"user:{ann.pk + 3}", 1, "late"),
     ]:  # fmt: skip
-        get_pattern(seen.buffer).add(entity, counters={"n": n}, fields={"at": seen_at})
+        get_pattern(last_seen.buffer).add(entity, counters={"n": n}, fields={"at": seen_at})
     assert flush() == 9
     assert (LastSeen.objects.get().user_id, LastSeen.objects.get().requests) == (ann.pk, 1)
-    assert get_pattern(seen.buffer).size() == 0
+    assert get_pattern(last_seen.buffer).size() == 0
 
 
 def test_entries_in_another_order_leave_the_latest_moment(ann, noting, monkeypatch):
@@ -130,9 +130,9 @@ def test_entries_in_another_order_leave_the_latest_moment(ann, noting, monkeypat
     for moment in (2_000, 1_000):
         monkeypatch.setattr(time, "time", lambda moment=moment: moment)
         Noting().person(ann.pk)
-        batches.append(get_pattern(seen.buffer).claim())
+        batches.append(get_pattern(last_seen.buffer).claim())
     for batch in batches:
-        seen.write(batch)
+        last_seen.write(batch)
     assert (LastSeen.objects.get().at.timestamp(), LastSeen.objects.get().requests) == (2_000, 2)
 
 
@@ -143,24 +143,24 @@ def test_no_request_fails_where_nothing_can_be_noted_and_redis_is_left_alone_for
     settings.REDIS_URL = "unix:///nonexistent/none.sock"
     assert client.get("/admin/password_change/").status_code == 200  # the session's Redis is there
     settings.REDIS_URL = engine_url
-    clock.now += seen.AWAY - 1
+    clock.now += last_seen.AWAY - 1
     noting.token(1)
-    assert get_pattern(seen.buffer).size() == 0
+    assert get_pattern(last_seen.buffer).size() == 0
     clock.now += 1
     noting.token(1)
-    assert get_pattern(seen.buffer).size() == 1
+    assert get_pattern(last_seen.buffer).size() == 1
 
 
 def test_the_duty_waits_for_an_entry_to_gather(transactional_db, ann, noting):
     noting.person(ann.pk)
     told = "last seen waits for the database: %s"
-    assert Flusher(seen.buffer, seen.write, gather=seen.GATHER, told=told).once() is False
-    assert Flusher(seen.buffer, seen.write, told=told).once() is True
+    assert Flusher(last_seen.buffer, last_seen.write, gather=last_seen.GATHER, told=told).once() is False
+    assert Flusher(last_seen.buffer, last_seen.write, told=told).once() is True
     assert LastSeen.objects.get().user == ann
 
 
 def test_a_process_remembers_no_more_people_than_it_should(noting, clock, monkeypatch, engine):
-    monkeypatch.setattr(seen, "MOST", 3)
+    monkeypatch.setattr(last_seen, "MOST", 3)
     for pk in range(3):
         noting.person(pk)
     clock.now += 60

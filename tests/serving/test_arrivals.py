@@ -5,7 +5,7 @@ import socket
 import urllib.request
 from urllib.parse import urlsplit
 
-from dashboard.serving.arrivals import Arrivals
+from dashboard.serving.connection_turns import Arrivals
 
 PATIENCE = 60.0
 

@@ -8,12 +8,12 @@ import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 
-from dashboard.serving import front
-from dashboard.serving.callers import caller_of
-from dashboard.serving.front import Front
-from dashboard.serving.gate import Room
-from dashboard.serving.light import LightHandler
-from tests.security.test_headers import check
+from dashboard.serving import admission
+from dashboard.serving.admission import Front
+from dashboard.serving.concurrency_limits import Room
+from dashboard.serving.event_loop_views import LightHandler
+from dashboard.shared.callers import caller_of
+from tests.security.requests.test_headers import check
 
 PATIENCE = 60.0
 ROOM = Room.of(4)  # one of a caller at a time, two of an address; 8 and 16 wait
@@ -145,7 +145,7 @@ async def test_what_the_loop_answers_is_as_strict_as_a_page(site, django, db, en
 
 @pytest.mark.parametrize(("path", "kind"), [("/", "text/html"), ("/api/v1/machines", "application/problem+json")])
 async def test_a_refusal_is_a_page_or_a_problem_with_every_header(site, django, path, kind):
-    request = Request(site, path, method="POST", **{"content-length": str(front.MOST + 1)})
+    request = Request(site, path, method="POST", **{"content-length": str(admission.MOST + 1)})
     await request.ask()
     answer = await request.answer()
     assert (answer.status_code, answer.headers["Content-Type"].partition(";")[0]) == (413, kind)
@@ -157,14 +157,14 @@ async def test_a_refusal_is_a_page_or_a_problem_with_every_header(site, django, 
 
 async def test_a_body_that_turns_out_too_large_is_turned_away_as_well(site, django):
     request = Request(site, "/", method="POST")
-    for _ in range(front.MOST // 2**20 + 1):
+    for _ in range(admission.MOST // 2**20 + 1):
         await request.ask(b"x" * 2**20, more=True)
     assert (await request.answer()).status_code == 413
     assert (django.begun, django.gone) == (0, 1)
 
 
 async def test_who_waits_too_long_is_told_that_the_site_is_busy(site, django, monkeypatch):
-    monkeypatch.setattr(front, "PATIENCE", 0.01)
+    monkeypatch.setattr(admission, "PATIENCE", 0.01)
     first, second = Request(site), Request(site)
     await first.ask()
     await second.ask()

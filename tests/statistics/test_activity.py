@@ -5,14 +5,14 @@ import time
 import pytest
 from django.contrib.auth import get_user_model
 
-from machines import auditing
+from machines.audit import entries
 from machines.engine import Engine
 from machines.engine.keys import Keys
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
 from machines.statistics.activity import Mover, activity, together
 from tests.engine.dumps import unchanged
-from tests.engine.racing import in_threads
+from tests.engine.instances.racing import in_threads
 
 from .conftest import LAMP
 
@@ -148,13 +148,13 @@ def test_whoever_pulls_a_lever_counts_and_nobody_else(prefix, db):
         (ann, "suspend", "done"), (ann, "fire", "done"), (bob, "login", "done"), (bob, "fire", "refused"),
         ("worker", "approval.expire", "done"), (bob, "fire", "failed"),
     ):  # fmt: skip
-        assert auditing.record(actor, action, outcome=outcome)
+        assert entries.record(actor, action, outcome=outcome)
     people = activity([], people=True).people
     assert {period: count.number for period, count in people.items()} == {"day": 1, "week": 1, "month": 1}
-    assert auditing.record(bob, "retry")
+    assert entries.record(bob, "retry")
     assert activity([], people=True).people["day"].number == 2
 
 
 def test_an_action_is_written_where_nobody_can_be_counted(prefix, db, settings):
     settings.REDIS_URL = "unix:///nonexistent/none.sock"
-    assert auditing.record(get_user_model().objects.create(username="ann"), "suspend")
+    assert entries.record(get_user_model().objects.create(username="ann"), "suspend")

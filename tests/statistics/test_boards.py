@@ -2,11 +2,11 @@
 
 import pytest
 
-from machines import publishing
+from machines.catalog import publishing
 from machines.engine import Engine
 from machines.models import Measurement
 from machines.patterns import Place
-from machines.statistics.boards import UNHEARD, Boards, board, busiest, slowest
+from machines.statistics.scoreboards import UNHEARD, Boards, board, busiest, slowest
 
 from .conftest import LAMP
 

@@ -8,7 +8,8 @@ import pytest
 
 from machines.models import Measurement, SamplingTurn
 from machines.statistics import Present, present, storms
-from tests.statistics.conftest import MINUTE, START, survey_at
+
+from .conftest import MINUTE, START, survey_at
 
 
 def rates(box, minutes: float) -> dict[str, Present]:

@@ -19,10 +19,11 @@ from django.db import connection
 from machines.connections import get_pattern
 from machines.models import MeasuredStretch, Measurement, SamplingTurn
 from machines.statistics import Sampler, recording, writing
+from tests.installation.processes import ROOT, eventually
 from tests.patterns.rewinding import older, rewind
-from tests.stage.processes import ROOT, eventually
-from tests.statistics.conftest import MINUTE, START, flush, survey_at
-from tests.statistics.written import GAPS, HOURS, MINUTES, rows, stretches, total
+
+from .conftest import MINUTE, START, flush, survey_at
+from .written import GAPS, HOURS, MINUTES, rows, stretches, total
 
 
 def test_the_first_look_says_nothing_and_each_further_one_what_happened_since(sample, rounds, refuse):

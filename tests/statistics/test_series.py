@@ -6,7 +6,8 @@ import pytest
 
 from machines.models import Measurement, SamplingTurn
 from machines.statistics import recent_times, series
-from tests.statistics.conftest import START
+
+from .conftest import START
 
 HOUR = 3_600_000
 NOW = START + 30_000  # ms: half a minute after a full minute

@@ -10,11 +10,12 @@ import threading
 from django.db import connection, connections
 
 from machines.connections import get_pattern
-from machines.flushing import Flusher
 from machines.models import Measurement, SamplingTurn
 from machines.statistics import Sampler, recording, writing
-from tests.statistics.conftest import MINUTE, START, flush
-from tests.statistics.written import GAPS, HOURS, MINUTES, rows, stretches, total
+from machines.worker.maintenance.buffer_flush import Flusher
+
+from .conftest import MINUTE, START, flush
+from .written import GAPS, HOURS, MINUTES, rows, stretches, total
 
 
 def test_an_hour_without_a_database_is_minutes_and_no_gap_and_few_transactions(sample, rounds):

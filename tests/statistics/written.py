@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from machines.models import MeasuredStretch, Measurement
-from tests.statistics.conftest import MINUTE, START
+
+from .conftest import MINUTE, START
 
 MINUTES, HOURS, GAPS = Measurement.Period.MINUTE, Measurement.Period.HOUR, Measurement.Period.GAP
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from machines.services.actor import Actor
-from machines.webhooks import managing
+from machines.webhooks import management
 from tests.engine.builders import machine, publish
 from tests.pages.conftest import as_, user_of
 
@@ -96,7 +96,7 @@ def hook(actor, bell, receiver) -> Callable:
     """Makes a webhook that leads to the receiver."""
 
     def made(name: str = "all", **fields):
-        webhook, _ = managing.make(actor, **{"name": name, "url": receiver.url, "machines": [bell]} | fields)
+        webhook, _ = management.make(actor, **{"name": name, "url": receiver.url, "machines": [bell]} | fields)
         return webhook
 
     return made

@@ -6,13 +6,13 @@ import threading
 import pytest
 from django.db import OperationalError
 
-from machines.masking import MASK
+from machines.access.redaction import MASK
 from machines.models import Delivery, LogCursor, LogGap, Webhook
-from machines.webhooks import logs, managing, pump
-from machines.webhooks.logs import GROUP, Logs
-from machines.webhooks.pump import Pump
+from machines.webhooks import consumer_group, fan_out, management
+from machines.webhooks.consumer_group import GROUP, Logs
+from machines.webhooks.fan_out import Pump
 from tests.engine.builders import fields, machine, publish
-from tests.engine.racing import in_threads
+from tests.engine.instances.racing import in_threads
 
 KEEP, BOUND = 10_000, 100_000  # entries
 
@@ -68,7 +68,7 @@ def test_what_a_worker_took_and_did_not_finish_is_another_ones(engine, bell, hoo
     assert len(dead.take((bell, 0)).entries) == 5  # and it is never heard of again
     Pump(engine, wait=0).look()
     assert Delivery.objects.count() == 0
-    monkeypatch.setattr(logs, "IDLE", 0.001)
+    monkeypatch.setattr(consumer_group, "IDLE", 0.001)
     Pump(engine, wait=0).look()
     assert Delivery.objects.count() == 5
     assert engine.client.xpending(log_of(engine, bell), GROUP)["pending"] == 0
@@ -82,7 +82,7 @@ def test_one_that_dies_after_the_transaction_leaves_no_second_delivery(engine, b
         with pytest.raises(SystemExit):
             Pump(engine, wait=0).look()
     keys = set(Delivery.objects.values_list("key", flat=True))
-    monkeypatch.setattr(logs, "IDLE", 0.001)
+    monkeypatch.setattr(consumer_group, "IDLE", 0.001)
     Pump(engine, wait=0).look()
     assert set(Delivery.objects.values_list("key", flat=True)) == keys
     assert len(keys) == 3
@@ -95,7 +95,7 @@ def test_what_the_database_did_not_take_is_given_back_at_once(engine, bell, hook
     engine.client.xtrim(log_of(engine, bell), maxlen=2, approximate=False)
     broken = Pump(engine, wait=0)
     with monkeypatch.context() as patch:
-        patch.setattr(pump, "_deliveries", lambda *_: (_ for _ in ()).throw(OperationalError("database is locked")))
+        patch.setattr(fan_out, "_deliveries", lambda *_: (_ for _ in ()).throw(OperationalError("database is locked")))
         with pytest.raises(OperationalError):
             broken.look()
     Pump(engine, wait=0).look()
@@ -111,12 +111,12 @@ def test_the_group_is_there_while_a_webhook_is_active_and_no_longer(engine, bell
     assert groups(engine, bell) == [GROUP]
     ring(engine, bell, 2)
     Pump(engine, wait=0).look()
-    managing.pause(actor, webhook.pk)
+    management.pause(actor, webhook.pk)
     looker = Pump(engine, wait=0)
     looker.look()
     assert (groups(engine, bell), LogCursor.objects.count(), looker.pause()) == ([], 0, Pump.IDLE)
     ring(engine, bell)
-    managing.resume(actor, webhook.pk)
+    management.resume(actor, webhook.pk)
     ring(engine, bell)
     looker.look()
     assert (groups(engine, bell), Delivery.objects.count()) == ([GROUP], 3)
@@ -146,7 +146,7 @@ def test_a_group_that_is_not_there_begins_where_it_was_noted_last(engine, bell, 
 
 def test_aligning_puts_the_group_at_the_end_of_every_log(engine, bell):
     ring(engine, bell, 3)
-    logs.align(engine)
+    consumer_group.align(engine)
     assert LogCursor.objects.get().position == engine.client.xlen(log_of(engine, bell)) == 3
     assert Logs(engine).take((bell, 0)).entries == []
 
@@ -241,7 +241,7 @@ def test_a_group_that_is_made_while_another_worker_takes_it_away_begins_again(en
     late, drop = Logs(engine), LogCursor.delete
 
     def made_anew(cursor):
-        logs.align(engine)
+        consumer_group.align(engine)
         return drop(cursor)
 
     with monkeypatch.context() as patch:

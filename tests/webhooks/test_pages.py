@@ -8,7 +8,7 @@ from django.urls import reverse
 from machines.models import AuditEntry, Delivery, Webhook
 from machines.services import Actor
 from machines.services.errors import Forbidden
-from machines.webhooks import BadWebhook, managing, sender
+from machines.webhooks import BadWebhook, management, sender
 
 FORM = {"name": "billing", "url": "https://hooks.example/in", "machines": "order, payment", "types": "order.*, paid"}
 
@@ -38,7 +38,7 @@ def test_one_is_made_and_its_secret_shown_once_and_kept_out_of_everything_else(c
 def test_what_no_database_takes_is_refused_whoever_sends_it(user_of, engine, field, text):
     fields = {"name": "billing", "url": FORM["url"], field: text if field == "name" else [text]}
     with pytest.raises(BadWebhook) as refused:
-        managing.make(Actor(user_of("supervisor")), **fields)
+        management.make(Actor(user_of("supervisor")), **fields)
     assert refused.value.field == field
 
 
@@ -109,11 +109,11 @@ def test_the_log_has_pages(client, hook):
 def test_a_service_called_without_the_right_says_so_and_that_is_in_the_audit(user_of, engine, hook):
     webhook = hook()
     viewer = Actor(user_of("viewer", "tom"), "api 192.0.2.1")
-    for call in (managing.rotate, managing.pause, managing.resume, managing.test, managing.delete):
+    for call in (management.rotate, management.pause, management.resume, management.test, management.delete):
         with pytest.raises(Forbidden):
             call(viewer, webhook.pk)
     with pytest.raises(Forbidden):
-        managing.listed(viewer)
+        management.listed(viewer)
     assert AuditEntry.objects.filter(actor="tom", outcome="refused").count() == 5
     assert Webhook.objects.get().secret == webhook.secret
 
@@ -121,4 +121,4 @@ def test_a_service_called_without_the_right_says_so_and_that_is_in_the_audit(use
 @pytest.mark.parametrize("given", [{"machines": "x"}, {"types": 7}, {"types": [1]}, {"secret": "x"}, {"name": None}])
 def test_what_a_program_gets_wrong_is_a_bad_webhook(actor, engine, hook, given):
     with pytest.raises(BadWebhook):
-        managing.change(actor, hook().pk, **given)
+        management.change(actor, hook().pk, **given)

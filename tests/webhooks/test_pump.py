@@ -5,12 +5,12 @@ import json
 import pytest
 
 from machines.models import Delivery, LogCursor, LogGap, Webhook
-from machines.webhooks import managing
-from machines.webhooks.logs import GROUP
-from machines.webhooks.matching import wants
-from machines.webhooks.pump import Pump
+from machines.webhooks import management
+from machines.webhooks.consumer_group import GROUP
+from machines.webhooks.event_filter import wants
+from machines.webhooks.fan_out import Pump
 from tests.engine.builders import fields, machine, publish
-from tests.engine.racing import in_threads
+from tests.engine.instances.racing import in_threads
 
 
 def look(engine) -> bool:
@@ -50,9 +50,9 @@ def test_what_was_emitted_before_or_while_it_was_paused_is_not_sent(engine, bell
     webhook = hook()
     look(engine)
     assert Delivery.objects.count() == 0
-    managing.pause(actor, webhook.pk)
+    management.pause(actor, webhook.pk)
     ring(engine, bell, 2)
-    managing.resume(actor, webhook.pk)
+    management.resume(actor, webhook.pk)
     ring(engine, bell)
     look(engine)
     assert [json.loads(row.body)["data"]["payload"]["by"] for row in Delivery.objects.all()] == ["0"]

@@ -10,9 +10,9 @@ import pytest
 from django.utils import timezone
 
 from machines.models import Delivery, Webhook
-from machines.webhooks import managing, sender
-from machines.webhooks.pump import Pump
-from tests.engine.racing import in_threads
+from machines.webhooks import management, sender
+from machines.webhooks.fan_out import Pump
+from tests.engine.instances.racing import in_threads
 
 
 def pumped(engine) -> list[Delivery]:
@@ -86,7 +86,7 @@ def test_after_a_day_it_is_given_up_and_sending_it_again_starts_anew(engine, bel
     assert (delivery.state, delivery.tries) == ("dead", 11)
     assert 20 * 3600 < sum(sender.SCHEDULE) < 28 * 3600
     assert all(0.8 * base <= sender.pause(n) <= 1.2 * base for n, base in enumerate(sender.SCHEDULE, 1))
-    managing.redeliver(actor, webhook.pk, delivery.pk)
+    management.redeliver(actor, webhook.pk, delivery.pk)
     assert sender.send_due() == 1
     delivery.refresh_from_db()
     assert (delivery.state, delivery.tries, len(delivery.attempts)) == ("sent", 1, 12)
@@ -121,7 +121,7 @@ def test_one_that_hangs_is_left_after_its_time_and_holds_up_no_other(engine, bel
     ring(engine, bell)
     pumped(engine)
     with monkeypatch.context() as patch:
-        patch.setattr("machines.webhooks.posting.WHOLE", 0.3)
+        patch.setattr("machines.webhooks.http_post.WHOLE", 0.3)
         sender.send_due()
     receiver.hang.set()
     delivery = Delivery.objects.get()
@@ -161,7 +161,7 @@ def test_the_next_address_is_tried_where_nobody_answers_at_the_first(engine, bel
     async def both(url):
         return ["127.0.0.9", "127.0.0.1"]  # the receiver listens at the second alone
 
-    monkeypatch.setattr("machines.webhooks.posting.resolved", both)
+    monkeypatch.setattr("machines.webhooks.http_post.resolved", both)
     hook()
     ring(engine, bell)
     pumped(engine)
@@ -199,11 +199,11 @@ def _claimed(now):
 def test_both_secrets_are_valid_for_a_day_after_the_change(engine, bell, hook, receiver, actor):
     webhook = hook()
     old = webhook.secret
-    _, new = managing.rotate(actor, webhook.pk)
+    _, new = management.rotate(actor, webhook.pk)
     ring(engine, bell)
     pumped(engine)
     sender.send_due()
-    managing.test(actor, webhook.pk)
+    management.test(actor, webhook.pk)
     sender.send_due(clock=lambda: timezone.now() + timedelta(days=1, seconds=1))
     (_, first, body), (_, second, later) = receiver.requests
     assert signed_by(old, first, body)

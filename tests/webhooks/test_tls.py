@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from machines.models import Delivery
-from machines.webhooks import managing, posting, sender
+from machines.webhooks import http_post, management, sender
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def secure(receiver, certificate, settings, monkeypatch):
 
 def sent(actor, hook, url) -> Delivery:
     webhook = hook(url, url=url)
-    managing.test(actor, webhook.pk)
+    management.test(actor, webhook.pk)
     sender.send_due()
     return webhook.deliveries.get()
 
@@ -41,11 +41,11 @@ def test_only_a_certificate_that_is_believed_and_of_that_name_will_do(actor, hoo
     stranger = sent(actor, hook, secure("localhost"))
     assert "certificate" in stranger.last["error"].lower()
     assert receiver.requests == []
-    posting.trusted().load_verify_locations(certificate[0])
+    http_post.trusted().load_verify_locations(certificate[0])
     try:
         assert sent(actor, hook, secure("127.0.0.1")).last["status"] == 0  # the name in the address is another one
         assert sent(actor, hook, f"{secure('localhost')}?x").last["status"] == 204
     finally:
-        posting.trusted.cache_clear()
+        http_post.trusted.cache_clear()
     ((_, headers, _),) = receiver.requests
     assert headers["Host"].startswith("localhost:")

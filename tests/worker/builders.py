@@ -8,8 +8,8 @@ from typing import Any
 
 from machines.engine import Engine, Job
 from machines.worker.launcher import Launcher
+from machines.worker.maintenance.periodic import Duty
 from machines.worker.options import Options
-from machines.worker.periodic import Duty
 from machines.worker.registry import Registry
 
 START = 1_700_000_000_000  # ms: when tests that set the time begin

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from machines.engine import Engine, Instance
-from tests.stage.processes import ROOT
-from tests.worker import builders
+from tests.installation.processes import ROOT
+
+from . import builders
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from examples import handlers
-from machines.worker.discovery import discover
 from machines.worker.job import Job
-from tests.worker.builders import drain
+from machines.worker.registry import discover
+
+from .builders import drain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 QUEUES = ("start", "todo", "provision", "entitlement", "end")

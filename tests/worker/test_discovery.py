@@ -10,7 +10,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from machines.worker.discovery import discover
+from machines.worker.registry import discover
 
 
 def test_the_handlers_of_installed_apps_are_found():

@@ -8,9 +8,10 @@ import threading
 import pytest
 
 from machines.engine import Engine, errors
-from tests.stage.processes import eventually
-from tests.worker import builders
-from tests.worker.builders import Running, drain, places, registry_of
+from tests.installation.processes import eventually
+
+from . import builders
+from .builders import Running, drain, places, registry_of
 
 
 class Gate:

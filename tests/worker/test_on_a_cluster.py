@@ -8,10 +8,11 @@ import pytest
 
 from machines.engine import Engine
 from tests.conftest import program
-from tests.engine import clusters
-from tests.stage.processes import eventually
-from tests.worker import builders
-from tests.worker.builders import Running, registry_of
+from tests.engine.connection import clusters
+from tests.installation.processes import eventually
+
+from . import builders
+from .builders import Running, registry_of
 
 pytestmark = pytest.mark.cluster
 

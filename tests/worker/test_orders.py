@@ -6,15 +6,16 @@ import threading
 
 import pytest
 
-from machines.worker import heartbeat
-from tests.stage.processes import eventually
-from tests.worker.builders import Launcher, Running, options, places, registry_of
+from machines.worker import lease_renewal
+from tests.installation.processes import eventually
+
+from .builders import Launcher, Running, options, places, registry_of
 
 
 @pytest.fixture(autouse=True)
 def _rows_are_written_often(monkeypatch):
     """And orders read as often."""
-    monkeypatch.setattr(heartbeat, "ROW_EVERY", 0.2)
+    monkeypatch.setattr(lease_renewal, "ROW_EVERY", 0.2)
 
 
 def tell(engine, worker, order):

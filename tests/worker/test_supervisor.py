@@ -7,8 +7,9 @@ import signal
 
 import pytest
 
-from tests.stage.processes import alive, descendants, eventually, python
-from tests.worker import builders
+from tests.installation.processes import alive, descendants, eventually, python
+
+from . import builders
 
 
 def workers(engine):

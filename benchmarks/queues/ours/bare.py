@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from benchmarks.queues.ours import machine
 from machines.engine import Engine
+
+from . import machine
 
 JOB = {"machine": machine.NAME, "src": "noop", "queue": machine.QUEUE}
 

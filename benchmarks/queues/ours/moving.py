@@ -6,8 +6,9 @@ import itertools
 import os
 from functools import cache
 
-from benchmarks.queues.ours import machine
 from machines.engine import Engine
+
+from . import machine
 
 _numbers = itertools.count()
 

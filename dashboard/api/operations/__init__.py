@@ -7,7 +7,6 @@ from . import (
     bulks,
     instances,
     jobs,
-    keys,
     links,
     machines,
     notes,
@@ -16,6 +15,7 @@ from . import (
     queues,
     repairs,
     sessions,
+    sm_keys,
     statistics,
     views,
     webhooks,
@@ -28,7 +28,7 @@ GROUPS = tuple(
         people, sessions,
         overview, activity,
         machines, instances, repairs, queues, jobs, workers, bulks, approvals, audit, statistics, webhooks,
-        notes, views, links, keys,
+        notes, views, links, sm_keys,
     )
 )  # fmt: skip
 

@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Ms, Out
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Ms, Out
 from machines.connections import get_engine
-from machines.statistics import boards
+from machines.statistics import scoreboards
 from machines.statistics.activity import Counts, activity
 
 group = Group("activity", "Activity counts and scoreboards.")
@@ -69,14 +69,14 @@ def first(
     request: HttpRequest,
     machine: str,
     of: Literal["edges", "states", "refused"] = "edges",
-    days: int = Query(1, ge=1, le=boards.WEEK, description="how many days together, today among them"),
+    days: int = Query(1, ge=1, le=scoreboards.WEEK, description="how many days together, today among them"),
     limit: int = Query(5, ge=1, le=100),
 ) -> dict[str, Any]:
     """The busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
     get_engine().live(machine)  # raises where there is none
     if of == "states":
-        return {"items": [PlaceOut.model_validate(place) for place in boards.slowest(machine, limit)]}
-    return {"items": [PlaceOut.model_validate(place) for place in boards.busiest(machine, of, limit, days=days)]}
+        return {"items": [PlaceOut.model_validate(place) for place in scoreboards.slowest(machine, limit)]}
+    return {"items": [PlaceOut.model_validate(place) for place in scoreboards.busiest(machine, of, limit, days=days)]}
 
 
 def _counts(counts: Counts) -> CountsOut:

@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api import cursors
-from dashboard.api.approving import ApprovalOut, shown
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Body, Listed, Reason, Why
+from dashboard.api.framework import cursors
+from dashboard.api.framework.approvals import ApprovalOut, shown
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Listed, Reason, Why
 from machines.models import Approval
 from machines.services import Actor, approvals
 

@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboard.api import cursors
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Listed, Mistaken, Ms, Out
-from dashboard.pages import audit_terms
-from dashboard.pages.times import in_ms
+from dashboard.api.framework import cursors
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Listed, Mistaken, Ms, Out
+from dashboard.shared import audit_filter
+from dashboard.shared.times import in_ms
 from machines.models import AuditEntry
 
 group = Group("audit", "Who did what, and the result.")
@@ -58,20 +58,20 @@ class Terms(BaseModel):
 @group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="List audit entries, newest first")
 def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
     """All terms have to hold. Whoever may not see every machine gets those of theirs."""
-    asked = audit_terms.Terms(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
+    asked = audit_filter.Terms(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
     if not asked.is_valid():
         name, told = next(iter(asked.errors.items()))
         raise Mistaken(f"{name}: {' '.join(told)}", name)
     entries = asked.entries()
     cursor = cursors.text("audit", terms.cursor)
     rows = list((_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
-    further = audit_terms.cursor_of(rows[terms.limit - 1]) if len(rows) > terms.limit else None
+    further = audit_filter.cursor_of(rows[terms.limit - 1]) if len(rows) > terms.limit else None
     return {"items": [_shown(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
 
 
 def _older(entries: Any, cursor: str) -> Any:
     try:
-        return audit_terms.older_than(entries, cursor)
+        return audit_filter.older_than(entries, cursor)
     except ValueError:
         raise cursors.BadCursor from None
 

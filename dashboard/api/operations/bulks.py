@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api import cursors, finding
-from dashboard.api.approving import answers_of
-from dashboard.api.door import Group, actor_of, engine_key
-from dashboard.api.shapes import Acting, Body, Data, Listed, Ms, Out, Reason
+from dashboard.api.framework import cursors, instance_terms
+from dashboard.api.framework.approvals import answers_of
+from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.schemas import Acting, Body, Data, Listed, Ms, Out, Reason
 from machines.bulk import Order, Row
 from machines.bulk.order import ACTIONS, MAX_RATE
 from machines.engine import Instance
@@ -67,7 +67,7 @@ class BulkOut(Out):
 
 class Starting(Body):
     action: str = Field(description=f"one of {', '.join(ACTIONS)}")
-    filter: finding.Filter = Field(default_factory=finding.Filter)
+    filter: instance_terms.Filter = Field(default_factory=instance_terms.Filter)
     event: str = ""
     payload: Data = Field(default_factory=dict)
     states: list[str] = Field(default_factory=list, description="for force")
@@ -111,7 +111,7 @@ def start(request: HttpRequest, machine: str, body: Starting) -> Status:
     actor.demand("operate", machine, action="bulk.start", reason=body.reason)
     asked = body.model_dump(exclude={"filter", "action", "reason"})
     made = bulks.start(
-        actor, machine, body.action, reason=body.reason, filter=finding.asked(actor, machine, body.filter),
+        actor, machine, body.action, reason=body.reason, filter=instance_terms.asked(actor, machine, body.filter),
         id=_named(key), **asked,
     )  # fmt: skip
     return Status(201, shown(actor, *bulks.get(actor, made.id)))

@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api import cursors, finding
-from dashboard.api.approving import answers_of
-from dashboard.api.door import Group, actor_of, engine_key
-from dashboard.api.preconditions import expected, tagged
-from dashboard.api.problems import facts_of
-from dashboard.api.shapes import Body, Data, Listed, Ms, Out, Why
+from dashboard.api.framework import cursors, instance_terms
+from dashboard.api.framework.approvals import answers_of
+from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Body, Data, Listed, Ms, Out, Why
+from dashboard.shared.errors.problems import facts_of
 from machines.connections import get_engine
 from machines.engine import EngineUnavailable, Instance, SignalboxError
 from machines.services import Forbidden, instances
@@ -188,13 +188,13 @@ def shown(instance: Instance) -> InstanceOut:
 
 
 @group.get(INSTANCES, id="findInstances", right="view", answers=Instances, summary="Find instances")
-def find(request: HttpRequest, machine: str, terms: Query[finding.Terms]) -> dict[str, Any]:
+def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms]) -> dict[str, Any]:
     """Those that have been longest in their state first. All terms have to hold; one index leads, the rest is
     compared, so that a page may come back short, or empty, with a `next` that goes on."""
     page = instances.find(
         actor_of(request),
         machine,
-        **finding.asked(actor_of(request), machine, terms),
+        **instance_terms.asked(actor_of(request), machine, terms),
         limit=terms.limit,
         cursor=cursors.text("instances", terms.cursor),
         newest=terms.order == "newest",
@@ -205,9 +205,9 @@ def find(request: HttpRequest, machine: str, terms: Query[finding.Terms]) -> dic
 @group.get(
     "/machines/{name:machine}/counts", id="countInstances", right="view", answers=Counts, summary="Count instances"
 )
-def count(request: HttpRequest, machine: str, terms: Query[finding.Filter]) -> Counts:
+def count(request: HttpRequest, machine: str, terms: Query[instance_terms.Filter]) -> Counts:
     """How many instances `findInstances` would list for the same terms, by leaf state and in all."""
-    return Counts.model_validate(get_engine().tally(machine, **finding.asked(actor_of(request), machine, terms)))
+    return Counts.model_validate(get_engine().tally(machine, **instance_terms.asked(actor_of(request), machine, terms)))
 
 
 @group.post(

@@ -7,8 +7,8 @@ from typing import Any
 from django.http import HttpRequest
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Acting, Data, Ms, Out
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Acting, Data, Ms, Out
 from machines.services import jobs
 
 group = Group("jobs", "Single jobs.")

@@ -10,10 +10,10 @@ from django.urls import reverse
 from ninja import Status
 from pydantic import Field
 
-from dashboard import links
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Body, Mistaken, Ms, Out
-from dashboard.links import Link
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out
+from dashboard.shared import links
+from dashboard.shared.links import Link
 
 group = Group("links", "Shared links to filtered pages, valid for a week.", recorded=False)
 

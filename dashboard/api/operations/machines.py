@@ -9,17 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of, charge
-from dashboard.api.shapes import Body, Mistaken, Ms, Out, Why
-from dashboard.pages.times import in_ms
-from machines import diagrams, offload, submission
+from dashboard.api.framework.operation import Group, actor_of, charge
+from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
+from dashboard.shared.times import in_ms
+from machines import diagrams, offload
+from machines.catalog import submissions
+from machines.catalog.publishing import adopt
+from machines.catalog.submissions import FORMAT_NAMES
 from machines.connections import get_engine
 from machines.engine import DefinitionError, Live, UnknownMachine
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Machine, MachineVersion
-from machines.publishing import adopt
 from machines.services import definitions
-from machines.submission import FORMAT_NAMES
 
 group = Group("machines", "Published machines, their versions and definitions.")
 MACHINE = "/machines/{name:machine}"
@@ -254,7 +255,7 @@ def publish(request: HttpRequest, body: Publishing) -> Status:
     return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})
 
 
-def _read(request: HttpRequest, body: Submitted, *, whole: bool = False) -> submission.Submission:
+def _read(request: HttpRequest, body: Submitted, *, whole: bool = False) -> submissions.Submission:
     """``whole``: with all that publishing it takes."""
     if (body.definition is None) == (body.text is None):
         raise Mistaken("give either definition or text")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
-from dashboard.api.preconditions import expected, tagged
-from dashboard.api.shapes import Body, Ms, Out
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Body, Ms, Out
 from machines.services import notes
 from machines.services.notes import MAX_TEXT, Note
 

@@ -8,10 +8,12 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Out
-from dashboard.pages import overview, plans, search
-from dashboard.pages.tracks import track_of
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Out
+from dashboard.pages.overview import search
+from dashboard.pages.overview import views as overview
+from dashboard.shared import version_view
+from dashboard.shared.state_counts import track_of
 from machines.connections import get_engine
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.statistics import present
@@ -49,7 +51,7 @@ def alarms(request: HttpRequest) -> dict[str, Any]:
     actor = actor_of(request)
     scope = actor.scope("view")
     survey = get_engine().survey().only(scope)
-    known = plans.undrawn({name: live.version for name, live in survey.lives.items()})
+    known = version_view.undrawn({name: live.version for name, live in survey.lives.items()})
     tracks = [track_of(known[name], live) for name, live in sorted(survey.lives.items())]
     raised = overview.raised(scope, actor.scope("operate"), survey, tracks, present(survey.lives))
     return {"items": [AlarmOut.model_validate(alarm) for alarm in raised]}

@@ -7,11 +7,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
-from dashboard.api.document import text
-from dashboard.api.door import Group, actor_of, caller_of
-from dashboard.api.shapes import Ms, Out
-from dashboard.pages.times import in_ms
-from machines.access import RIGHTS
+from dashboard.api.framework.openapi_document import text
+from dashboard.api.framework.operation import Group, actor_of, caller_of
+from dashboard.api.framework.schemas import Ms, Out
+from dashboard.shared.times import in_ms
+from machines.access.permissions import RIGHTS
 
 group = Group("callers", "The account of the caller.")
 

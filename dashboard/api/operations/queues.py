@@ -8,14 +8,15 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api import cursors
-from dashboard.api.door import Group, actor_of
-from dashboard.api.operations.jobs import JobOut
-from dashboard.api.shapes import Acting, Listed, Ms, Out
+from dashboard.api.framework import cursors
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Acting, Listed, Ms, Out
 from machines.connections import get_engine
 from machines.engine import LookupFailed, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.services import jobs, queues
+
+from .jobs import JobOut
 
 group = Group("queues", "Queues of the jobs that states create.")
 QUEUE = "/machines/{name:machine}/queues/{name:queue}"

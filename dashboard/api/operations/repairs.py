@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
-from dashboard.api.approving import answers_of
-from dashboard.api.door import Group, actor_of, engine_key
-from dashboard.api.operations.instances import INSTANCE, InstanceOut, shown
-from dashboard.api.preconditions import expected, tagged
-from dashboard.api.shapes import Body, Data, Out, Reason
+from dashboard.api.framework.approvals import answers_of
+from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Body, Data, Out, Reason
 from machines.services import instances
+
+from .instances import INSTANCE, InstanceOut, shown
 
 group = Group("repairs", "Operator actions on one instance. Each has a preview that changes nothing.")
 Invoke = Annotated[str, Field(description="the invoke whose job is meant; see its waits")]

@@ -8,14 +8,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Status
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of, caller_of
-from dashboard.api.preconditions import expected, tagged
-from dashboard.api.shapes import Body, Ms, Out
-from machines import token_sessions
+from dashboard.api.framework.operation import Group, actor_of, caller_of
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Body, Ms, Out
+from machines.access import token_sessions
+from machines.access.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 from machines.models import Token
 from machines.patterns import Held, Session
 from machines.services import sessions
-from machines.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 
 group = Group(
     "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False

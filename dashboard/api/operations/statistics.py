@@ -7,8 +7,8 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Ms, Out
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Ms, Out
 from machines.connections import get_engine
 from machines.statistics import Series, series
 

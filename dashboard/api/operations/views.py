@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Body, Mistaken, Out
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Mistaken, Out
 from dashboard.models import SavedView
 
 group = Group("views", "Saved views: named filters of a list.", recorded=False)

@@ -10,13 +10,13 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api import cursors
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Body, Listed, Ms, Out
-from dashboard.pages.times import in_ms
+from dashboard.api.framework import cursors
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Listed, Ms, Out
+from dashboard.shared.times import in_ms
 from machines.models import Delivery, Webhook
 from machines.services import Actor
-from machines.webhooks import managing
+from machines.webhooks import management
 
 group = Group("webhooks", "External URLs that receive emitted messages.")
 WEBHOOK = "/webhooks/{int:webhook}"
@@ -108,7 +108,7 @@ def _delivery(row: Delivery) -> dict[str, Any]:
 
 @group.get("/webhooks", id="listWebhooks", right="operate", everywhere=True, answers=Webhooks, summary="List webhooks")
 def listed(request: HttpRequest) -> dict[str, Any]:
-    return {"items": [_shown(webhook) for webhook in managing.listed(actor_of(request))]}
+    return {"items": [_shown(webhook) for webhook in management.listed(actor_of(request))]}
 
 
 @group.post(
@@ -118,13 +118,13 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 )  # fmt: skip
 def make(request: HttpRequest, body: Making) -> Status:
     """For what is emitted from now on. Its secret is in this answer and in no other."""
-    webhook, secret = managing.make(actor_of(request), **body.model_dump())
+    webhook, secret = management.make(actor_of(request), **body.model_dump())
     return Status(201, _shown(webhook) | {"secret": secret})
 
 
 @group.get(WEBHOOK, id="getWebhook", right="operate", everywhere=True, answers=WebhookOut, summary="Get a webhook")
 def one(request: HttpRequest, webhook: int) -> dict[str, Any]:
-    return _shown(managing.get(actor_of(request), webhook))
+    return _shown(management.get(actor_of(request), webhook))
 
 
 @group.get(
@@ -133,7 +133,7 @@ def one(request: HttpRequest, webhook: int) -> dict[str, Any]:
 )  # fmt: skip
 def gaps(request: HttpRequest) -> dict[str, Any]:
     """The latest first; a hundred at most."""
-    found = managing.gaps(actor_of(request))[:100]
+    found = management.gaps(actor_of(request))[:100]
     names = ("machine", "after", "lost")
     return {"items": [{name: getattr(gap, name) for name in names} | {"at": _ms(gap.at)} for gap in found]}
 
@@ -144,7 +144,7 @@ def gaps(request: HttpRequest) -> dict[str, Any]:
 )  # fmt: skip
 def change(request: HttpRequest, webhook: int, body: Changing) -> dict[str, Any]:
     """What is left out stays."""
-    return _shown(managing.change(actor_of(request), webhook, **body.model_dump(exclude_none=True)))
+    return _shown(management.change(actor_of(request), webhook, **body.model_dump(exclude_none=True)))
 
 
 @group.post(
@@ -153,14 +153,14 @@ def change(request: HttpRequest, webhook: int, body: Changing) -> dict[str, Any]
 )  # fmt: skip
 def rotate(request: HttpRequest, webhook: int) -> dict[str, Any]:
     """For a day messages carry a signature with the former one, too."""
-    found, secret = managing.rotate(actor_of(request), webhook)
+    found, secret = management.rotate(actor_of(request), webhook)
     return _shown(found) | {"secret": secret}
 
 
 @group.delete(WEBHOOK, id="deleteWebhook", right="operate", everywhere=True, answers=Gone, summary="Delete a webhook")
 def delete(request: HttpRequest, webhook: int) -> dict[str, int]:
     """With its delivery log."""
-    managing.delete(actor_of(request), webhook)
+    management.delete(actor_of(request), webhook)
     return {"id": webhook}
 
 
@@ -174,7 +174,7 @@ def delete(request: HttpRequest, webhook: int) -> dict[str, int]:
 )
 def test(request: HttpRequest, webhook: int) -> dict[str, Any]:
     """A message of the type `signalbox.test`; its log says what became of it."""
-    return _delivery(managing.test(actor_of(request), webhook))
+    return _delivery(management.test(actor_of(request), webhook))
 
 
 @group.get(
@@ -187,7 +187,7 @@ def deliveries(
 ) -> dict[str, Any]:  # fmt: skip
     """Newest first."""
     before = cursors.number("deliveries", cursor)
-    rows = list(managing.deliveries(actor_of(request), webhook, state=state, before=before)[: limit + 1])
+    rows = list(management.deliveries(actor_of(request), webhook, state=state, before=before)[: limit + 1])
     further = rows[limit - 1].pk if len(rows) > limit else None
     return {"items": [_delivery(row) for row in rows[:limit]], "next": cursors.give("deliveries", further)}
 
@@ -198,7 +198,7 @@ def deliveries(
 )  # fmt: skip
 def redeliver(request: HttpRequest, webhook: int, delivery: int) -> dict[str, Any]:
     """Now, with all its attempts, whatever became of it."""
-    return _delivery(managing.redeliver(actor_of(request), webhook, delivery))
+    return _delivery(management.redeliver(actor_of(request), webhook, delivery))
 
 
 def _switch(name: str, summary: str, about: str, turn: Callable[[Actor, int], Webhook]) -> None:
@@ -211,5 +211,5 @@ def _switch(name: str, summary: str, about: str, turn: Callable[[Actor, int], We
     )(switch)
 
 
-_switch("pause", "Send nothing", "What waits stays; what is emitted meanwhile is never sent.", managing.pause)
-_switch("resume", "Send again", "What waited, and what is emitted from now on.", managing.resume)
+_switch("pause", "Send nothing", "What waits stays; what is emitted meanwhile is never sent.", management.pause)
+_switch("resume", "Send again", "What waited, and what is emitted from now on.", management.resume)

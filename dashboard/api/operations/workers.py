@@ -7,8 +7,8 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from pydantic import Field
 
-from dashboard.api.door import Group, actor_of
-from dashboard.api.shapes import Body, Ms, Out, Reason
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Ms, Out, Reason
 from machines.services import workers
 
 group = Group("workers", "Processes that run jobs.")

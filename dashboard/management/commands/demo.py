@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from dashboard.demo.demo import Options, Show
 from dashboard.demo.errors import DemoFailed
-from dashboard.demo.show import Options, Show
 from dashboard.serving.port import PortTaken
 from machines.server import ServerError
 

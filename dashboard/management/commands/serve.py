@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dashboard.serving import port, site
+from dashboard.serving import port, server
 
 
 class Command(BaseCommand):
@@ -29,4 +29,4 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         with listener:
             self.stdout.write(f"Signalbox is at {port.address(listener)}")
-            site.run(listener)
+            server.run(listener)

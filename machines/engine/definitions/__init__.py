@@ -12,19 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from .compiled import CompiledDefinition, compile_definition
-from .embedding import embedded, names_of
 from .findings import CODES, Code, Finding, finding
-from .outline import (
-    EventOutline,
-    FieldOutline,
-    InvokeOutline,
-    Outline,
-    StateOutline,
-    TransitionOutline,
-)
-from .path import quote, render
+from .outline import EventOutline, FieldOutline, InvokeOutline, Outline, StateOutline, TransitionOutline
 from .program import digest
+from .reading.embedded_machines import embedded, names_of
 from .recipients import Recipient, recipients
+from .report import quote, render
 
 __all__ = [
     "CODES",

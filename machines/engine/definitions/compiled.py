@@ -10,13 +10,14 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-from ..errors import DefinitionError
-from .document import read
-from .embedding import embedded
+from machines.engine.errors import DefinitionError
+
 from .findings import Finding
 from .model import Machine
 from .outline import Outline, outline_of
 from .program import digest, program_of
+from .reading.document import read
+from .reading.embedded_machines import embedded
 from .recipients import Recipient, recipients_of
 from .records import rebuild
 from .report import Report

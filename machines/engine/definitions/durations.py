@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from .. import expressions, limits
-from ..rates import UNITS, largest
+from machines.engine import expressions, limits
+from machines.engine.rates import UNITS, largest
+
 from .model import Value
 from .place import Place
 from .values import read_expression, report_problems

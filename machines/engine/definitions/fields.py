@@ -1,15 +1,55 @@
-"""Declared fields: the data of a machine (`context`) and the payloads of its events."""
+"""The types a field can be declared with: JSON Schema's names, and ``any``.
+
+Declared fields: the data of a machine (`context`) and the payloads of its events.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from .. import limits
+from machines.engine import limits
+from machines.engine.limits import MAX_INTEGER
+
 from .model import MISSING, Event, Field
-from .path import quote
 from .place import Place
-from .types import ANY, TYPES, fits, in_words, type_of, types_of_example
+from .report import quote
+
+TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
+SCALARS = ("string", "integer", "number", "boolean")
+ANY = ("any",)
+
+
+def type_of(value: Any) -> str:
+    """The type of a JSON value. 3.0 is an integer, as JSON Schema has it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float) and abs(value) <= MAX_INTEGER and value == int(value):
+        return "integer"
+    return {int: "number", float: "number", str: "string", list: "array"}.get(type(value), "object")
+
+
+def fits(type_name: str, types: tuple[str, ...]) -> bool:
+    """Whether a value of the type may stand in a field of the types."""
+    if "any" in types or type_name in types:
+        return True
+    return type_name == "integer" and "number" in types
+
+
+def types_of_example(value: Any) -> tuple[str, ...]:
+    """What a field may hold whose example this is: null says nothing, so anything goes."""
+    if value is None:
+        return ANY
+    if isinstance(value, float):
+        return ("number",)
+    return (type_of(value),)
+
+
+def in_words(types: tuple[str, ...]) -> str:
+    return " or ".join(types)
+
 
 _ANNOTATIONS = ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
 _KEYWORDS = ("type", "required", "sensitive", *_ANNOTATIONS)

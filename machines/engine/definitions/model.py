@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .. import limits
-from ..expressions import Expression, Node
-from .path import Path
+from machines.engine import limits
+from machines.engine.expressions import Expression, Node
+
+from .report import Path
 
 Verb = Literal[
     "set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block"

@@ -1,4 +1,7 @@
-"""A definition in a form to read and draw: what diagrams, pages and forms are made from."""
+"""Actions as people read them, on diagrams and pages.
+
+A definition in a form to read and draw: what diagrams, pages and forms are made from.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,57 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .. import limits, rates
-from .model import MISSING, Event, Field, Invoke, Limit, Machine, State, Transition, Value, Work, flat
+from machines.engine import limits, rates
+
+from .fields import ANY
+from .model import MISSING, Action, Case, Event, Field, Invoke, Limit, Machine, State, Transition, Value, Work, flat
 from .program import queues_of
-from .types import ANY
-from .wording import action_text
+
+
+def action_text(action: Action) -> str:
+    """``failed = failed + 1``, ``unset expires``, ``enqueue mail on outbox``, ``send late after 30s``."""
+    value = action.value.text if action.value else ""
+    name = action.computed.text if action.computed else action.name
+    if action.verb == "set":
+        return f"{name} = {value}"
+    if action.verb == "append":
+        return f"append {value} to {name}"
+    if action.verb == "enqueue":
+        return f"enqueue {action.src}" + (f" on {name}" if name != action.src else "") + _when(action)
+    if action.verb in ("raise", "emit"):
+        return f"{action.verb} {name} {value}".rstrip()
+    if action.verb == "send":
+        return _sent(action, name, value)
+    if action.verb == "foreach":
+        return f"for {name} in {value}: {_listed(action.cases[0].actions)}"
+    if action.verb == "block":
+        return _listed(action.cases[0].actions)
+    if action.verb == "if":
+        return " ".join(_case(case, position) for position, case in enumerate(action.cases))
+    return f"{action.verb} {name or value}"
+
+
+def _sent(action: Action, name: str, value: str) -> str:
+    sending = action.sending
+    to = f" to {sending.to.text}" if sending and sending.to else ""
+    delay = f" after {sending.delay.text}" if sending and sending.delay else ""
+    return f"send {name} {value}".rstrip() + to + delay
+
+
+def _when(action: Action) -> str:
+    return f" after {action.work.delay.text}" if action.work and action.work.delay else ""
+
+
+def _case(case: Case, position: int) -> str:
+    if case.guard is None:
+        return f"else: {_listed(case.actions)}".rstrip()
+    word = "elif" if position else "if"
+    return f"{word} {case.guard.expression.text}: {_listed(case.actions)}"
+
+
+def _listed(actions: Iterable[Action]) -> str:
+    return "; ".join(action_text(action) for action in actions)
+
 
 NO_WORK = Work(attempts=0, backoff=0, lease=0)  # of an invoke of a machine
 

@@ -1,14 +1,134 @@
-"""A value of the definition together with where it stands: what every reader takes and reports on."""
+"""Any Python object to plain JSON data of our own, so that nothing after this meets a surprise.
+
+The copy holds only exact ``dict list str int float bool None`` and ``BROKEN``, which stands where
+something had to be left out; the report says what. Objects are read through the methods of the
+built-in types, so a subclass cannot run code of its own here.
+
+A value of the definition together with where it stands: what every reader takes and reports on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from .path import Path, quote
-from .plain import BROKEN
-from .report import Report
+from machines.engine import limits
+
+from .report import Path, Report, quote
+
+Complain = Callable[[str, Path, str, str], None]  # code, path, message, hint
+
+
+class _Broken:
+    """Stands for a value that was reported already; readers pass over it in silence."""
+
+    def __repr__(self) -> str:
+        return "BROKEN"
+
+
+BROKEN: Final = _Broken()
+
+
+class TooLarge(Exception):
+    """The document passed its size limit: it is not read any further."""
+
+
+class Plain:
+    """Copies one document."""
+
+    def __init__(self, complain: Complain) -> None:
+        self._complain = complain
+        self._room = limits.MAX_DEFINITION
+        self._open: set[int] = set()  # ids of the containers around the value at hand
+
+    def copy(self, value: object, path: Path = ()) -> Any:
+        """Raises TooLarge; every other trouble is reported and left out."""
+        kind = type(value)
+        if value is None or kind is bool:
+            return self._spend(5, value)
+        if issubclass(kind, str):
+            return self._text(str.__str__(value), path)
+        if issubclass(kind, int):
+            return self._integer(int.__int__(value), path)  # type: ignore[arg-type]
+        if issubclass(kind, float):
+            return self._float(float.__float__(value), path)  # type: ignore[arg-type]
+        if issubclass(kind, dict | list | tuple):
+            return self._container(value, path)
+        return self._leave_out("SB110", path, f"a value of type {_type_name(kind)} is not JSON")
+
+    def _leave_out(self, code: str, path: Path, message: str, hint: str = "") -> Any:
+        self._spend(2, None)
+        self._complain(code, path, message, hint)
+        return BROKEN
+
+    def _spend(self, size: int, value: Any) -> Any:
+        self._room -= size
+        if self._room < 0:
+            raise TooLarge
+        return value
+
+    def _text(self, text: str, path: Path) -> Any:
+        try:
+            self._spend(len(text.encode()) + 2, None)
+        except UnicodeEncodeError:
+            return self._leave_out("SB110", path, "the text holds half of a surrogate pair")
+        if "\0" in text:
+            return self._leave_out("SB110", path, "the text holds NUL (U+0000)")
+        return text
+
+    def _integer(self, number: int, path: Path) -> Any:
+        if abs(number) > limits.MAX_INTEGER:
+            return self._leave_out(
+                "SB110", path, "an integer of 2**53 or more cannot be held exactly", "write it as text"
+            )
+        return self._spend(len(str(number)), number)
+
+    def _float(self, number: float, path: Path) -> Any:
+        if not math.isfinite(number):
+            return self._leave_out("SB110", path, f"the number is not finite: {number}")
+        return self._spend(8, number)
+
+    def _container(self, value: Any, path: Path) -> Any:
+        if id(value) in self._open:
+            return self._leave_out("SB110", path, "the value contains itself")
+        if len(self._open) >= limits.MAX_DEFINITION_DEPTH:
+            return self._leave_out("SB111", path, f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
+        self._spend(2, None)
+        self._open.add(id(value))
+        try:
+            return self._object(value, path) if issubclass(type(value), dict) else self._array(value, path)
+        finally:
+            self._open.discard(id(value))
+
+    def _array(self, value: Any, path: Path) -> list[Any]:
+        kind = list if issubclass(type(value), list) else tuple
+        return [self.copy(item, (*path, index)) for index, item in enumerate(kind.__iter__(value))]
+
+    def _object(self, value: dict[Any, Any], path: Path) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, item in dict.items(value):
+            if not issubclass(type(key), str):
+                self._leave_out("SB110", path, f"a key is not text but {_show(key)}", "write it in quotes")
+                continue
+            text = self._text(str.__str__(key), path)
+            if text is not BROKEN:
+                result[text] = self.copy(item, (*path, text))
+        return result
+
+
+def _type_name(kind: type) -> str:
+    return type.__dict__["__name__"].__get__(kind)[:60]  # type: ignore[no-any-return]
+
+
+def _show(key: object) -> str:
+    """A key for a message; only the built-in scalars are trusted to print themselves."""
+    if key is None or type(key) in (bool, float):
+        return repr(key)
+    if type(key) is int and abs(key) < 10**12:
+        return repr(key)
+    return f"of type {_type_name(type(key))}"
 
 
 @dataclass(frozen=True, slots=True)

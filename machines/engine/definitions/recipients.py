@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ..expressions import Node
-from .document import machine_of
+from machines.engine.expressions import Node
+
 from .model import Action, Machine, Value, flat
-from .path import Path, render
+from .reading.document import machine_of
+from .report import Path, render
 
 Kind = Literal["send", "invoke", "reply", "computed"]
 

@@ -1,17 +1,80 @@
-"""Collects the findings of one definition and hands them out in document order."""
+"""Where in a definition something stands, as people write it.
+
+`did you mean "Active"?`
+
+Collects the findings of one definition and hands them out in document order.
+"""
 
 from __future__ import annotations
 
+import difflib
+import json
+import re
 from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from .findings import CODES, Finding
-from .path import Path, quote, render
-from .suggestions import Suggestions
 
 if TYPE_CHECKING:
     from .model import Machine
+
+Path = tuple[str | int, ...]
+
+_PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
+_LONGEST = 60  # characters of one name that are shown
+
+
+def render(path: Path) -> str:
+    """``states.Waiting.on.entitle[0].target``; odd names in brackets: ``states["on hold"].on["door.*"]``."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _PLAIN.fullmatch(part) and len(part) <= _LONGEST:
+            text += f".{part}" if text else part
+        else:
+            text += f"[{quote(part)}]"
+    return text
+
+
+def quote(text: str) -> str:
+    """A name in double quotes, cut when long; nothing in it can move a cursor or fail to be encoded."""
+    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1]
+        for character in json.dumps(shown, ensure_ascii=False)
+    )
+
+
+# Comparing names is slow: a document with more mistakes, or more names, than this gets no hints for the rest.
+_MAX_LOOKUPS = 200
+_MAX_KNOWN = 2000
+
+
+class Suggestions:
+    """Finds the known name nearest to a wrong one; remembers what it found."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, frozenset[str]], str] = {}
+
+    def hint(self, name: str, known: Collection[str]) -> str:
+        if len(known) > _MAX_KNOWN:
+            return ""
+        key = (name, frozenset(known))
+        if key not in self._found:
+            if len(self._found) >= _MAX_LOOKUPS:
+                return ""
+            self._found[key] = _nearest(*key)
+        return self._found[key]
+
+
+def _nearest(name: str, known: frozenset[str]) -> str:
+    near = sorted(other for other in known if abs(len(other) - len(name)) <= 3)
+    same = [other for other in near if other.lower() == name.lower()]
+    best = same or difflib.get_close_matches(name, near, n=1, cutoff=0.6)
+    return f"did you mean {quote(best[0])}?" if best else ""
+
 
 # Of errors, and of warnings: more than anyone reads; keeps a hostile document from filling the memory.
 MAX_FINDINGS = 500

@@ -1,14 +1,160 @@
-"""What all readers of one definition share: the tree of its states and the numbers of its transitions."""
+"""The states of a definition as a tree, before any of them is read: their names, and what a target names.
+
+Never reports: what is malformed is passed over here, and reported by whoever reads it.
+
+What all readers of one definition share: the tree of its states and the numbers of its transitions.
+"""
 
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from .path import quote
+from machines.engine import limits
+
+from .model import Kind
 from .place import Place
-from .tree import Branch, Tree, can_be_active_together
+from .report import quote
+
+KINDS: tuple[Kind, ...] = ("atomic", "final", "compound", "parallel", "history")
+
+
+@dataclass(eq=False, slots=True)
+class Branch:
+    """One state where it stands. ``explicit``: the definition gives it an ``id``; ``generated``: its name is a path."""
+
+    key: str
+    body: dict[str, Any]
+    parent: Branch | None
+    keys: tuple[str, ...]
+    name: str = ""
+    explicit: str = ""
+    generated: bool = False
+    children: dict[str, Branch] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Kind:
+        named = self.body.get("type")
+        if named in KINDS and named not in ("atomic", "compound"):
+            return KINDS[KINDS.index(named)]
+        return "compound" if self.children else "atomic"
+
+    @property
+    def word(self) -> str:
+        """Its name, made fit for the name of an event. Dots of a path would read as those of a longer event."""
+        name = "_".join(self.keys) if self.generated else self.name
+        return re.sub(r"[\s*\x00-\x1f\x7f-\x9f]+", "_", name)[: limits.MAX_INVOKE_ID] or "_"
+
+    def ancestors(self) -> list[Branch]:
+        """Those around it, from the inside out."""
+        found = []
+        around = self.parent
+        while around is not None:
+            found.append(around)
+            around = around.parent
+        return found
+
+    def is_inside(self, other: Branch) -> bool:
+        return other in self.ancestors()
+
+    def below(self) -> Iterator[Branch]:
+        """All states inside, in document order."""
+        for child in self.children.values():
+            yield child
+            yield from child.below()
+
+    def descend(self, path: str) -> Branch | None:
+        """The state a path of keys leads to; a key may itself hold dots."""
+        if path in self.children:
+            return self.children[path]
+        for key, child in self.children.items():
+            if path.startswith(f"{key}."):
+                found = child.descend(path[len(key) + 1 :])
+                if found is not None:
+                    return found
+        return None
+
+
+class Tree:
+    """All states of one machine. ``top`` is the machine itself."""
+
+    def __init__(self, machine: str, document: dict[str, Any]) -> None:
+        self.machine = machine
+        self.top = Branch("", document, None, ())
+        _grow(self.top, 0)
+        self.branches = list(self.top.below())
+        counted = Counter(branch.key for branch in self.branches)
+        ids = Counter(branch.explicit for branch in self.branches if branch.explicit)
+        for branch in self.branches:
+            branch.generated = not branch.explicit and (counted[branch.key] > 1 or branch.key in ids)
+            branch.name = branch.explicit or (".".join(branch.keys) if branch.generated else branch.key)
+        self.names = {branch.name: branch for branch in reversed(self.branches)}
+        self._keys = {branch.key: branch for branch in self.branches if counted[branch.key] == 1}
+        self.top.name = "(machine)" if not machine or machine in self.names else machine
+
+    @property
+    def known(self) -> list[str]:
+        """What a target may be called from anywhere."""
+        return list(dict.fromkeys([*self.names, *self._keys]))
+
+    def find(self, target: str, source: Branch, near: Branch) -> Branch | None:
+        """The state a target names, where ``source`` has it.
+
+        ``#id`` and ``#id.child`` from anywhere, ``.child`` below the source; else a state in ``near`` or a path that
+        begins with one; else the name of any state, or a path from the top. A state whose own name begins with ``#`` or
+        ``.`` is found beside the source where the sign leads nowhere.
+        """
+        if target.startswith("#"):
+            return self._absolute(target[1:]) or near.children.get(target)
+        if target.startswith("."):
+            return source.descend(target[1:]) or near.children.get(target)
+        return near.descend(target) or self.names.get(target) or self._keys.get(target) or self.top.descend(target)
+
+    def _absolute(self, path: str) -> Branch | None:
+        """The longest beginning that is a name, then keys below it."""
+        for end in _ends(path):
+            start, rest = path[:end], path[end + 1 :]
+            found = self.names.get(start) or self._keys.get(start)
+            if found is None and start == self.machine:
+                found = self.top
+            if found is not None:
+                return found.descend(rest) if rest else found
+        return None
+
+
+def _ends(path: str) -> list[int]:
+    return [len(path), *reversed([at for at, character in enumerate(path) if character == "."])]
+
+
+def _grow(branch: Branch, depth: int) -> None:
+    states = branch.body.get("states")
+    if not isinstance(states, dict) or depth >= limits.MAX_STATE_DEPTH:
+        return
+    for key, value in states.items():
+        body = value if isinstance(value, dict) else {}
+        id = body.get("id")
+        child = Branch(key, body, branch, (*branch.keys, key), explicit=id if isinstance(id, str) else "")
+        branch.children[key] = child
+        _grow(child, depth + 1)
+
+
+def can_be_active_together(branches: list[Branch]) -> bool:
+    """Whether one configuration holds them all: none around another, each two in different regions."""
+    places = [branch.parent or branch if branch.kind == "history" else branch for branch in branches]
+    chosen = set(places)
+    ways: dict[Branch, set[Branch]] = {}  # a state around some of them -> those just below it that lead to them
+    for inner in places:
+        for around in inner.ancestors():
+            if around in chosen:
+                return False
+            ways.setdefault(around, set()).add(inner)
+            inner = around
+    apart = all(len(below) == 1 or around.kind == "parallel" for around, below in ways.items())
+    return apart and len(chosen) == len(places)
 
 
 @dataclass(slots=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .. import expressions, limits
-from ..expressions import Expression, ExpressionError, Node
-from ..expressions.translator import FAILED, plain_number
+from machines.engine import expressions, limits
+from machines.engine.expressions import Expression, ExpressionError, Node
+from machines.engine.expressions.translator import FAILED, plain_number
+
 from .model import Guard, Value
-from .path import Path, quote
-from .place import Place
-from .plain import BROKEN
-from .report import Report
+from .place import BROKEN, Place
+from .report import Path, Report, quote
 
 
 def read_value(place: Place) -> Value:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ..limits import RESERVED_FIELDS
+from machines.engine.limits import RESERVED_FIELDS
+
 from .expression import Expression, ExpressionError, Node, Use
 from .functions import FUNCTIONS, Function
 from .source import Source

@@ -8,7 +8,8 @@ import re
 import threading
 from functools import cached_property
 
-from .. import limits
+from machines.engine import limits
+
 from .expression import ExpressionError
 
 # Python only warns about these, or keeps the backslash; a definition should not depend on which.

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .. import limits
+from machines.engine import limits
+
 from . import refusals
 from .expression import ExpressionError, Node, ProblemKind, Use
 from .functions import FUNCTIONS

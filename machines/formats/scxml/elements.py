@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pyexpat import ErrorString, ExpatError, ParserCreate, XMLParserType
 
 from machines.engine.definitions.findings import Finding, finding
-
-from ..text import place
+from machines.formats.text import place
 
 SCXML = "http://www.w3.org/2005/07/scxml"
 MACHINE_KEYS = (

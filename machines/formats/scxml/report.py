@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from machines.engine.definitions.findings import CODES, Finding, finding
-
-from ..text import MAX_FINDINGS
+from machines.formats.text import MAX_FINDINGS
 
 
 class Report:

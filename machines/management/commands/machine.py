@@ -12,14 +12,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from machines import acceptance, diagrams, formats
+from machines import diagrams, formats
+from machines.catalog import accepted_senders
+from machines.catalog.publishing import restore
+from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError
 from machines.models import Machine, MachineVersion
-from machines.publishing import restore
 from machines.services import Actor, definitions
-from machines.submission import FORMAT_NAMES, GUESS, Submission, read
 
 
 class Command(BaseCommand):
@@ -135,7 +136,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(schema(), indent=2, ensure_ascii=False))
 
     def _accepts(self, **_: Any) -> None:
-        for one in acceptance.grant_used():
+        for one in accepted_senders.grant_used():
             self.stdout.write(f"granted: {one}")
         engine = get_engine()
         for name in engine.machines():
@@ -143,7 +144,9 @@ class Command(BaseCommand):
             if found.declared is not None:
                 self.stdout.write(f"{name}: {', '.join(found.declared) or 'no other machine'}")
             elif found.granted:
-                self.stdout.write(f"{name}: {', '.join(found.granted)}, granted; {acceptance.line(found.granted)}")
+                self.stdout.write(
+                    f"{name}: {', '.join(found.granted)}, granted; {accepted_senders.line(found.granted)}"
+                )
             else:
                 self.stdout.write(f"{name}: no other machine")
 

@@ -12,14 +12,13 @@ from django.core.management.base import BaseCommand, CommandError
 import machines
 from machines.connections import get_engine, get_pattern
 from machines.engine import arguments, errors, limits
+from machines.management.maintenance import everywhere, house
 from machines.patterns import Locks
-from machines.worker.discovery import discover
-from machines.worker.house import everywhere, house
 from machines.worker.launcher import Launcher
+from machines.worker.maintenance.periodic import Duty
+from machines.worker.maintenance.scheduler import Scheduler
 from machines.worker.options import MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
-from machines.worker.periodic import Duty
-from machines.worker.registry import HandlerError
-from machines.worker.scheduler import Scheduler
+from machines.worker.registry import HandlerError, discover
 from machines.worker.supervisor import Supervisor
 
 

@@ -12,8 +12,9 @@ import pytest
 from machines.engine import DefinitionError, Engine, Refused
 from machines.engine.definitions import check, compile
 from machines.formats import dump, read
-from tests.engine import test_expressions, test_functions
 from tests.engine.builders import NOW, machine
+from tests.engine.connection import test_functions
+from tests.engine.interpreter import test_expressions
 
 from .builders import back
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dashboard import stores
+from dashboard.settings import stores
 
 from .payloads import MACHINE
 from .site import HOST, PREFIX, furnished

@@ -8,7 +8,8 @@ from typing import Any
 
 import redis
 
-from machines.engine import Engine, library
+from machines.engine import Engine
+from machines.engine.connection import library
 from machines.engine.reference import header
 from tests.faults.audit import look
 

@@ -63,8 +63,8 @@ def furnished(machine: str) -> Site:
     """People, and what SQL knows of a machine that is published anew for each input."""
     from django.contrib.auth import get_user_model
 
-    from machines import tokens
-    from machines.access import RIGHTS
+    from machines.access import tokens
+    from machines.access.permissions import RIGHTS
     from machines.models import Machine
 
     user = get_user_model().objects.create_superuser(USER, password=None)

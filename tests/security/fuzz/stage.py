@@ -14,7 +14,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from machines.engine import Engine, client
+from machines.engine import Engine
+from machines.engine.connection import client
 from machines.server import Server
 
 from .site import PREFIX, Site

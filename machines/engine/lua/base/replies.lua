@@ -1,5 +1,5 @@
 -- needs: guard_explanation, json, permits, work_budget
--- Builds the replies of the functions: arrays that begin with a status. machines/engine/replies.py reads them.
+-- Builds the replies of the functions: arrays that begin with a status. machines/engine/connection/replies.py reads them.
 local replies = {}
 
 replies.OK = 'OK'

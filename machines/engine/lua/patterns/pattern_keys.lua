@@ -1,4 +1,4 @@
--- The keys below a pattern's root (machines/engine/patternkeys.py is the other half; a test compares the two). A function is
+-- The keys below a pattern's root (machines/engine/pattern_keys.py is the other half; a test compares the two). A function is
 -- named after the class and the method there: LockKeys.last is lock_last.
 local pattern_keys = {}
 

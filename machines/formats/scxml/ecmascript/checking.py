@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from machines.engine import expressions
-from machines.engine.definitions.inference import Inference
+from machines.engine.definitions.checks.types import Inference
 
 from .code import Code
 from .parsing import Node

@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 
 from machines.engine import limits
+from machines.formats.scxml.names import Names
 
-from ..names import Names
 from .code import Code
 from .kinds import ANY, NONE, Kinds, kinds_of
 

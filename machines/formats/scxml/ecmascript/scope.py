@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..report import Report
+from machines.formats.scxml.report import Report
+
 from .code import Code
 from .fields import Fields
 from .parsing import Node, Script

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 
 from machines.engine import limits
+from machines.formats.scxml.ecmascript import changes, code
+from machines.formats.scxml.ecmascript.code import Code
+from machines.formats.scxml.ecmascript.kinds import ANY, ARRAY, NUMBER, STRING, TABLES
+from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.scxml.elements import OURS, SCXML, Element
 
-from ..ecmascript import changes, code
-from ..ecmascript.code import Code
-from ..ecmascript.kinds import ANY, ARRAY, NUMBER, STRING, TABLES
-from ..ecmascript.scope import Action
-from ..elements import OURS, SCXML, Element
 from . import sends, timers
 from .chart import EMPTY, Chart, value_of
 from .survey import is_variable

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..ecmascript import code, literals
-from ..ecmascript.code import Code
-from ..ecmascript.fields import UNSET
-from ..ecmascript.parsing import SyntaxProblem
-from ..ecmascript.scope import Action
-from ..elements import OURS, Element
+from machines.formats.scxml.ecmascript import code, literals
+from machines.formats.scxml.ecmascript.code import Code
+from machines.formats.scxml.ecmascript.fields import UNSET
+from machines.formats.scxml.ecmascript.parsing import SyntaxProblem
+from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.scxml.elements import OURS, Element
+
 from .chart import EMPTY, Chart, parsed_text, value_of
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding
+from machines.formats.scxml.ecmascript.fields import Fields
+from machines.formats.scxml.ecmascript.kinds import ANY, Kinds
+from machines.formats.scxml.ecmascript.scope import Scope
+from machines.formats.scxml.elements import MACHINE_KEYS, OURS, Element, parse
+from machines.formats.scxml.report import Report
 
-from ..ecmascript.fields import Fields
-from ..ecmascript.kinds import ANY, Kinds
-from ..ecmascript.scope import Scope
-from ..elements import MACHINE_KEYS, OURS, Element, parse
-from ..report import Report
 from . import data, states
 from .chart import Chart, more
 from .library import Library

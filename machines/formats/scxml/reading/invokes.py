@@ -7,12 +7,12 @@ import re
 from typing import Any
 
 from machines.engine import limits
+from machines.formats.scxml.ecmascript import code
+from machines.formats.scxml.ecmascript.code import Code
+from machines.formats.scxml.ecmascript.kinds import STRING
+from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.scxml.elements import MACHINE, OURS, Element, parse
 
-from ..ecmascript import code
-from ..ecmascript.code import Code
-from ..ecmascript.kinds import STRING
-from ..ecmascript.scope import Action
-from ..elements import MACHINE, OURS, Element, parse
 from . import content, sends
 from .chart import Chart
 

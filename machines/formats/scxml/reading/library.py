@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding
-
-from ...text import decode
-from ..elements import Element, parse
+from machines.formats.scxml.elements import Element, parse
+from machines.formats.text import decode
 
 if TYPE_CHECKING:
     from .chart import Chart

@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 from machines.engine import limits
+from machines.formats.scxml.ecmascript import changes, literals
+from machines.formats.scxml.ecmascript.code import Code, fails
+from machines.formats.scxml.ecmascript.kinds import NONE, STRING
+from machines.formats.scxml.ecmascript.parsing import SyntaxProblem
+from machines.formats.scxml.ecmascript.platform import PROCESSORS
+from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.scxml.elements import Element
 
-from ..ecmascript import changes, literals
-from ..ecmascript.code import Code, fails
-from ..ecmascript.kinds import NONE, STRING
-from ..ecmascript.parsing import SyntaxProblem
-from ..ecmascript.platform import PROCESSORS
-from ..ecmascript.scope import Action
-from ..elements import Element
 from .chart import EMPTY, Chart, value_of
 
 _HTTP = re.compile(r"basichttp|http://www\.w3\.org/TR/scxml/#BasicHTTPEventProcessor", re.IGNORECASE)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ecmascript.scope import Action
-from ..elements import OURS, SCXML, Element
+from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.scxml.elements import OURS, SCXML, Element
+
 from . import content, data, sends, timers, transitions
 from .chart import EMPTY, Chart, more, value_of
 from .invokes import read_invokes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..elements import OURS, Element
+from machines.formats.scxml.elements import OURS, Element
+
 from . import sends
 from .chart import Chart
 

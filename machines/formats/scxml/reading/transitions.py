@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from machines.engine import limits
+from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.scxml.elements import OURS, Element
 
-from ..ecmascript.scope import Action
-from ..elements import OURS, Element
 from . import content, timers
 from .chart import Chart, more
 

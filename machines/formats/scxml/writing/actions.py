@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from machines.engine.definitions.model import Action, Case, Value
-from machines.engine.definitions.path import Path
+from machines.engine.definitions.report import Path
 
 from .context import Writing, compact
 from .javascript import Translator

@@ -7,13 +7,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from machines.engine.definitions.checks.references import PayloadTypes
 from machines.engine.definitions.model import Machine
-from machines.engine.definitions.path import Path, quote
-from machines.engine.definitions.references import PayloadTypes
-from machines.engine.definitions.report import Report
+from machines.engine.definitions.report import Path, Report, quote
+from machines.formats.scxml.names import Names
+from machines.formats.scxml.reading.survey import RESERVED
 
-from ..names import Names
-from ..reading.survey import RESERVED
 from .markup import Tag
 
 _ID = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")

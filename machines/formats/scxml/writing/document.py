@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.engine.definitions.document import read
-from machines.engine.definitions.embedding import machines_of
 from machines.engine.definitions.findings import Finding
 from machines.engine.definitions.model import MISSING, Field
+from machines.engine.definitions.reading.document import read
+from machines.engine.definitions.reading.embedded_machines import machines_of
 from machines.engine.errors import DefinitionError
+from machines.formats.scxml.elements import MACHINE_KEYS, OURS, SCXML
 
-from ..elements import MACHINE_KEYS, OURS, SCXML
 from .context import Writing, compact, more
 from .javascript import literal
 from .markup import Tag, render

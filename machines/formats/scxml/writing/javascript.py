@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from machines.engine.definitions.inference import Inference, Types
-from machines.engine.definitions.path import Path
-from machines.engine.definitions.references import PayloadTypes
+from machines.engine.definitions.checks.references import PayloadTypes
+from machines.engine.definitions.checks.types import Inference, Types
+from machines.engine.definitions.report import Path
 from machines.engine.expressions import Node
 
 from .context import Writing

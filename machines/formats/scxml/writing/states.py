@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine.definitions.model import Invoke, Start, State, Value
-from machines.engine.definitions.path import Path
+from machines.engine.definitions.report import Path
+from machines.formats.scxml.elements import MACHINE, OURS
 
-from ..elements import MACHINE, OURS
 from .actions import script, write_actions, write_block, write_data
 from .context import Writing, compact, more
 from .markup import Tag

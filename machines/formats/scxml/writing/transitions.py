@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from machines.engine.definitions.checks.references import Payloads
 from machines.engine.definitions.model import State, Transition
-from machines.engine.definitions.references import Payloads
 
 from .actions import delay, write_actions
 from .context import Writing, more

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+from machines.formats.xstate.context import Scope
+from machines.formats.xstate.dialect import VERBS, braced
+from machines.formats.xstate.names import event_to_send
+from machines.formats.xstate.source import implementations, scripts
 
-from ..dialect import VERBS, braced
-from . import builtins, implementations, scripts
-from .context import Scope
-from .names import event_to_send
+from . import builtin_actions
 from .values import literal, read_object
 
 Action = dict[str, Any]
@@ -35,7 +36,7 @@ def _read_action(place: Place, scope: Scope) -> list[Action]:
         scope.reading.cannot(place, "the action has no type", 'write {"type": "name"}')
         return []
     if name.startswith("xstate."):
-        return builtins.read(place, name.removeprefix("xstate."), scope, read_actions)
+        return builtin_actions.read(place, name.removeprefix("xstate."), scope, read_actions)
     if scope.reading.ours and name in VERBS and "params" in place:
         return [{name: place.value["params"]}]
     return _named(place, name, place.get("params"), scope)

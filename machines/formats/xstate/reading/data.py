@@ -6,9 +6,8 @@ from typing import Any
 
 from machines.engine.definitions.place import Place
 from machines.formats.scxml.ecmascript.kinds import ANY, Kinds, kinds_of
-
-from .context import Reading
-from .names import event_name, field_name
+from machines.formats.xstate.context import Reading
+from machines.formats.xstate.names import event_name, field_name
 
 Context = dict[str, Any]
 

@@ -7,26 +7,25 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, finding
-from machines.engine.definitions.path import render
-from machines.engine.definitions.place import Place
-from machines.engine.definitions.plain import Plain, TooLarge
-from machines.engine.definitions.report import Report
+from machines.engine.definitions.place import Place, Plain, TooLarge
+from machines.engine.definitions.report import Report, render
+from machines.formats.json import read as read_json
+from machines.formats.text import stem
+from machines.formats.xstate.context import Reading, Scope
+from machines.formats.xstate.dialect import DIALECT, MACHINE_KEYS, OURS
+from machines.formats.xstate.events import covering
+from machines.formats.xstate.names import descriptor, machine_name
+from machines.formats.xstate.source import exported_config
+from machines.formats.xstate.source.serialized_machine import is_expanded, shortened
+from machines.formats.xstate.target_tree import States
 
-from ...json import read as read_json
-from ...text import stem
-from ..dialect import DIALECT, MACHINE_KEYS, OURS
-from ..events import covering
-from . import data, exported, states
-from .context import Reading, Scope
-from .expanded import is_expanded, shortened
-from .names import descriptor, machine_name
-from .tree import States
+from . import data, states
 from .values import read_value
 from .version import sign_of_four
 
 KNOWN = (
     *states.KNOWN,
-    *("context", "schemas", "schema", "types", "queryLanguage", "$schema", "parallel", exported.SETUP),
+    *("context", "schemas", "schema", "types", "queryLanguage", "$schema", "parallel", exported_config.SETUP),
 )
 _NAMELESS = "machine"
 
@@ -55,8 +54,8 @@ def read(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]
 
 def _config(text: str) -> tuple[Any, list[Finding]]:
     """JSON, or the object inside ``createMachine({...})``."""
-    if exported.is_script(text):
-        return exported.read(text)
+    if exported_config.is_script(text):
+        return exported_config.read(text)
     return read_json(text)
 
 
@@ -102,7 +101,7 @@ def _begin(place: Place, report: Report, name: str) -> Reading:
         for shorter in covering(f"{event[:-1]}x" if event.endswith(".*") else event):
             reading.longer.setdefault(shorter, []).append(event)
     reading.leave_out_unknown(place, KNOWN)
-    reading.implementations = place.get(exported.SETUP)
+    reading.implementations = place.get(exported_config.SETUP)
     return reading
 
 

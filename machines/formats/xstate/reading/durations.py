@@ -6,12 +6,12 @@ import re
 from typing import Any
 
 from machines.engine.definitions.durations import milliseconds
-from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+from machines.formats.xstate.context import Scope
+from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.source import implementations
 
-from ..dialect import braced
-from . import implementations
-from .context import Scope
 from .values import read_expression
 
 _ISO = re.compile(

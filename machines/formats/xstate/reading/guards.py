@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+from machines.formats.xstate.context import Scope
+from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.source import implementations, scripts
 
-from ..dialect import braced
-from . import implementations, scripts
-from .context import Scope
 from .values import is_expression, read_expression
 
 _PREFIXES = ("xstate.guard:", "xstate.guard.", "xstate.")

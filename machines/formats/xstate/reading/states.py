@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+from machines.formats.xstate.context import Reading, Scope
+from machines.formats.xstate.dialect import OURS, STATE_KEYS
+from machines.formats.xstate.target_tree import Branch
 
-from ..dialect import OURS, STATE_KEYS
-from . import endings
+from . import invokes
 from .actions import read_actions
-from .context import Reading, Scope
 from .invokes import read_invokes
 from .transitions import read_after, read_on, read_target, read_transitions
-from .tree import Branch
 from .values import read_value
 
 BEHAVIOUR = ("on", "always", "after", "entry", "onEntry", "exit", "onExit", "invoke", "onDone")
@@ -84,7 +84,7 @@ def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
     if place.value.get("activities"):
         reading.cannot(place.at("activities"), "there are no activities here", 'let the state "invoke" a handler')
     if "*" in on and not reading.ours:
-        parts = endings.before_wildcard(parts, branch)
+        parts = invokes.before_wildcard(parts, branch)
     return {key: value for key, value in parts.items() if value not in (None, [], {})}
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine import expressions
-from machines.engine.definitions.path import quote
 from machines.engine.definitions.place import Place
-
-from ..dialect import braced
-from . import scripts
-from .context import Scope
+from machines.engine.definitions.report import quote
+from machines.formats.xstate.context import Scope
+from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.source import scripts
 
 
 def literal(text: str) -> str:

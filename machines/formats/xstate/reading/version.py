@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from machines.engine.definitions.path import Path
+from machines.engine.definitions.report import Path
 
 FOUR = ("cond", "internal", "onEntry", "onExit", "activities", "autoForward", "predictableActionArguments")
 FOUR += ("preserveActionOrder", "tsTypes", "delimiter")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from machines.engine.definitions.path import Path
+from machines.engine.definitions.report import Path
 
 from .context import Writing, one_or_many
 from .values import fields_read, text_meant, write_expression, write_value

@@ -6,9 +6,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.engine.definitions.path import Path
-from machines.engine.definitions.report import Report
-from machines.engine.definitions.tree import Branch, Tree
+from machines.engine.definitions.report import Path, Report
+from machines.engine.definitions.scope import Branch, Tree
 
 
 @dataclass(slots=True)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from machines.engine.definitions import Finding, outline
-from machines.engine.definitions.plain import Plain
+from machines.engine.definitions.place import Plain
 from machines.engine.definitions.report import Report
-from machines.engine.definitions.tree import Tree
+from machines.engine.definitions.scope import Tree
+from machines.formats.xstate.dialect import DIALECT, MACHINE_KEYS, OURS
 
-from ..dialect import DIALECT, MACHINE_KEYS, OURS
 from .context import Writing
 from .data import write_data
 from .states import write_state

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.engine.definitions.path import Path
-from machines.engine.definitions.tree import Branch
+from machines.engine.definitions.report import Path
+from machines.engine.definitions.scope import Branch
+from machines.formats.xstate.dialect import INVOKE_KEYS, OURS
 
-from ..dialect import INVOKE_KEYS, OURS
 from .context import Writing, one_or_many, single
 from .transitions import write_transitions
 from .values import write_value

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine.definitions.durations import milliseconds
-from machines.engine.definitions.path import Path, quote
-from machines.engine.definitions.tree import Branch
-
-from ..dialect import (
+from machines.engine.definitions.report import Path, quote
+from machines.engine.definitions.scope import Branch
+from machines.formats.xstate.dialect import (
     DONE_ACTOR,
     DONE_INVOKE,
     DONE_STATE,
@@ -18,7 +17,8 @@ from ..dialect import (
     OURS,
     TRANSITION_KEYS,
 )
-from ..events import covering
+from machines.formats.xstate.events import covering
+
 from .actions import write_actions
 from .context import Writing, one_or_many, single
 from .values import write_expression, write_guard

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine import expressions
-
-from ..dialect import braced
+from machines.formats.xstate.dialect import braced
 
 
 def write_value(value: Any) -> Any:

@@ -1,0 +1,165 @@
+"""The API's own page: the OpenAPI document to read, and to try with one's own session. It works without script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.shared.access import require
+from dashboard.shared.errors import problems
+from dashboard.shared.rendering import page
+
+from .framework.openapi_document import document
+from .framework.operation import OPERATIONS
+
+REF = "#/components/schemas/"
+DEEP = 3  # lists in lists that a type's name spells out
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """``of``: the schema its values have, where it has one of its own on the page."""
+
+    name: str
+    type: str
+    required: bool
+    about: str
+    of: str = ""
+    where: str = ""
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: str
+    about: str
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One operation as the page shows it. ``curl``: a command that calls it."""
+
+    id: str
+    method: str
+    path: str
+    summary: str
+    about: str
+    right: str
+    terms: list[Field]
+    body: list[Field]
+    of: str
+    example: str
+    replies: list[Reply]
+    curl: str
+
+    @property
+    def changes(self) -> bool:
+        return OPERATIONS[self.id].changes
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    name: str
+    about: str
+    operations: list[Shown]
+
+
+@require("view")
+def show(request: HttpRequest) -> HttpResponse:
+    context = {"section": "account", "sections": sections(), "schemas": schemas(), "codes": problems.every()}
+    return page(request, "pages/api.html", context)
+
+
+@lru_cache(maxsize=1)
+def sections() -> list[Section]:
+    found: dict[str, list[Shown]] = {tag["name"]: [] for tag in document()["tags"]}
+    for path, methods in document()["paths"].items():
+        for method, described in methods.items():
+            found[described["tags"][0]].append(_shown(method.upper(), path, described))
+    return [Section(tag["name"], tag["description"], found[tag["name"]]) for tag in document()["tags"]]
+
+
+@lru_cache(maxsize=1)
+def schemas() -> dict[str, tuple[str, list[Field]]]:
+    """Every schema that is answered or sent: what it is, and its fields."""
+    named = document()["components"]["schemas"]
+    return {name: (one.get("description", ""), list(_fields(one))) for name, one in sorted(named.items())}
+
+
+def _shown(method: str, path: str, described: Mapping[str, Any]) -> Shown:
+    content = described.get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = content.get("schema", {})
+    example = json.dumps(content.get("example", {}), indent=2) if content else ""
+    terms = [_term(term) for term in described["parameters"]]
+    about, _, right = described["description"].rpartition("Needs the right ")
+    return Shown(
+        described["operationId"], method, path, described["summary"], about.strip(), f"Needs the right {right}",
+        terms, list(_fields(_resolved(schema))), _name(schema), example,
+        [_reply(status, one) for status, one in sorted(described["responses"].items(), key=lambda item: str(item[0]))],
+        _curl(method, path, example),
+    )  # fmt: skip
+
+
+def _term(term: Mapping[str, Any]) -> Field:
+    schema = term["schema"]
+    about, default = term.get("description", ""), schema.get("default")
+    shown = "" if default in (None, "") else json.dumps(default).strip('"')
+    return Field(term["name"], _type(schema), bool(term.get("required")), about, where=term["in"], default=shown)
+
+
+def _fields(schema: Mapping[str, Any]) -> Iterator[Field]:
+    required = schema.get("required", [])
+    for name, one in schema.get("properties", {}).items():
+        yield Field(name, _type(one), name in required, one.get("description", ""), _name(one))
+
+
+def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
+    """In words: ``text``, ``list of InstanceOut``, ``whole number or null``."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).removeprefix(REF)
+    if "enum" in schema:
+        return " | ".join(json.dumps(one).strip('"') or "(empty)" for one in schema["enum"])
+    if "const" in schema:
+        return str(schema["const"])
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_type(one, depth) for one in schema["anyOf"]))
+    kind = schema.get("type", "anything")
+    if kind == "array" and depth < DEEP:
+        return f"list of {_type(schema.get('items', {}), depth + 1)}"
+    names = {"string": "text", "integer": "whole number", "boolean": "true or false", "array": "list"}
+    return names.get(kind, kind)
+
+
+def _name(schema: Mapping[str, Any]) -> str:
+    """The schema it refers to, itself or by its items."""
+    found = schema.get("$ref") or schema.get("items", {}).get("$ref")
+    if not found:
+        found = next((one["$ref"] for one in schema.get("anyOf", ()) if "$ref" in one), "")
+    return str(found).removeprefix(REF)
+
+
+def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = _name(schema)
+    resolved: Mapping[str, Any] = document()["components"]["schemas"][name] if name else schema
+    return resolved
+
+
+def _reply(status: Any, described: Mapping[str, Any]) -> Reply:
+    content = next(iter(described.get("content", {}).values()), {})
+    return Reply(str(status), described.get("description", ""), _name(content.get("schema", {})))
+
+
+def _curl(method: str, path: str, example: str) -> str:
+    words = ["curl -H 'Authorization: Bearer …'"]
+    if method == "POST":
+        words.append("-H 'Content-Type: application/json'")
+        words.append("-d '" + json.dumps(json.loads(example or "{}")).replace("'", "'\\''") + "'")
+    elif method != "GET":
+        words.append(f"-X {method}")
+    return " \\\n  ".join([*words, path])

@@ -1,0 +1,62 @@
+"""Actions that take a second person: what was asked for is filed, and the answer is 202 with the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from pydantic import Field
+
+from dashboard.shared.times import in_ms
+from machines.models import Approval
+from machines.services import Actor, ApprovalNeeded, approvals
+
+from .schemas import Ms, Out
+
+
+class ApprovalOut(Out):
+    """A request for a second person."""
+
+    id: int
+    machine: str
+    instance: str = Field(description="empty for a bulk")
+    bulk: str = Field(description="empty for an instance")
+    action: str = Field(examples=["force", "fire:refund"])
+    target: str
+    asked: dict[str, Any] = Field(
+        description="what the action takes, of an event also the transitions it selects; empty once it is decided"
+    )
+    expect: int | None = Field(None, description="the revision it was asked for")
+    reason: str
+    asker: str
+    asked_at: Ms
+    expires_at: Ms
+    state: str = Field(description="open, running, done, failed, declined, withdrawn or expired")
+    decider: str
+    decided_at: Ms | None = None
+    note: str = Field(description="the decision note")
+    outcome: str = Field(description="what came of it")
+    code: str = Field(description="of the error it failed with")
+
+
+def answers_of(done: Any) -> dict[int, Any]:
+    """Of an operation that may take a second person. ``done``: what it answers when it is done at once."""
+    return {200: done, 202: ApprovalOut}
+
+
+def shown(actor: Actor, approval: Approval) -> ApprovalOut:
+    facts = {name: getattr(approval, name) for name in ApprovalOut.model_fields if hasattr(approval, name)}
+    for name in ("asked_at", "expires_at", "decided_at"):
+        facts[name] = facts[name] and in_ms(facts[name])
+    return ApprovalOut.model_validate(facts | {"asked": approvals.asked_for(actor, approval)})
+
+
+def filed(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
+    """202, with the request and where it is to be looked at."""
+    actor: Actor = request.caller.actor  # type: ignore[attr-defined]
+    approval = approvals.ask(actor, needed)
+    response = HttpResponse(
+        shown(actor, approval).model_dump_json(), status=202, content_type="application/json; charset=utf-8"
+    )
+    response["Location"] = f"/api/v1/approvals/{approval.pk}"
+    return response

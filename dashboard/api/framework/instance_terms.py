@@ -1,0 +1,49 @@
+"""The terms instances are found by: the same names as on a machine's page, and the same meaning."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dashboard.shared import instance_filter
+from machines.access.redaction import redactor_if
+from machines.catalog.outlines import outline_of
+from machines.connections import get_engine
+from machines.engine import UnknownMachine
+from machines.services import Actor
+
+
+class Filter(BaseModel):
+    """What is to be found. All that is given has to hold."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    state: str = Field("", description="active state; a compound one stands for all below it")
+    older: str = Field("", description="at least so long in its state, such as `15m`")
+    version: str = Field("", description="of the definition it runs")
+    tag: str = Field("", description="some active state carries it")
+    actor: str = Field("", description="whoever moved it last; `ann*` for names that begin so")
+    error: str = Field("", description="what holds it up: `any`, or the kind of an exception")
+    id: str = Field("", description="ids that begin so")
+    by: str = Field("", description="an indexed data field, with `is`")
+    is_: str = Field("", alias="is", description="its value, a beginning like `ATV-*`, or a range like `5..10`")
+
+
+class Terms(Filter):
+    """The same, and how it is listed."""
+
+    order: Literal["oldest", "newest"] = Field("oldest", description="by the time they entered their state")
+    limit: int = Field(50, ge=1, le=500)
+    cursor: str | None = Field(None, description="`next` of the page before")
+
+
+def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
+    """As ``services.instances.find`` takes them. Raises BadInput, UnknownMachine."""
+    machines = get_engine().machines()
+    current = machines.get(machine)
+    if current is None:
+        raise UnknownMachine(machine, known=sorted(machines))
+    hidden = redactor_if(actor.may("reveal", machine), machine).fields
+    given = {name: text for name, text in terms.model_dump(by_alias=True).items() if name in instance_filter.NAMES}
+    return instance_filter.terms(given, outline_of(machine, current), hidden)

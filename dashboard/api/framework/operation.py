@@ -1,0 +1,261 @@
+"""What every operation goes through, in this order: who calls, how often, by which right, and whether it is a repeat.
+
+An operation says all of it where it is declared::
+
+    group = Group("instances", "What happens to one instance.")
+
+    @group.post("/machines/{name:machine}/instances/{instance:id}/events", id="fireEvent", right="fire", answers=...)
+    def fire(request, machine: str, id: str, body: Firing): ...
+
+Who may not read is refused here; who may not change something, by the service, which puts that into the audit.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from inspect import cleandoc
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django_redis.exceptions import ConnectionInterrupted
+from ninja import Router
+from ninja.decorators import decorate_view
+from redis.exceptions import RedisError
+
+from machines.services import Actor, Forbidden
+
+from . import idempotency, rate_limits
+from . import openapi as told
+from .api import api
+from .authentication import Caller, Unauthorized, authenticate
+from .idempotency import Claim
+from .openapi_document import terms
+
+log = logging.getLogger(__name__)
+View = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``right``: asked of the machine in the path; without one, of any machine, or ``everywhere`` of all of them.
+
+    ``changes``: whether it does something; ``once``: whether an Idempotency-Key tells a repeat from a second wish;
+    ``recorded``: whether its service refuses it by itself, and says so in the audit; ``costly``: whether its body is
+    read at length, so that its size counts in the budget; ``most``: bytes of the body for who may not publish.
+    """
+
+    id: str
+    method: str
+    path: str
+    right: str
+    everywhere: bool = False
+    changes: bool = False
+    once: bool = False
+    recorded: bool = False
+    costly: bool = False
+    most: int | None = None
+
+
+OPERATIONS: dict[str, Operation] = {}
+"""Every operation by its id: tests and the pages of the API go through them."""
+
+
+class Group:
+    """The operations of one noun."""
+
+    def __init__(self, name: str, about: str, *, recorded: bool = True) -> None:
+        """``recorded``: its changes go through services, which refuse by themselves and record that."""
+        self.name = name
+        self.about = about
+        self.recorded = recorded
+        self.router = Router(tags=[name])
+
+    def get(self, path: str, **more: Any) -> Callable[[View], View]:
+        return self._operation("GET", path, changes=False, **more)
+
+    def post(self, path: str, *, changes: bool = True, **more: Any) -> Callable[[View], View]:
+        return self._operation("POST", path, changes=changes, **more)
+
+    def delete(self, path: str, **more: Any) -> Callable[[View], View]:
+        return self._operation("DELETE", path, changes=True, **more)
+
+    def put(self, path: str, **more: Any) -> Callable[[View], View]:
+        return self._operation("PUT", path, changes=True, **more)
+
+    def _operation(
+        self,
+        method: str,
+        path: str,
+        *,
+        id: str,
+        right: str,
+        answers: Any,
+        summary: str,
+        changes: bool,
+        everywhere: bool = False,
+        once: bool = True,
+        refusals: tuple[int, ...] = (),
+        matches: bool = False,
+        example: Any = None,
+        media_type: str = "",
+        costly: bool = False,
+        most: int | None = None,
+    ) -> Callable[[View], View]:
+        """``refusals``: statuses of errors beside those of every operation; ``matches``: whether it takes If-Match;
+        ``once`` is False where the answer holds a secret, which is not kept for a repeat, or is one session's alone;
+        ``example``: of a body; ``media_type``: of an answer that is no JSON."""
+        made = Operation(
+            id, method, path, right, everywhere, changes, changes and once, changes and self.recorded, costly, most
+        )  # fmt: skip
+        if id in OPERATIONS:
+            raise ValueError(f"two operations are called {id}")
+        OPERATIONS[id] = made
+        extra = told.described(made, refusals, matches=matches, example=example, media_type=media_type)
+
+        def decorate(view: View) -> View:
+            about = "\n\n".join(part for part in (cleandoc(view.__doc__ or ""), told.needs(made)) if part)
+            registered: View = self.router.api_operation(
+                [method],
+                path,
+                operation_id=id,
+                summary=summary,
+                description=about,
+                response=answers,
+                openapi_extra=extra,
+            )(view)
+            return decorate_view(_entrance(made))(registered)
+
+        return decorate
+
+
+class TooLarge(Exception):
+    """``limit``: the bytes that this caller may send to the operation."""
+
+    def __init__(self, limit: int, of: str) -> None:
+        super().__init__(f"with these permissions the body of {of} has at most {limit:,} bytes")
+        self.limit = limit
+
+
+class UnknownTerms(Exception):
+    """The query of an address has names that the operation does not know: ``names``."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    caller: Caller = request.caller  # type: ignore[attr-defined]
+    return caller
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    return caller_of(request).actor
+
+
+def engine_key(request: HttpRequest) -> str | None:
+    """What makes two sendings of this request one for the engine; None where the client named no key."""
+    made: Claim | None = getattr(request, "claim", None)
+    return made.engine_key if made else None
+
+
+def _entrance(operation: Operation) -> Callable[[View], View]:
+    def around(run: View) -> View:
+        @wraps(run)
+        def entered(request: HttpRequest, **kw: Any) -> HttpResponse:
+            limit, response = None, None
+            try:
+                limit = _admitted(request, operation)
+                _check_size(request, operation)
+                _check_terms(request, operation)
+                response = _repeat(request, operation, kw) or run(request, **kw)
+            except (rate_limits.TooMany, Unauthorized) as error:
+                limit, response = error.limit, _on(request, error)
+            except Exception as error:
+                response = _on(request, error)
+            finally:
+                _settle(request, response)
+            if limit is not None:
+                getattr(request, "charged", limit).mark(response)
+            return response
+
+        return entered
+
+    return around
+
+
+def _admitted(request: HttpRequest, operation: Operation) -> rate_limits.Limit | None:
+    try:
+        caller = authenticate(request)
+    except Unauthorized as error:
+        error.limit = rate_limits.spend_stranger(request)
+        raise
+    request.caller, request.acting = caller, caller.actor  # type: ignore[attr-defined]
+    cost = rate_limits.cost_of(_size(request)) if operation.costly else 1
+    return rate_limits.spend(caller.key, request.META.get("REMOTE_ADDR") or "", cost)
+
+
+def charge(request: HttpRequest, cpu: float) -> None:
+    """What an operation took beyond its request counts in the caller's budget: ``cpu`` seconds of processor time."""
+    if (limit := rate_limits.charge(caller_of(request).key, cpu)) is not None:
+        request.charged = limit  # type: ignore[attr-defined]
+
+
+def _size(request: HttpRequest) -> int:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return int(length) if length.isdigit() else 0
+
+
+def _check_size(request: HttpRequest, operation: Operation) -> None:
+    """Before the body is read as JSON. Raises TooLarge."""
+    most = operation.most
+    if most is None or max(_size(request), len(request.body)) <= most:
+        return
+    if not caller_of(request).actor.anywhere("publish"):
+        raise TooLarge(most, operation.id)
+
+
+def _check_terms(request: HttpRequest, operation: Operation) -> None:
+    """A slip of the pen must not look like a list that is not narrowed. Raises UnknownTerms."""
+    if request.GET and (unknown := sorted(set(request.GET) - terms(operation.id))):
+        raise UnknownTerms(unknown)
+
+
+def _repeat(request: HttpRequest, operation: Operation, path: Mapping[str, Any]) -> HttpResponse | None:
+    """Asks for the right; then whether this came before."""
+    caller, machine = caller_of(request), path.get("machine", "")
+    allowed = _may(caller.actor, operation, machine)
+    if not allowed and not operation.recorded:
+        raise Forbidden(operation.right, machine)
+    if not allowed or not operation.once:
+        return None
+    made = idempotency.claim(request, caller.key, lambda: idempotency.revealed(caller.actor, machine))
+    if isinstance(made, HttpResponse):
+        return made
+    request.claim = made  # type: ignore[attr-defined]
+    return None
+
+
+def _may(actor: Actor, operation: Operation, machine: str) -> bool:
+    if machine or operation.everywhere:
+        return actor.may(operation.right, machine)
+    return actor.anywhere(operation.right)
+
+
+def _settle(request: HttpRequest, response: HttpResponse | None) -> None:
+    """``response`` is None where nobody knows what happened. Whatever happened stays so, even if this fails."""
+    made: Claim | None = getattr(request, "claim", None)
+    if made is None:
+        return
+    try:
+        idempotency.settle(made, response)
+    except (RedisError, ConnectionInterrupted) as error:
+        log.warning("%s %s: the answer could not be kept for a repeat: %s", request.method, request.path, error)
+
+
+def _on(request: HttpRequest, error: Exception) -> HttpResponse:
+    response: HttpResponse = api.on_exception(request, error)
+    return response

@@ -1,0 +1,101 @@
+"""How many requests a caller may make: a budget for each token and user, for each address, and for strangers.
+
+What takes long counts as several: a body that is read at length by its size, before; and what it took, after.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from machines.access.client_address import network_of
+from machines.connections import get_throttle
+from machines.engine import rates
+from machines.patterns import Verdict
+from machines.patterns.throttle import MAX_LIMIT
+
+PER_ADDRESS = 10  # times as many as for one caller: services behind one address have a token each
+AHEAD = 20  # requests of an address that are taken at once, where that is next to nothing of its budget
+PER_BYTES = 10_000  # of a body that is read at length count as one more request
+PER_CPU = 0.01  # seconds of processor time, as one more
+STRANGERS = (60, 60)  # failed requests of one address, and the seconds they are counted in
+
+
+class TooMany(Exception):
+    """``limit``: the one that was reached."""
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__(f"the limit is {limit.quota} requests in {limit.window} s; try again later")
+        self.limit = limit
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One budget as it is after this request. ``window`` in seconds."""
+
+    name: str
+    quota: int
+    window: int
+    verdict: Verdict
+
+    def mark(self, response: HttpResponse) -> None:
+        """As the IETF's draft on RateLimit header fields has it, in its structured form."""
+        response["RateLimit-Policy"] = f'"{self.name}";q={self.quota};w={self.window}'
+        reset = math.ceil(self.verdict.reset_after)
+        response["RateLimit"] = f'"{self.name}";r={self.verdict.remaining};t={reset}'
+        if not self.verdict.allowed:
+            response["Retry-After"] = str(max(1, math.ceil(self.verdict.retry_after)))
+
+
+def cost_of(size: int) -> int:
+    """In requests: of one whose body of so many bytes is read at length."""
+    return 1 + size // PER_BYTES
+
+
+def spend(key: str, address: str, cost: int = 1) -> Limit | None:
+    """A request of a known caller that counts as ``cost``; what their own budget is then, None where there is no limit.
+    Raises TooMany."""
+    parsed = rates.parse(settings.SIGNALBOX_API_RATE)
+    if parsed is None:
+        return None
+    quota, window = parsed[0], parsed[1] / 1000
+    verdict = get_throttle().take("api", key, limit=quota, per=window, cost=min(cost, quota))
+    own = _taken(Limit("caller", quota, math.ceil(window), verdict))
+    _spend_address(address, min(quota * PER_ADDRESS, MAX_LIMIT), window)
+    return own
+
+
+def charge(key: str, cpu: float) -> Limit | None:
+    """So many seconds of processor time, counted once they are known; with less left than that, all that is left."""
+    parsed, cost = rates.parse(settings.SIGNALBOX_API_RATE), int(cpu / PER_CPU)
+    if parsed is None or cost < 1:
+        return None
+    quota, window = parsed[0], parsed[1] / 1000
+    verdict = get_throttle().take("api", key, limit=quota, per=window, cost=min(cost, quota))
+    if not verdict.allowed and verdict.remaining:
+        verdict = get_throttle().take("api", key, limit=quota, per=window, cost=verdict.remaining)
+    return Limit("caller", quota, math.ceil(window), replace(verdict, allowed=True))
+
+
+def _spend_address(address: str, quota: int, window: float) -> None:
+    """So wide a budget may be taken ahead a little: few requests then ask Redis about it."""
+    ahead = max(1, min(AHEAD, quota // 1000))
+    verdict = get_throttle().take("api.address", network_of(address), limit=quota, per=window, ahead=ahead)
+    _taken(Limit("address", quota, math.ceil(window), verdict))
+
+
+def spend_stranger(request: HttpRequest) -> Limit:
+    """One request that showed nothing that holds. Raises TooMany."""
+    quota, window = STRANGERS
+    address = network_of(request.META.get("REMOTE_ADDR") or "")
+    verdict = get_throttle().take("api.stranger", address, limit=quota, per=window)
+    return _taken(Limit("stranger", quota, window, verdict))
+
+
+def _taken(limit: Limit) -> Limit:
+    if not limit.verdict.allowed:
+        raise TooMany(limit)
+    return limit

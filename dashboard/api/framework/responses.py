@@ -1,0 +1,47 @@
+"""The outside of every operation: what the framework answers by itself, and headers that all answers carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.csrf import csrf_exempt
+
+from dashboard.shared.errors import problems
+from dashboard.shared.errors import problems as codes
+from dashboard.shared.errors.statuses import NO_PAGE
+
+View = Callable[..., HttpResponse]
+
+
+def around(view: View) -> View:
+    """HEAD is answered as GET; a method that is not there, as a problem. Nothing is kept on the way, and no other
+    caller gets it."""
+
+    @csrf_exempt  # sessions show their token at the door
+    @wraps(view)
+    def answered(request: HttpRequest, *args: Any, **kw: Any) -> HttpResponse:
+        if request.method == "HEAD":
+            request.method = "GET"
+        response = view(request, *args, **kw)
+        if response.status_code == 405:
+            response = _no_method(request, response["Allow"])
+        response.headers.setdefault("Cache-Control", "no-store")
+        patch_vary_headers(response, ("Authorization", "Cookie"))
+        return response
+
+    return answered
+
+
+@csrf_exempt
+def nothing(request: HttpRequest) -> HttpResponse:
+    return problems.problem(request, NO_PAGE, "Unknown operation; see /api/v1/docs.")
+
+
+def _no_method(request: HttpRequest, allowed: str) -> HttpResponse:
+    response = problems.problem(request, codes.NO_METHOD, f"{request.method} is not among {allowed}")
+    response["Allow"] = allowed
+    return response

@@ -1,0 +1,88 @@
+"""Reading a request's JSON: as strict as what goes into an instance has to be.
+
+How what goes in and comes out is written down: strict where it comes in, straight from the engine's records out.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Generic, TypeVar
+
+from django.http import HttpRequest
+from ninja.parser import Parser
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Strict(Parser):
+    """UTF-8 alone, as JSON is sent; no NaN and no Infinity, which it does not have; and no name twice, of which one
+    would silently win."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        text = request.body.decode("utf-8-sig")
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
+
+
+Item = TypeVar("Item")
+Ms = Annotated[int, Field(description="milliseconds since the epoch")]
+Reason = Annotated[str, Field(min_length=1, max_length=1000, description="why: it stays in history and audit")]
+Why = Annotated[str, Field(max_length=1000, description="why, for history and audit; may be empty")]
+Limit = Annotated[int, Field(ge=1, le=500)]
+Data = Annotated[dict[str, Any], Field(description="field -> value")]
+
+
+class Body(BaseModel):
+    """What a client sends: unknown names are mistakes, and nothing is guessed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Acting(Body):
+    """What needs nothing but a reason."""
+
+    reason: Reason
+
+
+class Out(BaseModel):
+    """What is answered."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Listed(Out, Generic[Item]):
+    """One page of a list."""
+
+    items: list[Item]
+    next: str | None = Field(None, description="the cursor of the page after; null on the last")
+
+
+class Problem(Out):
+    """An error (RFC 9457). Facts of the error stand beside these members."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/api/v1/docs#SB421"])
+    title: str = Field(examples=["No such instance"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["machine 'order' has no instance 'o-17'"])
+    instance: str = Field(examples=["/api/v1/machines/order/instances/o-17"])
+    code: str = Field(examples=["SB421"])
+    request: str = Field(examples=["0b5c2jw000c07"], description="what to name to whoever runs this site")
+
+
+class Mistaken(Exception):
+    """Parts of a body that fit by themselves and not together. ``path`` leads to the one to change."""
+
+    def __init__(self, message: str, *path: str) -> None:
+        super().__init__(message)
+        self.path = path

@@ -1,0 +1,92 @@
+"""What each account needs on a Redis or Valkey server that has accounts (ACL): these commands and no others.
+
+::
+
+    python -m dashboard.checks.redis_accounts --prefix sb:     # the lines for ACL SETUSER, without passwords
+
+A test holds the lists to the functions library and runs each account on real servers; docs/acl.md is made of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from dataclasses import dataclass
+
+from dashboard.settings.stores import web_prefix
+from machines.engine.connection.server_permissions import READS, STEP
+
+PREFIX = "sb:"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """``commands`` as ACL SETUSER names them; ``keys`` and ``channels`` as patterns, with the prefix in place of ``{}``
+    and its form for cache and sessions in place of ``{web}``. ``reads``: whether keys are for reading only."""
+
+    about: str
+    commands: tuple[str, ...]
+    keys: tuple[str, ...] = ("{}*",)
+    channels: tuple[str, ...] = ("{}*",)
+    reads: bool = False
+
+    def rules(self, prefix: str = PREFIX) -> list[str]:
+        """The words for ``ACL SETUSER <name>``, but for the password."""
+
+        def patterns(sign: str, given: tuple[str, ...]) -> list[str]:
+            return [sign + pattern.format(prefix, web=web_prefix(prefix)) for pattern in given]
+
+        return [
+            "reset", "on",
+            *patterns("%R~" if self.reads else "~", self.keys),
+            *patterns("&", self.channels),
+            *(f"+{command}" for command in sorted(self.commands)),
+        ]  # fmt: skip
+
+
+ACCOUNTS = {
+    "engine": Account(
+        "a program that uses machines.engine and machines.patterns",
+        (*STEP, "scan", "ssubscribe", "sunsubscribe"),
+    ),
+    "web": Account(
+        "the site: pages, API, websockets, cache and sessions",
+        (*STEP, "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe"),
+        keys=("{}*", "{web}*"),
+        channels=("{}*", "__keyspace@0__:{}*"),
+    ),
+    "worker": Account(
+        "python manage.py worker",
+        (*STEP, "scan", "blpop", "client|id", "client|unblock"),
+    ),
+    "reader": Account(
+        "a program that only looks: get, find, counts, history, explain",
+        (*READS, "fcall_ro", "ping"),
+        channels=(),
+        reads=True,
+    ),
+}
+"""Name -> what it needs. The names are suggestions."""
+
+
+def line(name: str, prefix: str = PREFIX) -> str:
+    """What a person types, with a password in place of PASSWORD."""
+    return " ".join(["ACL SETUSER", f"signalbox-{name}", *ACCOUNTS[name].rules(prefix), ">PASSWORD"])
+
+
+def wrapped(name: str) -> str:
+    """The same in lines of a page."""
+    return textwrap.fill(line(name), 118, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Prints what Redis or Valkey is told of each account.")
+    parser.add_argument("names", nargs="*", metavar="ACCOUNT", help=f"{', '.join(ACCOUNTS)}; default: all")
+    parser.add_argument("--prefix", default=PREFIX, help="SIGNALBOX_PREFIX (default: sb:)")
+    asked = parser.parse_args()
+    for name in asked.names or ACCOUNTS:
+        print(line(name, asked.prefix))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""System checks: what is wrong with this installation, each with a stable id and a way out.
+
+    W001  Redis does not answer                     W006  notifications cannot be switched on
+    E002  the server is too old                     W007  a SIGNALBOX_ variable that nothing reads
+    E003  the server has no functions               E008  sessions or cache are not on Redis
+    E004  the server may throw keys away            W009  DEBUG is on while the site answers to foreign names
+    W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
+                                                    E011  the account lacks a permission
+
+A server that is away is a warning: migrations and ``createsuperuser`` do not need it, and the site comes back with it.
+A server that would lose data is an error, and nothing starts on it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import ERROR, CheckMessage, Error, Tags, Warning, register, run_checks
+from redis.exceptions import RedisError, ResponseError
+
+from machines.engine.connection import server_permissions
+from machines.engine.connection.calls import MISSING
+from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
+
+OLDEST = (7, 0)
+SESSIONS = "dashboard.serving.sessions"
+TAG = "signalbox"
+# Read elsewhere than in settings.py: by the test suite.
+OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT")
+LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"})
+
+
+@register(TAG)
+def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Everything about the server, over one connection."""
+    from machines.connections import get_engine
+
+    try:
+        client = get_engine().client
+        client.ping()
+        return [found for check in SERVER_CHECKS for found in check(client)]
+    except (RedisError, SignalboxError, OSError) as error:
+        if server_permissions.denied(str(error)) or isinstance(error, NotPermitted):
+            return [
+                _lacking([*getattr(error, "missing", ())] or [server_permissions.named(str(error)) or "a permission"])
+            ]
+        return [
+            Warning(
+                f"Redis does not answer at {shown(settings.REDIS_URL)}: {error}",
+                hint="Start it, or set REDIS_URL. `make demo` brings a server of its own.",
+                id="signalbox.W001",
+            )
+        ]
+
+
+def _version(client: Any) -> Iterator[CheckMessage]:
+    info = client.info("server")
+    words = re.findall(r"\d+", str(info.get("redis_version", "0")))
+    if tuple(int(word) for word in words[:2]) < OLDEST:
+        yield Error(
+            f"the server is version {info.get('redis_version')}; Signalbox needs Redis 7.0 or later, or Valkey",
+            hint="Functions came with Redis 7.0.",
+            id="signalbox.E002",
+        )
+
+
+def _functions(client: Any) -> Iterator[CheckMessage]:
+    try:
+        client.execute_command("FCALL_RO", "sb_library", 0)
+    except ResponseError as error:
+        if MISSING in str(error) or server_permissions.denied(str(error)):
+            return
+        yield Error(
+            f"the server refuses FUNCTION: {error}",
+            hint="The account in REDIS_URL needs +function and +fcall, and the server must not rename them away.",
+            id="signalbox.E003",
+        )
+
+
+def _permissions(client: Any) -> Iterator[CheckMessage]:
+    """Asks for each command that a step may run: a step that lacks one is refused half-way."""
+    from machines.connections import get_engine
+
+    engine = get_engine()
+    engine.require_library()
+    try:
+        missing = engine.lacking()
+    except NotPermitted:
+        raise
+    except EngineFault:  # another release's library, which cannot be asked
+        return
+    if missing:
+        yield _lacking(missing)
+
+
+def _lacking(missing: list[str]) -> CheckMessage:
+    return Error(
+        f"the account in REDIS_URL may not run what Signalbox needs on Redis; it lacks {', '.join(missing)}",
+        hint="docs/acl.md has the line of each account.",
+        id="signalbox.E011",
+    )
+
+
+def _eviction(client: Any) -> Iterator[CheckMessage]:
+    policy = client.info("memory").get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        yield Error(
+            f"maxmemory-policy is {policy}: a full server would throw instances and jobs away",
+            hint="Set maxmemory-policy to noeviction, in the server's configuration too.",
+            id="signalbox.E004",
+        )
+
+
+def _persistence(client: Any) -> Iterator[CheckMessage]:
+    info = client.info("persistence")
+    if not info.get("aof_enabled") and _config(client, "save") == "":
+        yield Warning(
+            "the server keeps nothing over a restart: neither append-only file nor snapshots are on",
+            hint="Set appendonly to yes.",
+            id="signalbox.W005",
+        )
+
+
+def _notifications(client: Any) -> Iterator[CheckMessage]:
+    """Asks by setting what is set already, which changes nothing."""
+    try:
+        client.config_set("notify-keyspace-events", _config(client, "notify-keyspace-events") or "")
+    except ResponseError:
+        yield Warning(
+            "notify-keyspace-events cannot be set here: unless the server's configuration says K$, open pages are "
+            "refreshed every few seconds only",
+            hint="Set notify-keyspace-events to K$ in the server's configuration, or allow CONFIG.",
+            id="signalbox.W006",
+        )
+
+
+def _senders(client: Any) -> Iterator[CheckMessage]:
+    """Machines that were published before there was ``accepts``."""
+    from machines.catalog.accepted_senders import line
+    from machines.connections import get_engine
+
+    for name, granted in get_engine().granted().items():
+        if granted is None:
+            yield Warning(
+                f"{name} accepts messages from any machine: it was published before there was accepts",
+                hint="Run `manage.py machine accepts`, or start a worker: who sends to it now goes on, and no other.",
+                id="signalbox.W010",
+            )
+        elif granted:
+            yield Warning(
+                f"{name} accepts messages from {', '.join(granted)}, which its definition does not name",
+                hint=f"Add to it: {line(granted)}",
+                id="signalbox.W010",
+            )
+
+
+SERVER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
+    _version,
+    _functions,
+    _permissions,
+    _eviction,
+    _persistence,
+    _notifications,
+    _senders,
+)
+
+
+@register(TAG)
+def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A misspelt variable does nothing, silently. Only ours are looked at; the environment holds much else."""
+    known = [*settings.ENVIRONMENT.names, *OTHER_NAMES]
+    strangers = [name for name in os.environ if name.startswith("SIGNALBOX_") and name not in known]
+    return [
+        Warning(f"nothing reads the variable {name}", hint=_suggestion(name, known), id="signalbox.W007")
+        for name in strangers
+    ]
+
+
+@register(TAG, Tags.caches)
+def stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    backend = settings.CACHES.get("default", {}).get("BACKEND", "")
+    sessions = settings.SESSION_ENGINE
+    if backend.startswith("django_redis.") and sessions == SESSIONS:
+        return []
+    return [
+        Error(
+            f"sessions ({sessions}) or cache ({backend}) are not on Redis: other processes would not see them",
+            hint="Keep CACHES and SESSION_ENGINE as dashboard/settings.py has them.",
+            id="signalbox.E008",
+        )
+    ]
+
+
+@register(TAG, Tags.security)
+def debug(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    foreign = sorted(set(settings.ALLOWED_HOSTS) - LOCAL)
+    if not settings.DEBUG or not foreign:
+        return []
+    return [
+        Warning(
+            f"DEBUG is on, and the site answers to {', '.join(foreign)}: errors would show its insides to strangers",
+            hint="Unset DEBUG.",
+            id="signalbox.W009",
+        )
+    ]
+
+
+def refusals() -> str:
+    """Why nothing may start on this installation, in words; empty when nothing stands against it."""
+    found = [message for message in run_checks(tags=[TAG]) if message.level >= ERROR]
+    return "\n".join(f"{message.msg} ({message.id}). {message.hint}" for message in found)
+
+
+def shown(url: str) -> str:
+    """The URL without its password."""
+    return re.sub(r"(?<=://)([^/@]*:)[^/@]*@", r"\1***@", url)
+
+
+def _config(client: Any, name: str) -> str | None:
+    """A server setting, or None where CONFIG is forbidden."""
+    try:
+        found = client.config_get(name)
+    except ResponseError:
+        return None
+    value = next(iter(found.values()), "")
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else f"These exist: {', '.join(n for n in known if 'SIGNALBOX' in n)}."

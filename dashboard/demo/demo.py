@@ -1,0 +1,184 @@
+"""The demo from curtain to curtain."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from django.conf import settings
+
+from dashboard.checks.system_checks import shown
+from dashboard.serving import port
+from machines.server import FolderInUse, Server
+from machines.server.folder import Lock
+
+from . import logins, preparation
+from .errors import DemoFailed
+from .parent import Parent
+from .processes import GRACE, Cast
+
+PORTS = 50  # how many ports are tried
+PACE = "600"  # ms of work in each job, so that the queues have a depth to look at
+CONCURRENCY = "6"  # jobs at a time: a little more than the traffic asks for at its usual rate
+LOOK_EVERY = 0.25  # seconds
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+READY_WITHIN = 60.0  # seconds; a slow machine compiles every module on its first start
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """``rate``: events a second of the traffic, 0 for none. ``with_parent``: end when our parent process does."""
+
+    host: str
+    port: int
+    seed: int
+    rate: float
+    with_parent: bool
+
+
+class Stopped(BaseException):
+    """Somebody asked us to end. Like KeyboardInterrupt, it is nobody's to catch on the way."""
+
+
+class Show:
+    def __init__(self, options: Options, say: Callable[[str], None]) -> None:
+        self.options = options
+        self._say = say
+        self._parent = Parent() if options.with_parent else None
+        self._server: Server | None = None
+
+    def run(self) -> None:
+        """Returns when it was told to stop, with every process it started gone."""
+        with ExitStack() as stack, _stoppable():
+            try:
+                self._play(stack)
+            except Stopped:
+                self._say("\nStopping ...")
+            finally:
+                _deaf()
+                stack.close()
+        self._say("Stopped. Your data stays where it is; `make demo` goes on from there.")
+
+    def _play(self, stack: ExitStack) -> None:
+        self._say("Signalbox demo")
+        lock = self._only_one(stack)
+        listener = self._listen(stack)
+        self._server = preparation.redis(stack)
+        self._line("redis", f"Valkey, in {self._server.folder}" if self._server else shown(settings.REDIS_URL))
+        self._line("database", preparation.database())
+        self._line("machines", preparation.machines())
+        accounts = logins.prepare(settings.SIGNALBOX_HOME)
+        cast = Cast(settings.SIGNALBOX_HOME / "logs", keep=[lock.descriptor], say=self._say)
+        stack.callback(cast.stop)
+        self._raise_curtain(cast, listener)
+        self._announce(port.address(listener), accounts)
+        while True:
+            self._look(cast)
+            time.sleep(LOOK_EVERY)
+
+    def _only_one(self, stack: ExitStack) -> Lock:
+        folder = settings.SIGNALBOX_HOME
+        try:
+            lock = Lock(folder)
+        except FolderInUse as error:
+            who = f" (process {error.pid})" if error.pid else ""
+            raise DemoFailed(
+                f"a demo already runs in this folder{who}. Stop that one first, "
+                "or give this one a folder of its own: SIGNALBOX_HOME=/some/folder make demo"
+            ) from None
+        stack.callback(lock.release)
+        self._line("folder", str(folder))
+        return lock
+
+    def _listen(self, stack: ExitStack) -> socket.socket:
+        wanted = self.options.port
+        if self.options.host not in settings.ALLOWED_HOSTS:  # the site has to answer to the name it is given here
+            os.environ.setdefault("ALLOWED_HOSTS", ",".join([*settings.ALLOWED_HOSTS, self.options.host]))
+        listener = stack.enter_context(port.listen(self.options.host, wanted, tries=PORTS))
+        taken = listener.getsockname()[1]
+        if wanted and taken != wanted:
+            self._line("port", f"{wanted} is busy, took {taken}")
+        return listener
+
+    def _raise_curtain(self, cast: Cast, listener: socket.socket) -> None:
+        cast.start("site", "serve", "--fd", str(listener.fileno()), vital=True, keep=[listener.fileno()])
+        os.environ.setdefault("SIGNALBOX_DEMO_PACE", PACE)
+        cast.start("worker", "worker", "--grace", f"{GRACE / 2:g}", "--concurrency", CONCURRENCY)
+        self._line("worker", "started")
+        if self.options.rate:
+            seed, rate = str(self.options.seed), f"{self.options.rate:g}"
+            cast.start("traffic", "traffic", "--seed", seed, "--rate", rate)
+            self._line("traffic", f"started, seed {seed}, {rate} events a second")
+        self._wait_for(port.address(listener), cast)
+        self._line("site", "answers")
+
+    def _wait_for(self, url: str, cast: Cast) -> None:
+        deadline = time.monotonic() + READY_WITHIN
+        while not _healthy(url):
+            self._look(cast)
+            if time.monotonic() > deadline:
+                raise DemoFailed(
+                    f"the site does not answer at {url}healthz; see {settings.SIGNALBOX_HOME}/logs/site.log"
+                )
+            time.sleep(0.1)
+
+    def _announce(self, url: str, accounts: list[logins.Login]) -> None:
+        self._say(f"\n  Open    {url}\n")
+        for account in accounts:
+            password = account.password or "(changed since: python manage.py changepassword)"
+            self._say(f"  Log in  {account.name:<10} {password:<14} {account.may}")
+        self._say(f"\n  Ctrl-C stops everything. Logs are in {settings.SIGNALBOX_HOME / 'logs'}.\n")
+
+    def _look(self, cast: Cast) -> None:
+        if self._parent and self._parent.is_ending():
+            raise Stopped
+        if self._server and not self._server.running:
+            self._line("redis", "ended by itself; starting it again on its data")
+            self._server.revive()
+        cast.look()
+
+    def _line(self, what: str, words: str) -> None:
+        self._say(f"  {what:<10} {words}")
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C, TERM and a closed terminal all end the show, from wherever it is."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    for number, handler in before.items():
+        if number != signal.SIGHUP or handler is not signal.SIG_IGN:  # ignored under nohup, which is meant
+            signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped
+
+
+def _deaf() -> None:
+    """While things are being ended, asking again changes nothing."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _healthy(url: str) -> bool:
+    host = url.removeprefix("http://").rstrip("/")
+    connection = http.client.HTTPConnection(host, timeout=2)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status in (200, 400)  # 400: it has been told not to answer to this name
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,76 @@
+"""What has to be there before anyone can play: Redis, the tables, the sample machines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from dashboard.checks import system_checks
+from dashboard.settings import stores
+from machines.catalog.publishing import publish, restore
+from machines.connections import get_engine
+from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines.formats import load
+from machines.mapreduce.builtin_machines import FOLDER as MAP_REDUCE
+from machines.server import Server
+
+from .errors import DemoFailed
+
+SAMPLES = (settings.BASE_DIR / "examples", MAP_REDUCE)
+
+
+def redis(stack: ExitStack) -> Server | None:
+    """A Valkey of our own that ends with us, or None where another Redis was named. It answers and is fit for us."""
+    server = None
+    if not settings.ENVIRONMENT.secret("REDIS_URL"):
+        server = stack.enter_context(Server(settings.SIGNALBOX_HOME / "valkey"))
+        _point_at(server.url)
+    try:
+        get_engine().ping()
+    except EngineUnavailable as error:
+        raise DemoFailed(f"Redis does not answer at {system_checks.shown(settings.REDIS_URL)}: {error}") from None
+    if refusals := system_checks.refusals():
+        raise DemoFailed(refusals)
+    return server
+
+
+def _point_at(url: str) -> None:
+    """This process and those it starts use the server that has just been started."""
+    os.environ["REDIS_URL"] = url
+    settings.REDIS_URL = url
+    if not settings.ENVIRONMENT.secret("CACHE_URL"):
+        settings.CACHES = stores.caches(url, settings.SIGNALBOX_PREFIX)
+
+
+def database() -> str:
+    """Brings the tables up to date. Says what that took."""
+    try:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        if plan:
+            call_command("migrate", interactive=False, verbosity=0)
+    except OperationalError as error:
+        raise DemoFailed(f"the database cannot be used: {str(error).strip()}") from None
+    return (
+        f"{connection.display_name}, {len(plan)} migrations applied"
+        if plan
+        else f"{connection.display_name}, up to date"
+    )
+
+
+def machines(folders: Sequence[Path] = SAMPLES) -> str:
+    """Publishes the samples; what was published before comes back into a Redis that has lost it."""
+    try:
+        restore()
+        files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
+        versions = [publish(load(file.read_bytes())) for file in files]
+    except SignalboxError as error:
+        raise DemoFailed(f"the sample machines cannot be published: {error}") from None
+    return ", ".join(f"{version.machine.name} v{version.number}" for version in versions)

@@ -1,0 +1,107 @@
+"""The processes of the demo: started together, watched, restarted where that helps, ended together."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.conf import settings
+
+from machines.server import Guarded
+
+from .errors import DemoFailed
+from .output import Output
+
+GRACE = 10.0  # seconds a process gets to end
+LONGEST_PAUSE = 30.0  # seconds between two starts of one that keeps ending
+STEADY = 60.0  # seconds of running after which earlier failures are forgotten
+
+
+@dataclass
+class Member:
+    """One process. ``vital``: the demo ends when it does; the others are started again."""
+
+    name: str
+    command: Sequence[str]
+    vital: bool = False
+    keep: Sequence[int] = ()
+    guarded: Guarded | None = None
+    output: Output | None = None
+    failures: int = 0
+    started: float = 0.0
+    due: float = field(default=0.0, init=False)
+
+
+class Cast:
+    """``keep``: descriptors every member inherits, so that the folder's lock lasts as long as the last of them."""
+
+    def __init__(self, logs: Path, *, keep: Sequence[int], say: Callable[[str], None]) -> None:
+        self._logs = logs
+        self._keep = list(keep)
+        self._say = say
+        self.members: list[Member] = []
+
+    def start(self, name: str, *arguments: str, vital: bool = False, keep: Sequence[int] = ()) -> Member:
+        """Runs ``manage.py`` with these arguments."""
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
+        member = Member(name, command, vital, keep)
+        self.members.append(member)
+        self._begin(member)
+        return member
+
+    def look(self) -> None:
+        """One pass over the members: whoever ended is noticed, whoever is due starts again."""
+        now = time.monotonic()
+        for member in self.members:
+            if member.guarded is None:
+                if now >= member.due:
+                    self._begin(member)
+            elif (code := member.guarded.poll()) is not None:
+                self._ended(member, code, now)
+
+    def stop(self) -> None:
+        """All are asked at once, then each is waited for."""
+        for member in self.members:
+            if member.guarded:
+                member.guarded.ask()
+        for member in self.members:
+            self._close(member)
+
+    def _begin(self, member: Member) -> None:
+        self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        member.started = time.monotonic()
+        member.guarded = Guarded(
+            member.command,
+            grace=GRACE,
+            keep=[*self._keep, *member.keep],
+            output=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            cwd=settings.BASE_DIR,
+        )
+        assert member.guarded.output is not None
+        member.output = Output(member.guarded.output, self._logs / f"{member.name}.log")
+
+    def _ended(self, member: Member, code: int, now: float) -> None:
+        words = self._close(member)
+        if member.vital:
+            raise DemoFailed(f"the {member.name} ended by itself (code {code}); it said:\n{words}")
+        member.failures = 1 if now - member.started > STEADY else member.failures + 1
+        pause = min(2.0 ** (member.failures - 1), LONGEST_PAUSE)
+        member.due = now + pause
+        last = words.rpartition("\n")[2] or "nothing"
+        self._say(f"  {member.name:<10} ended by itself (code {code}), last word: {last}; again in {pause:g} s")
+
+    def _close(self, member: Member) -> str:
+        """Returns the member's last words."""
+        if member.guarded is None or member.output is None:
+            return ""
+        member.guarded.stop()
+        member.output.close()
+        words = member.output.last_words()
+        member.guarded = member.output = None
+        return words

@@ -1,0 +1,251 @@
+"""One watched topic: its last value, numbered, and the sockets that watch it.
+
+The feeds of everything watched in this process, and the last value of each. Does no I/O and waits for nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain, islice, zip_longest
+from typing import Any
+
+from dashboard.live import frames
+from dashboard.live.outbox import Outbox
+from dashboard.live.topics import Topic
+from machines.engine.keys import Keys
+from machines.engine.records import Live
+
+from .merge_patch import Inexpressible, changes
+from .sources import Source, Tally, World, disclosed_in, sources, value
+
+#: keys that change with every read and are news to nobody by themselves
+CLOCKS = frozenset({"now"})
+
+
+class Feed:
+    def __init__(self, topic: Topic, epoch: str) -> None:
+        self.topic = topic
+        self.epoch = epoch
+        self.watchers: set[Outbox] = set()
+        self.value: dict[str, Any] | None = None
+        self.seq = 0
+        self.at = 0
+        self.disclosed: frozenset[str] = frozenset()  # sensitive names that its values have shown in clear so far
+        self._snapshot: str | None = None
+
+    def offer(self, value: dict[str, Any], at: int, disclosed: frozenset[str] = frozenset()) -> None:
+        """A value read at ``at`` (ms, Redis time), and what it shows in clear of sensitive fields. Tells the watchers
+        what changed, if anything did."""
+        self.disclosed |= disclosed
+        old, self.value, self.at, self._snapshot = self.value, value, at, None
+        if old is None:
+            self.seq += 1
+            self._tell_all()
+            return
+        try:
+            patch = changes(old, value)
+        except Inexpressible:
+            self.seq += 1
+            self._tell_all()
+            return
+        if patch.keys() - CLOCKS:
+            self.seq += 1
+            self._tell(patch)
+
+    def turn(self, epoch: str) -> None:
+        """Numbers start again; the next value goes out as a snapshot."""
+        self.epoch, self.seq, self.value, self._snapshot = epoch, 0, None, None
+
+    def snapshot(self) -> str | None:
+        """The current value as a frame, encoded once for all who ask; None before the first read."""
+        if self._snapshot is None and self.value is not None:
+            self._snapshot = frames.encode(self._frame("snapshot", self.value))
+        return self._snapshot
+
+    def _tell_all(self) -> None:
+        for outbox in self.watchers:
+            outbox.snapshot(self.topic)
+
+    def _tell(self, patch: dict[str, Any]) -> None:
+        frame = frames.encode(self._frame("delta", patch))
+        for outbox in self.watchers:
+            outbox.delta(self.topic, frame)
+
+    def _frame(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        return frames.value(kind, self.topic, epoch=self.epoch, seq=self.seq, data=data, at=self.at)
+
+
+#: how far Redis time may step back before it counts as another server's, ms: clocks are corrected now and then
+CLOCK_SLACK = 1000
+
+
+class Full(Exception):
+    """As many topics are watched as may be."""
+
+
+class Board:
+    def __init__(self, keys: Keys, *, most: int) -> None:
+        self._keys = keys
+        self._most = most
+        self._feeds: dict[Topic, Feed] = {}
+        self._world = World()
+        self._needed: dict[Source, set[Topic]] = {}
+        self._stale_plan = False
+        self.epoch = _new_epoch()
+
+    @property
+    def at(self) -> int:
+        """Redis time of the last read, ms; 0 before the first."""
+        return self._world.at
+
+    # Who watches what
+
+    def join(self, outbox: Outbox, topic: Topic) -> None:
+        """The socket gets the snapshot and then every delta. Raises Full."""
+        feed = self._feeds.get(topic)
+        if feed is None:
+            if len(self._feeds) >= self._most:
+                raise Full
+            feed = self._feeds[topic] = Feed(topic, self.epoch)
+            self._stale_plan = True
+        feed.watchers.add(outbox)
+        outbox.snapshot(topic)
+
+    def leave(self, outbox: Outbox, topic: Topic) -> None:
+        outbox.forget(topic)
+        feed = self._feeds.get(topic)
+        if feed is None:
+            return
+        feed.watchers.discard(outbox)
+        if not feed.watchers:
+            del self._feeds[topic]
+            self._stale_plan = True
+
+    def snapshot(self, topic: Topic) -> str | None:
+        """The topic's snapshot as a frame; None while it has not been read."""
+        feed = self._feeds.get(topic)
+        return None if feed is None else feed.snapshot()
+
+    def has(self, topic: Topic) -> bool:
+        feed = self._feeds.get(topic)
+        return feed is not None and feed.value is not None
+
+    def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
+        """The instance that a topic is about, and which sensitive names it has shown of it in clear."""
+        feed = self._feeds.get(topic)
+        if feed is None or not feed.disclosed:
+            return "", frozenset()
+        instance = topic.name if topic.kind == "instance" else (feed.value or {}).get("instance", "")
+        return instance, feed.disclosed
+
+    # What has to be read
+
+    def plan(self) -> set[Source]:
+        """Every source that somebody's topic needs."""
+        if self._stale_plan:
+            self._stale_plan = False
+            self._needed = defaultdict(set)
+            for topic in self._feeds:
+                for source in sources(topic, self._world):
+                    self._needed[source].add(topic)
+            readings = self._world.readings
+            self._world.readings = {source: readings[source] for source in self._needed if source in readings}
+        return set(self._needed)
+
+    def unread(self) -> set[Source]:
+        return {source for source in self.plan() if source not in self._world.readings}
+
+    def first(self, most: int) -> set[Source]:
+        """Of the unread ones so many as may be read in one go; those who watch them take turns."""
+        unread = self.unread()
+        if len(unread) <= most:
+            return unread
+        lines: dict[str, list[Source]] = defaultdict(list)
+        for source in unread:
+            owners = {outbox.owner for topic in self._needed[source] for outbox in self._feeds[topic].watchers}
+            lines[min(owners, default="")].append(source)
+        turns = chain.from_iterable(zip_longest(*lines.values()))
+        return set(islice((source for source in turns if source is not None), most))
+
+    def unfed(self) -> bool:
+        """Whether somebody still waits for a first value."""
+        return any(feed.value is None for feed in self._feeds.values())
+
+    def of(self, roots: Iterable[str]) -> set[Source]:
+        """The sources that may have changed when these partitions rang."""
+        rung = set(roots)
+        return {source for source in self.plan() if source.root(self._keys) in rung}
+
+    def roots(self) -> set[str]:
+        """The partitions to listen to."""
+        return {root for source in self.plan() if (root := source.root(self._keys)) is not None}
+
+    # What was read
+
+    def take(self, seen: World) -> None:
+        """Lays new readings over the old ones and tells the watchers of every topic whose value changed."""
+        for topic in self.lay(seen):
+            self.offer(topic)
+
+    def lay(self, seen: World) -> list[Topic]:
+        """The first half of it: the topics whose value may have changed, to be offered one by one."""
+        if self._rewound(seen):
+            self.turn()
+        old = self._world
+        moved = seen.directory != old.directory
+        self._stale_plan = self._stale_plan or moved or any(_reshaped(s, old, seen) for s in seen.readings)
+        self._world = World(seen.directory, old.readings | seen.readings, seen.at)
+        self.plan()
+        return list(self._feeds if moved else self._touched(seen))
+
+    def _touched(self, seen: World) -> set[Topic]:
+        touched = {topic for source in seen.readings for topic in self._needed.get(source, ())}
+        return touched | {topic for topic, feed in self._feeds.items() if feed.value is None}
+
+    def offer(self, topic: Topic) -> None:
+        """The second half. A topic of which a source is still unread waits for it; one that nobody watches is past."""
+        if topic in self._feeds and all(source in self._world.readings for source in sources(topic, self._world)):
+            found = value(topic, self._world)
+            self._feeds[topic].offer(found, self._world.at, disclosed_in(topic, found, self._world))
+
+    def turn(self) -> None:
+        """A new epoch: what is numbered so far is over, everyone gets snapshots."""
+        self.epoch = _new_epoch()
+        self._world = World()
+        self._stale_plan = True
+        for feed in self._feeds.values():
+            feed.turn(self.epoch)
+
+    def _rewound(self, seen: World) -> bool:
+        """Whether the server went back in time: emptied, restored, or another one than before."""
+        if seen.at < self._world.at - CLOCK_SLACK or self._world.directory.keys() - seen.directory.keys():
+            return True
+        return any(_went_back(self._world.readings.get(source), new) for source, new in seen.readings.items())
+
+
+def _went_back(old: Any, new: Any) -> bool:
+    """Counters of flow, and of what happened on queues, only ever grow."""
+    if not isinstance(old, Live | Tally):
+        return False
+    return new is None or any(_counters(new).get(name, 0) < times for name, times in _counters(old).items())
+
+
+def _counters(reading: Live | Tally) -> dict[str, int]:
+    if isinstance(reading, Live):
+        return reading.flow
+    rows = reading.queues.items()
+    return {f"{queue} {name}": int(times) for queue, row in rows for name, times in row["counters"].items()}
+
+
+def _reshaped(source: Source, old: World, seen: World) -> bool:
+    """Whether the new reading may ask for other sources than the old one did."""
+    before, after = old.readings.get(source), seen.readings[source]
+    if source.kind == "instance":
+        return (before or {}).get("_def") != (after or {}).get("_def")
+    return source.kind == "workers" and before != after
+
+
+def _new_epoch() -> str:
+    return secrets.token_hex(6)

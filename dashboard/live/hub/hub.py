@@ -1,0 +1,268 @@
+"""One hub for each ASGI process and event loop: hears what rang, reads it, and hands it to the sockets.
+
+It starts with the first socket and ends with the last. Whatever goes wrong with Redis ends the current link; the
+sockets are told "stale", and the next link begins with reading everything again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+import weakref
+from collections.abc import Callable
+
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from dashboard.live import frames
+from dashboard.live.limits import Limits, limits
+from dashboard.live.outbox import Outbox
+from dashboard.live.protocol import ErrorCode
+from dashboard.live.topics import Topic
+from machines.audit.request_context import apart
+from machines.engine.keys import Keys
+
+from .connections import Link
+from .feeds import Board, Full
+from .read_schedule import Agenda
+from .sources import Source, World
+from .thread_time import Waiting
+
+log = logging.getLogger(__name__)
+LIVE, STALE = "live", "stale"
+UNREACHABLE = "Redis does not answer; the snapshot follows when it does"
+
+
+class Hub:
+    def __init__(self, url: str, keys: Keys, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._keys = keys
+        self._limits = limits
+        self._clock = clock
+        self._outboxes: set[Outbox] = set()
+        self._board = Board(keys, most=limits.topics)
+        self._agenda = Agenda(limits.settle)
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._state: str | None = None  # unknown until Redis was tried once
+        self._run_id = ""
+        self._reconcile_at = 0.0
+        self._has_news = False  # a definition was published since the last reading of everything began
+        self._rest_until = 0.0
+
+    @property
+    def sockets(self) -> int:
+        return len(self._outboxes)
+
+    @property
+    def well(self) -> bool:
+        """Does it serve those it has? One that nobody watches does not run, and starts when somebody does."""
+        return self._task is None or (not self._task.done() and self._state != STALE)
+
+    # What sockets ask for
+
+    def enter(self, owner: str = "") -> Outbox | None:
+        """An outbox for a new socket of somebody; None when the process holds as many as it may."""
+        if len(self._outboxes) >= self._limits.sockets:
+            return None
+        outbox = Outbox(self._board.snapshot, notices=self._limits.notices, owner=owner)
+        self._outboxes.add(outbox)
+        if self._state is not None:
+            outbox.status(self._status(), good=self._state == LIVE)
+        if self._task is None:
+            self._board.turn()
+            self._task = asyncio.create_task(self._run(), name="live hub", context=apart())
+        return outbox
+
+    async def exit(self, outbox: Outbox) -> None:
+        """The socket is gone; it has left its topics. The last one closes the hub."""
+        self._outboxes.discard(outbox)
+        if not self._outboxes and self._task is not None:
+            task, self._task, self._state = self._task, None, None
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def subscribe(self, outbox: Outbox, topic: Topic) -> None:
+        """Raises Full."""
+        self._board.join(outbox, topic)
+        if self._state == STALE and not self._board.has(topic):
+            outbox.notice(frames.encode(frames.error(ErrorCode.UNAVAILABLE, UNREACHABLE, str(topic))))
+        self._wake.set()
+
+    def unsubscribe(self, outbox: Outbox, topic: Topic) -> None:
+        self._board.leave(outbox, topic)
+
+    def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
+        """The instance that a topic is about, and which sensitive names it has shown of it in clear."""
+        return self._board.disclosed(topic)
+
+    # One life of a link after the other
+
+    async def _run(self) -> None:
+        attempt = 0
+        while True:
+            link = Link(self._url, self._keys, self._limits, self._ring, self._published)
+            try:
+                await link.open()
+                attempt = 0
+                await self._serve(link)
+            except (RedisError, OSError) as error:
+                if self._state != STALE:
+                    log.warning("the live view lost Redis: %s", error)
+            except Exception:
+                log.exception("the live view failed; it starts again")
+            finally:
+                await _close(link)
+            self._lose()
+            _heed()
+            await asyncio.sleep(random.uniform(0, min(self._limits.backoff, 0.1 * 2**attempt)))  # noqa: S311
+            attempt = min(attempt + 1, 16)
+
+    async def _serve(self, link: Link) -> None:
+        self._agenda.clear()
+        self._reconcile_at = self._rest_until = self._clock()
+        while True:
+            link.check()
+            await link.listen_to(self._board.roots())
+            await self._read(link)
+            await self._rest()
+
+    async def _read(self, link: Link) -> None:
+        now = self._clock()
+        if now < self._rest_until:
+            return
+        reconcile = now >= self._reconcile_at or self._has_news
+        wanted = self._first() | self._board.of(self._agenda.take(now))
+        if reconcile:
+            self._has_news = False
+            await self._probe(link)
+            wanted |= {source for source in self._board.plan() if not source.constant}
+            wanted = wanted - self._board.unread() | self._first()
+        if not (wanted or reconcile or self._board.unfed()):
+            return
+        waiting = Waiting(self._clock)
+        await self._take(await link.read(list(wanted)))
+        self._rest_until = now + self._rest_after(len(wanted), waiting.seconds(spare=self._sending()))
+        if reconcile:
+            self._reconcile_at = now + self._every(link)
+            self._confirm()
+
+    def _first(self) -> set[Source]:
+        return self._board.first(self._limits.first_reads)
+
+    async def _take(self, seen: World) -> None:
+        """Hands out what was read; whatever else waits for the loop comes in between."""
+        began = self._clock()
+        for topic in self._board.lay(seen):
+            self._board.offer(topic)
+            if self._clock() - began > self._limits.slice:
+                await asyncio.sleep(0)
+                began = self._clock()
+
+    def _rest_after(self, count: int, took: float) -> float:
+        """Seconds from the start of a read to the earliest next one; ``took``: seconds, without the sending.
+
+        A slow answer says that the server is busy; and what is read goes out to every socket.
+        """
+        longest = self._limits.read_rest * max(1.0, count / self._limits.read_many)
+        return max(self._limits.read_gap, self._sending(), min(took / self._limits.read_share, longest))
+
+    def _sending(self) -> float:
+        """Seconds between two reads that sending what was read to every socket takes its share of."""
+        return self.sockets / self._limits.frames
+
+    async def _probe(self, link: Link) -> None:
+        await link.probe()
+        if self._run_id not in ("", link.run_id):
+            self._board.turn()
+        self._run_id = link.run_id
+
+    def _every(self, link: Link) -> float:
+        return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
+
+    async def _rest(self) -> None:
+        """Until something is due or somebody calls."""
+        _heed()
+        now = self._clock()
+        due = [self._reconcile_at, self._agenda.next() or self._reconcile_at]
+        if self._has_news or self._board.unfed() or self._board.unread():
+            due.append(now)
+        pause = max(min(due), self._rest_until) - now
+        if pause > 0:
+            # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the event.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+        self._wake.clear()
+
+    def _ring(self, root: str) -> None:
+        if root:
+            self._agenda.ring(root, self._clock())
+        self._wake.set()
+
+    def _published(self) -> None:
+        """Which machines there are, and what is current of them, is read now; whoever did not hear it does so with the
+        next reconcile."""
+        self._has_news = True
+        self._wake.set()
+
+    # What sockets are told of Redis itself
+
+    def _confirm(self) -> None:
+        self._state = LIVE
+        self._tell()
+
+    def _lose(self) -> None:
+        self._state = STALE
+        self._tell()
+
+    def _tell(self) -> None:
+        frame = self._status()
+        for outbox in self._outboxes:
+            outbox.status(frame, good=self._state == LIVE)
+
+    def _status(self) -> str:
+        state = self._state or STALE
+        every = self._limits.reconcile if state == LIVE else self._limits.backoff
+        return frames.encode(frames.status(state, epoch=self._board.epoch, at=self._board.at, every=every))
+
+
+def _heed() -> None:
+    """Ends a task that was told to end and did not hear it: redis-py sends with ``wait_for``, which in Python 3.11
+    loses a cancellation when what it waits for is done at the same moment."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def _close(link: Link) -> None:
+    with contextlib.suppress(RedisError, OSError):
+        await link.close()
+
+
+_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = weakref.WeakKeyDictionary()
+
+
+def hub() -> Hub:
+    """The hub of the running event loop."""
+    loop = asyncio.get_running_loop()
+    found = _hubs.get(loop)
+    if found is None:
+        found = _hubs[loop] = Hub(settings.REDIS_URL, Keys(settings.SIGNALBOX_PREFIX), limits())
+    return found
+
+
+def sockets() -> int:
+    """How many are open in this process."""
+    return sum(found.sockets for found in list(_hubs.values()))
+
+
+def well() -> bool:
+    """Do all hubs of this process serve their sockets? Any thread may ask."""
+    return all(found.well for found in list(_hubs.values()))
+
+
+__all__ = ["Full", "Hub", "hub", "sockets", "well"]

@@ -1,0 +1,171 @@
+"""Reading sources in one round trip: which commands, and what their replies mean. Does no I/O itself.
+
+The hub sends the commands through an asyncio client, the HTTP twin through the engine's; both read the replies here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from dashboard.live.topics import Topic
+from machines.engine.connection import replies
+from machines.engine.connection.calls import MISSING, translate
+from machines.engine.connection.replies import FieldTypes, Status
+from machines.engine.errors import EngineFault, SignalboxError
+from machines.engine.jobs import rows, workers
+from machines.engine.jobs.records import Job, WorkerRow
+from machines.engine.keys import Keys
+from machines.engine.publishing.sensitive_fields import Sensitive, sensitive
+from machines.engine.records import Live
+
+from .sources import Source, Tally, Value, World, sources, value
+
+log = logging.getLogger(__name__)
+
+Command = tuple[Any, ...]
+#: rows of workers read at most, as the engine's own list has it
+MOST_WORKERS = 1000
+#: rounds after which a topic's sources must be known: the directory, then the instance, then how its data reads
+MOST_ROUNDS = 5
+
+
+class LibraryMissing(Exception):
+    """The server holds no functions library: load it and read again."""
+
+
+def commands(keys: Keys, wanted: Sequence[Source]) -> list[Command]:
+    """For one pipeline: the clock, the directory, then each source."""
+    return [("TIME",), ("HGETALL", keys.machines), *(_command(keys, source) for source in wanted)]
+
+
+def _command(keys: Keys, source: Source) -> Command:
+    partition = keys.partition(source.machine, source.partition)
+    if source.kind == "partition":
+        return ("FCALL_RO", "sb_live", 1, partition.root)
+    if source.kind == "stats":
+        return ("FCALL_RO", "sb_stats", 1, partition.root)
+    if source.kind == "job":
+        return ("FCALL_RO", "sb_jobs", 1, partition.root, "", "job", source.name)
+    if source.kind == "instance":
+        return ("FCALL_RO", "sb_get", 1, partition.root, source.name)
+    if source.kind == "types":
+        return ("HGET", partition.definition(source.version), "program")
+    if source.kind in ("sensitive", "marked"):
+        return ("HGET", partition.meta, "sensitive")
+    if source.kind == "workers":
+        return ("ZRANGE", keys.workers, 0, MOST_WORKERS - 1, "REV")  # those whose row is gone are no workers
+    return ("HGETALL", keys.worker(source.name))
+
+
+def take_in(wanted: Sequence[Source], answers: Sequence[Any]) -> World:
+    """A world of just these readings, to be laid over the last one.
+
+    Raises LibraryMissing, and the Redis error when the server can do nothing now. What only one source suffers from
+    (a key of a foreign type in the way) leaves that source without a reading: None.
+    """
+    clock, machines, *rest = answers
+    for answer in answers:
+        _alarm(answer)
+    seen = World(directory=_directory(machines), at=_milliseconds(clock))
+    for source, answer in zip(wanted, rest, strict=True):
+        seen.readings[source] = _read(source, answer)
+    return seen
+
+
+def _alarm(answer: Any) -> None:
+    if not isinstance(answer, Exception):
+        return
+    if MISSING in str(answer):
+        raise LibraryMissing from answer
+    try:
+        translate(answer)
+    except EngineFault:
+        return
+    except SignalboxError:
+        raise answer from None
+
+
+def _read(source: Source, answer: Any) -> Any:
+    if isinstance(answer, Exception):
+        log.warning("%s cannot be read: %s", source, answer)
+        return None
+    return READERS[source.kind](source, answer)
+
+
+def _milliseconds(clock: Any) -> int:
+    """TIME's seconds and microseconds; some clients have made a pair of numbers of it, some leave text."""
+    seconds, micros = clock
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def _mapping(answer: Any) -> dict[str, Any]:
+    """HGETALL, whether the protocol gave a map or a flat list."""
+    return answer if isinstance(answer, dict) else replies.pairs(answer)
+
+
+def _directory(answer: Any) -> dict[str, int]:
+    """Machine -> number of partitions. What another hand wrote there is no machine."""
+    return {name: int(count) for name, count in _mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))}
+
+
+def _partition(source: Source, reply: Sequence[Any]) -> Live | None:
+    return replies.live(source.machine, reply[1]) if reply[0] == Status.OK else None
+
+
+def _stats(source: Source, reply: Sequence[Any]) -> Tally | None:
+    if reply[0] != Status.OK:
+        return None
+    seen = json.loads(reply[1])
+    return Tally(int(seen["now"]), seen["queues"])
+
+
+def _job(source: Source, reply: Sequence[Any]) -> Job | None:
+    if reply[0] != Status.OK or len(reply) < 4:
+        return None
+    return rows.job(source.machine, "", source.name, replies.pairs(reply[3]), {})
+
+
+def _instance(source: Source, reply: Sequence[Any]) -> dict[str, Any] | None:
+    return replies.fields(reply) if reply[0] == Status.OK else None
+
+
+def _types(source: Source, program: str | None) -> FieldTypes | None:
+    return None if program is None else FieldTypes(json.loads(program), source.version)
+
+
+def _sensitive(source: Source, text: str | None) -> Sensitive:
+    return sensitive(text)
+
+
+def _worker(source: Source, answer: Any) -> WorkerRow | None:
+    fields = _mapping(answer)
+    return workers.row(fields) if fields else None
+
+
+READERS: Mapping[str, Callable[[Source, Any], Any]] = {
+    "partition": _partition,
+    "stats": _stats,
+    "job": _job,
+    "instance": _instance,
+    "types": _types,
+    "sensitive": _sensitive,
+    "marked": _sensitive,
+    "workers": lambda source, answer: list(answer),
+    "worker": _worker,
+}
+
+
+def read_once(keys: Keys, topic: Topic, send: Callable[[Iterable[Command]], list[Any]]) -> tuple[Value, int]:
+    """The topic's value right now and the Redis time of the read (ms); ``send`` is one pipelined round trip."""
+    world = World()
+    for _ in range(MOST_ROUNDS):
+        wanted = [source for source in sources(topic, world) if source not in world.readings]
+        if world.at and not wanted:
+            return value(topic, world), world.at
+        seen = take_in(wanted, send(commands(keys, wanted)))
+        world = World(seen.directory, world.readings | seen.readings, seen.at)
+    raise EngineFault(f"{topic} changed its shape faster than it could be read")

@@ -1,0 +1,263 @@
+"""What is read from Redis for a topic, and how the topic's value is made of it.
+
+A *source* is what one command reads: a partition, an instance, the rows of the workers. Topics share sources, so a
+partition that rang is read once whoever watches. Some sources are only known after others were read (the partitions
+of a machine, how an instance's data reads), so asking again after a read may bring more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.live.topics import REDACTED, Topic
+from machines.access.permissions import among
+from machines.access.redaction import Redactor
+from machines.audit.reveals import names_in
+from machines.engine.connection import replies
+from machines.engine.jobs.queue_operations import merged
+from machines.engine.jobs.records import QueueStats
+from machines.engine.keys import Keys, partition_of
+from machines.engine.records import Live
+
+from . import job_figures
+
+RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job",
+    "sensitive" (the machine's sensitive fields, to mask by), "marked" (the same, for the audit alone), "workers" (their
+    ids), "worker"."""
+
+    kind: str
+    machine: str = ""
+    partition: int = 0
+    name: str = ""
+
+    @property
+    def constant(self) -> bool:
+        """Published versions never change: read once."""
+        return self.kind == "types"
+
+    @property
+    def version(self) -> int:
+        """Of a "types" source: the definition's number, out of ``<number>:<digest>``."""
+        return int(self.name.partition(":")[0])
+
+    def root(self, keys: Keys) -> str | None:
+        """The partition whose ring says that this may have changed; None where nothing rings."""
+        return keys.partition(self.machine, self.partition).root if self.kind in RINGING else None
+
+
+WORKERS = Source("workers")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What ``sb_stats`` says of one partition; ``queues`` as it has them."""
+
+    now: int
+    queues: dict[str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class World:
+    """What has been read so far. ``directory``: machine -> number of partitions; ``at``: Redis time, ms."""
+
+    directory: dict[str, int] = field(default_factory=dict)
+    readings: dict[Source, Any] = field(default_factory=dict)
+    at: int = 0
+
+
+Value = dict[str, Any]
+
+
+def sources(topic: Topic, world: World) -> Iterator[Source]:
+    """Every source the topic needs, as far as can be told from what has been read."""
+    if topic.kind in REDACTED and topic.machine in world.directory:
+        yield Source("sensitive" if topic.redacted else "marked", topic.machine)
+    if topic.kind in ("machine", "queue"):
+        yield from _partitions(topic.machine, world, READ_AS[topic.kind])
+    elif topic.kind == "instance":
+        yield from _instance_sources(topic, world)
+    elif topic.kind == "job":
+        yield from _job_sources(topic, world)
+    elif topic.kind in ("overview", "queues"):
+        for machine in _in_scope(topic, world):
+            yield from _partitions(machine, world, READ_AS[topic.kind])
+    if topic.kind in ("overview", "workers"):
+        yield WORKERS
+    if topic.kind == "workers":
+        for worker in world.readings.get(WORKERS) or ():
+            yield Source("worker", name=worker)
+
+
+#: what is read of each partition
+READ_AS = {"machine": "partition", "overview": "partition", "queue": "stats", "queues": "stats"}
+
+
+def _partitions(machine: str, world: World, kind: str) -> Iterator[Source]:
+    for number in range(world.directory.get(machine, 0)):
+        yield Source(kind, machine, number)
+
+
+def _job_sources(topic: Topic, world: World) -> Iterator[Source]:
+    number = int(topic.name.partition("-")[0])
+    if number < world.directory.get(topic.machine, 0):
+        yield Source("job", topic.machine, number, topic.name)
+
+
+def _instance_sources(topic: Topic, world: World) -> Iterator[Source]:
+    partitions = world.directory.get(topic.machine)
+    if partitions is None:
+        return
+    instance = Source("instance", topic.machine, partition_of(topic.name, partitions), topic.name)
+    yield instance
+    raw = world.readings.get(instance)
+    if raw and "_def" in raw:
+        yield Source("types", topic.machine, instance.partition, str(raw["_def"]))
+
+
+def value(topic: Topic, world: World) -> Value:
+    """The topic's absolute value; every one of its sources must have been read."""
+    return VALUES[topic.kind](topic, world)
+
+
+def _machine(topic: Topic, world: World) -> Value:
+    live = _live(topic.machine, world)
+    return _gone(topic) if live is None else live_value(live)
+
+
+def live_value(live: Live) -> Value:
+    return {
+        "machine": live.machine,
+        "version": live.version,
+        "counts": live.counts,
+        "oldest": live.oldest,
+        "breaches": live.breaches,
+        "flow": live.flow,
+        "refused": live.refused,
+        "queues": live.queues,
+        "total": live.total,
+        "timers": live.timers,
+        "overdue": live.overdue,
+        "mail": live.mail,
+        "now": live.now,
+    }
+
+
+def _overview(topic: Topic, world: World) -> Value:
+    return {
+        "machines": {live.machine: _short(live) for live in _all(topic, world)},
+        "workers": len(world.readings[WORKERS] or ()),
+    }
+
+
+def _short(live: Live) -> Value:
+    return {
+        "version": live.version,
+        "counts": live.counts,
+        "total": live.total,
+        "overdue": live.overdue,
+        "breaches": live.breaches,
+        "refused": sum(live.refused.values()),
+        "queues": live.queues,
+    }
+
+
+def _instance(topic: Topic, world: World) -> Value:
+    read = list(_instance_sources(topic, world))
+    raw, types = (world.readings[source] for source in read) if len(read) == 2 else (None, None)
+    redactor = _redactor(topic, world)
+    if raw is None or types is None or redactor is None:
+        return _gone(topic)
+    try:
+        found = among(replies.instance(topic.machine, topic.name, raw, types), topic.scope)
+        return redactor.instance(found).as_dict()
+    except (KeyError, ValueError):  # a foreign hand wrote into the hash: for us it is no instance
+        return _gone(topic)
+
+
+def _queues(topic: Topic, world: World) -> Value:
+    found = ((machine, stats) for machine in _in_scope(topic, world) for stats in _stats(machine, world).values())
+    return {"queues": {f"{machine}/{stats.queue}": job_figures.of_queue(stats) for machine, stats in found}}
+
+
+def _queue(topic: Topic, world: World) -> Value:
+    stats = _stats(topic.machine, world).get(topic.name)
+    return _gone(topic) if stats is None else job_figures.of_queue(stats)
+
+
+def _job(topic: Topic, world: World) -> Value:
+    found = [world.readings[source] for source in _job_sources(topic, world)]
+    job, redactor = (found[0] if found else None), _redactor(topic, world)
+    return _gone(topic) if job is None or redactor is None else job_figures.of_job(redactor.job(job))
+
+
+def _redactor(topic: Topic, world: World) -> Redactor | None:
+    """Over an instance or a job; None where it cannot be told what is to be hidden, so that all is."""
+    if not topic.redacted:
+        return Redactor()
+    sensitive = world.readings.get(Source("sensitive", topic.machine))
+    return None if sensitive is None else Redactor(sensitive)
+
+
+def disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:
+    """What the value of a topic shows in clear of what is hidden from others. ``hidden``: names of sensitive fields."""
+    if topic.redacted or topic.kind not in REDACTED or not hidden:
+        return frozenset()
+    if topic.kind == "instance":
+        return frozenset(names_in(value.get("data"), hidden))
+    note = (value.get("progress") or {}).get("note")
+    return frozenset(name for name, text in (("error", value.get("error")), ("note", note)) if text)
+
+
+def disclosed_in(topic: Topic, value: Value, world: World) -> frozenset[str]:
+    sensitive = world.readings.get(Source("marked", topic.machine))
+    return disclosed(topic, value, sensitive.names) if sensitive else frozenset()
+
+
+def _workers(topic: Topic, world: World) -> Value:
+    rows = (world.readings[Source("worker", name=worker)] for worker in world.readings[WORKERS] or ())
+    return {"workers": {row.id: job_figures.of_worker(row, topic.scope) for row in rows if row is not None}}
+
+
+def _in_scope(topic: Topic, world: World) -> list[str]:
+    return sorted(machine for machine in world.directory if machine in topic.scope)
+
+
+def _all(topic: Topic, world: World) -> Iterator[Live]:
+    for machine in _in_scope(topic, world):
+        live = _live(machine, world)
+        if live is not None:
+            yield live
+
+
+def _live(machine: str, world: World) -> Live | None:
+    """The machine as a whole; None where it is not published, or not all of it."""
+    parts = [world.readings[source] for source in _partitions(machine, world, "partition")]
+    return replies.merged(parts) if parts and None not in parts else None
+
+
+def _stats(machine: str, world: World) -> dict[str, QueueStats]:
+    """The machine's queues; none where it is not published, or not all of it."""
+    parts = [world.readings[source] for source in _partitions(machine, world, "stats")]
+    return merged([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
+
+
+def _gone(topic: Topic) -> Value:
+    return {"gone": True}
+
+
+VALUES: Mapping[str, Callable[[Topic, World], Value]] = {
+    "machine": _machine,
+    "overview": _overview,
+    "instance": _instance,
+    "queues": _queues,
+    "queue": _queue,
+    "job": _job,
+    "workers": _workers,
+}

@@ -1,0 +1,148 @@
+"""The subscriber connection to one server: hears pulses and what was published, and notices when it has gone deaf."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
+
+from dashboard.live.limits import Limits
+from machines.engine.keys import Partition
+
+from . import notifications
+from .clients import client
+
+ENDED = "the subscriber connection ended"
+
+
+class Ears:
+    """``ring`` is called with a partition's root when it may have changed, and with "" when the connection ended;
+    ``published`` when somebody said on ``channel``, if the server has it, that a definition was published."""
+
+    def __init__(
+        self, url: str, limits: Limits, ring: Callable[[str], None], published: Callable[[], None], channel: str = ""
+    ) -> None:
+        self._limits = limits
+        self._ring = ring
+        self._published = published
+        self._channel = channel.encode()
+        # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
+        self._client: Any = client(url, limits, protocol=2, decode_responses=False)
+        self._pubsub = self._client.pubsub()
+        self._listening: asyncio.Task[None] | None = None
+        self._pongs: dict[bytes, asyncio.Future[None]] = {}
+        self._tokens = itertools.count(1)
+        self._roots: dict[bytes, str] = {}  # channel -> root
+        self.run_id = ""
+        #: whether the server rings at all; if not, only reconciling shows changes
+        self.hints = False
+
+    async def open(self) -> Self:
+        await self._pubsub.connect()
+        self._listening = asyncio.create_task(self._listen(), name="live listener")
+        if self._channel and await self._may_hear(self._channel):
+            await self._pubsub.ssubscribe(self._channel)
+        await self.probe()
+        return self
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        await self._pubsub.aclose()
+        await self._client.aclose()
+
+    def check(self) -> None:
+        """Raises what ended the listening, if anything has."""
+        if self._listening is not None and self._listening.done():
+            self._listening.result()
+            raise RedisConnectionError(ENDED)
+
+    async def probe(self) -> None:
+        """Asks for a sign of life, within the deadline; renews ``run_id`` and ``hints``."""
+        await self._ping()
+        self.run_id = str((await self._client.info("server"))["run_id"])
+        self.hints = await self._ask_for_hints() or self.hints
+
+    async def listen_to(self, roots: Iterable[str]) -> None:
+        """Exactly these partitions from now on; when it returns, every later ring is heard."""
+        db = int(self._client.connection_pool.connection_kwargs.get("db") or 0)
+        wanted = {notifications.channel(db, Partition(root).pulse).encode(): root for root in roots}
+        new, old = wanted.keys() - self._roots.keys(), self._roots.keys() - wanted.keys()
+        self._roots = wanted
+        if old:
+            await self._pubsub.unsubscribe(*old)
+        if new:
+            await self._pubsub.subscribe(*new)
+            await self._ping()
+        self._ring_all(wanted[name] for name in new)
+
+    async def _ask_for_hints(self) -> bool:
+        try:
+            flags = (await self._client.config_get(notifications.SETTING)).get(notifications.SETTING) or ""
+            if not notifications.sufficient(flags):
+                await self._client.config_set(notifications.SETTING, notifications.merged(flags))
+                self._ring_all(self._roots.values())
+        except ResponseError:
+            return False
+        return True
+
+    async def _may_hear(self, channel: bytes) -> bool:
+        """Tried on a connection of its own: one that an access list refuses would end the listening."""
+        pubsub = self._client.pubsub()
+        try:
+            await pubsub.ssubscribe(channel)
+            return await pubsub.get_message(timeout=self._limits.deadline) is not None
+        except ResponseError:
+            return False
+        finally:
+            await pubsub.aclose()
+
+    def _ring_all(self, roots: Iterable[str]) -> None:
+        """A pulse nobody heard may be under way when listening begins, and the steps in its shadow do not ring."""
+        for root in roots:
+            self._ring(root)
+
+    async def _ping(self) -> None:
+        """A half-open connection takes the PING and never answers."""
+        self.check()
+        token = str(next(self._tokens)).encode()
+        pong = self._pongs[token] = asyncio.get_running_loop().create_future()
+        try:
+            await self._pubsub.ping(token)
+            async with asyncio.timeout(
+                self._limits.deadline
+            ):  # not wait_for, which loses a cancellation in Python 3.11
+                await pong
+        finally:
+            del self._pongs[token]
+
+    async def _listen(self) -> None:
+        """Until the connection ends; whoever waits for a sign of life is told why there will be none."""
+        try:
+            while True:
+                message = await self._pubsub.get_message(timeout=None)
+                if message is not None:
+                    self._hear(message)
+        except Exception as error:
+            for pong in self._pongs.values():
+                if not pong.done():
+                    pong.set_exception(RedisConnectionError(f"{ENDED}: {error!r}"))
+            raise
+        finally:
+            self._ring("")
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if message["type"] == "message" and (root := self._roots.get(message["channel"])):
+            self.hints = True
+            self._ring(root)
+        elif message["type"] == "smessage":
+            self._published()
+        elif message["type"] == "sunsubscribe":
+            raise RedisConnectionError("the channel of definitions has moved to another server")
+        elif message["type"] == "pong" and (pong := self._pongs.get(message["data"])) and not pong.done():
+            pong.set_result(None)

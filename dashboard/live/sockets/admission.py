@@ -1,0 +1,35 @@
+"""Before a websocket is looked at: how often its address came, and how many it and its session have open.
+
+Nothing has been asked of Redis or the database by then. Who comes too often gets a 403 in place of the handshake, which
+costs least; who has too many open is told so with a close code, which a page can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from dashboard.live.protocol import CloseCode
+from dashboard.shared.callers import caller_of
+from machines.access.client_address import network_of
+
+from .quotas import quotas
+
+
+class Entrance:
+    def __init__(self, application: Callable[..., Awaitable[Any]]) -> None:
+        self.application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> Any:
+        address = network_of((scope.get("client") or ("",))[0])
+        session = caller_of(scope.get("headers", ()))
+        here = quotas()
+        if not here.attempt(address):
+            return await send({"type": "websocket.close", "code": int(CloseCode.TOO_MANY)})  # before it is accepted
+        if not here.enter(address, session):
+            await send({"type": "websocket.accept"})
+            return await send({"type": "websocket.close", "code": int(CloseCode.TOO_MANY)})
+        try:
+            return await self.application(scope, receive, send)
+        finally:
+            here.exit(address, session)

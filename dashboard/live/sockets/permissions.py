@@ -1,0 +1,143 @@
+"""Who sits behind a session right now, and what they may watch: asked afresh, never remembered from the handshake."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model, load_backend
+from django.utils.crypto import constant_time_compare
+
+from dashboard.live.topics import PLAIN, REDACTED, RIGHTS, Topic
+from machines.access.permissions import EVERYTHING, NOTHING, Scope, scope_of
+from machines.audit.request_context import apart
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """``held``: by each right that a topic needs, the machines it is held on; ``reveal``: those seen without a mask."""
+
+    held: Mapping[str, Scope]
+    reveal: Scope = NOTHING
+
+    @classmethod
+    def of(cls, user: Any) -> Rights:
+        return cls({right: scope_of(user, right) for right in set(RIGHTS.values())}, scope_of(user, "reveal"))
+
+    def sight(self, topic: Topic) -> Topic | None:
+        """The topic as it may be watched; None where it may not be at all."""
+        scope = self.held[topic.right]
+        if topic.kind in PLAIN:
+            return replace(topic, scope=scope) if scope else None
+        if topic.machine not in scope:
+            return None
+        kin = scope if topic.kind == "instance" else EVERYTHING
+        return replace(topic, redacted=topic.kind in REDACTED and topic.machine not in self.reveal, scope=kin)
+
+
+def least(topic: Topic) -> Topic:
+    """The topic as anybody may watch it, of whom it is not known what they may."""
+    if topic.kind in (*PLAIN, "instance"):
+        topic = replace(topic, scope=NOTHING)
+    return replace(topic, redacted=topic.kind in REDACTED)
+
+
+# Threads of their own: a session store that hangs must not hold up the rest of the site.
+_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="live-rights")
+
+
+class RightsUnknown(Exception):
+    """The session store or the database did not answer; nobody may be shown anything on a guess."""
+
+
+async def look(sessions: Sequence[str], *, deadline: float) -> Mapping[str, Rights | None]:
+    """For each session key the rights behind it, None where nobody is signed in (any more). Raises RightsUnknown."""
+    ask = database_sync_to_async(_look, thread_sensitive=False, executor=_threads)
+    try:
+        async with asyncio.timeout(deadline):  # not wait_for, which loses a cancellation in Python 3.11
+            return await ask(sessions)
+    except Exception as error:
+        raise RightsUnknown(repr(error)) from error
+
+
+AT_ONCE, TOGETHER = 2, 50  # looks under way, and sessions in one
+
+
+class Asking:
+    """The rights of a session as they are after somebody asked: who asks before a look begins has a part in it, so
+    that many commands of a person cost one look after the other, and not one each."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[Rights | None]] = {}
+        self._looks: set[asyncio.Task[None]] = set()
+
+    async def ask(self, session: str, *, deadline: float) -> Rights | None:
+        """Raises RightsUnknown."""
+        found = self._waiting.get(session)
+        if found is None:
+            found = self._waiting[session] = asyncio.get_running_loop().create_future()
+            if len(self._looks) < AT_ONCE:
+                task = asyncio.create_task(self._run(deadline), name="live rights", context=apart())
+                self._looks.add(task)
+                task.add_done_callback(self._looks.discard)
+        return await asyncio.shield(found)
+
+    async def _run(self, deadline: float) -> None:
+        while self._waiting:
+            batch = {key: self._waiting.pop(key) for key in list(self._waiting)[:TOGETHER]}
+            try:
+                rights = await look(list(batch), deadline=deadline)
+            except RightsUnknown as error:
+                for future in batch.values():
+                    future.set_exception(error)
+                    future.exception()  # who asked may be gone
+            else:
+                for session, future in batch.items():
+                    future.set_result(rights[session])
+
+
+_asking: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Asking] = weakref.WeakKeyDictionary()
+
+
+def asking() -> Asking:
+    """That of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _asking:
+        _asking[loop] = Asking()
+    return _asking[loop]
+
+
+def _look(sessions: Sequence[str]) -> dict[str, Rights | None]:
+    found = {key: _user_of(key) for key in sessions}
+    return {key: None if user is None else Rights.of(user) for key, user in found.items()}
+
+
+def _user_of(key: str) -> Any:
+    """The active user a session belongs to, or None.
+
+    The same questions as ``django.contrib.auth.get_user``, which may also end or rename the session: that must not
+    happen here, where no cookie can be set.
+    """
+    session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    try:
+        pk = get_user_model()._meta.pk.to_python(session[SESSION_KEY])
+        backend = session[BACKEND_SESSION_KEY]
+    except KeyError:
+        return None
+    if backend not in settings.AUTHENTICATION_BACKENDS:
+        return None
+    user = load_backend(backend).get_user(pk)  # inactive users are not given out
+    return user if user is not None and _is_theirs(session.get(HASH_SESSION_KEY, ""), user) else None
+
+
+def _is_theirs(given: str, user: Any) -> bool:
+    """False once the password was changed."""
+    valid = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+    return any(constant_time_compare(given, hash) for hash in valid)

@@ -1,0 +1,96 @@
+"""How much of the live view one person and one address may have: sockets, topics, commands, and attempts to connect.
+
+Counted in each process by itself, on its event loop: whoever has more than their share is turned away before anything
+is looked up for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable
+
+from dashboard.live.limits import Limits, limits
+
+from .rate_limit import Budget
+
+KNOWN = (
+    10_000  # addresses and people that are remembered; of those who have not come for long all is there again anyway
+)
+
+
+class Person:
+    """What somebody has open here, in all of their windows."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self.sockets = self.topics = 0
+        self.commands = Budget(limits.commands_of_person, limits.commands_of_person_per_second, clock)
+
+
+class Quotas:
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._attempts: dict[str, Budget] = {}
+        self._addresses: Counter[str] = Counter()
+        self._sessions: Counter[str] = Counter()
+        self._people: dict[str, Person] = {}
+
+    def attempt(self, address: str) -> bool:
+        """One to connect; False where there were too many."""
+        budget = self._attempts.get(address)
+        if budget is None:
+            if len(self._attempts) >= KNOWN:
+                self._attempts.clear()
+            budget = self._attempts[address] = Budget(
+                self._limits.connects, self._limits.connects_per_second, self._clock
+            )
+        return budget.spend(1)
+
+    def enter(self, address: str, session: str) -> bool:
+        """A connection of an address, with the session it shows; False where either has all that it may."""
+        limits = self._limits
+        if self._addresses[address] >= limits.sockets_per_address:
+            return False
+        if session and self._sessions[session] >= limits.sockets_per_person:
+            return False
+        self._addresses[address] += 1
+        self._sessions[session] += 1
+        return True
+
+    def exit(self, address: str, session: str) -> None:
+        for counter, key in ((self._addresses, address), (self._sessions, session)):
+            counter[key] -= 1
+            if counter[key] <= 0:
+                del counter[key]
+
+    def greet(self, who: str) -> Person | None:
+        """One more socket of theirs; None where they have all that they may."""
+        person = self._people.get(who)
+        if person is None:
+            if len(self._people) >= KNOWN:
+                self._people = {who: one for who, one in self._people.items() if one.sockets}
+            person = self._people[who] = Person(self._limits, self._clock)
+        if person.sockets >= self._limits.sockets_per_person:
+            return None
+        person.sockets += 1
+        return person
+
+    @staticmethod
+    def part(person: Person) -> None:
+        """That socket is gone. What they spent on commands is remembered, so that another one brings nothing back."""
+        person.sockets -= 1
+
+
+_quotas: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Quotas] = weakref.WeakKeyDictionary()
+
+
+def quotas() -> Quotas:
+    """Those of the running event loop."""
+    loop = asyncio.get_running_loop()
+    found = _quotas.get(loop)
+    if found is None:
+        found = _quotas[loop] = Quotas(limits())
+    return found

@@ -1,0 +1,251 @@
+"""From what the engine counts to families of metrics. Reads nothing and keeps nothing.
+
+The number of series is bounded by what is published: states, transitions of current versions, and queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from dashboard.pages.workers.views import is_alive
+from dashboard.shared.queue_depths import PLACES
+from machines.engine import Live, QueueStats, Survey
+from machines.patterns import Stats
+from machines.statistics.activity import Activity
+
+MAGNITUDES = 23
+"""Buckets of a histogram: the last one ends at 2^22 ms, some 70 minutes."""
+
+STATUSES = ("working", "quiet", "stopping", "silent")
+
+OF_MACHINES = {
+    "instances_present": ("Instances of a machine; an instance with several regions is counted once.", "total"),
+    "timers_pending": ("Pending timers.", "timers"),
+    "timers_overdue": ("Overdue timers.", "overdue"),
+    "timers_failing": ("Overdue timers whose step failed; retried every minute.", "late"),
+    "outbox_length": ("Messages between instances that are not delivered yet.", "mail"),
+}
+OF_QUEUES = {
+    "jobs_enqueued": ("Jobs enqueued.", "enqueued"),
+    "jobs_taken": ("Jobs taken by workers, each attempt counted.", "taken"),
+    "jobs_completed": ("Jobs completed.", "completed"),
+    "attempts_failed": ("Failed attempts.", "failed"),
+    "attempts_lost": ("Attempts whose lease expired.", "lost"),
+    "jobs_died": ("Jobs that became dead: out of attempts.", "died"),
+    "jobs_withdrawn": ("Jobs withdrawn, by a step that left their state or by an operator.", "withdrawn"),
+    "jobs_purged": ("Jobs purged by an operator.", "purged"),
+}
+TIMES = {
+    "job_wait_seconds": ("Time from ready to taken; upper bounds are exclusive.", "waits"),
+    "job_run_seconds": ("Time from taken to completed; upper bounds are exclusive.", "runs"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot(Collector):
+    """One scrape. ``survey`` is None where Redis did not answer; ``now``: ms; ``sockets``: those of this process.
+
+    ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
+    taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet. ``kept``:
+    duty of the house -> whether a worker has it. ``activity``: None where it cannot be read. ``unwritten``:
+    what waits for the database.
+    """
+
+    survey: Survey | None
+    now: float = 0
+    sockets: int = 0
+    approvals: Mapping[str, int] | None = None
+    measured: int | None = None
+    kept: Mapping[str, bool] = field(default_factory=dict)
+    activity: Activity | None = None
+    unwritten: Mapping[str, Stats] = field(default_factory=dict)
+
+    def collect(self) -> Iterator[Metric]:
+        yield _gauge("up", "1 if Redis answered, else 0.", int(self.survey is not None))
+        if self.survey is None:
+            return
+        yield _gauge("websocket_clients", "Open websockets of this process.", self.sockets)
+        yield _readable(self.survey)
+        lives = list(self.survey.lives.values())
+        queues = [(name, stats) for name, each in self.survey.queues.items() for stats in each.values()]
+        yield from _of_machines(lives)
+        yield from _of_states(lives)
+        yield from _flow(lives)
+        yield _refused(lives)
+        yield from _active(self.activity)
+        yield from self._unwritten()
+        yield from self._kept(max((live.now for live in lives), default=self.now))
+        yield from _of_queues(queues)
+        # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
+        yield from _of_workers(self.survey, max((live.now for live in lives), default=self.now))
+        duties = _gauge("duty_kept", "1 if a worker holds this background duty, else 0.", labels=["duty"])
+        for duty, has in self.kept.items():
+            duties.add_metric([duty], int(has))
+        yield duties
+
+    def _unwritten(self) -> Iterator[Metric]:
+        entries = _gauge("unwritten_entries", "Entries waiting to be written to the database.", labels=["buffer"])
+        oldest = _gauge(
+            "unwritten_oldest_seconds",
+            "Age of the oldest entry waiting to be written to the database.",
+            labels=["buffer"],
+        )
+        for name, stats in self.unwritten.items():
+            entries.add_metric([name], stats.pending + stats.held)
+            oldest.add_metric([name], stats.oldest)
+        yield from (entries, oldest)
+
+    def _kept(self, now: float) -> Iterator[Metric]:
+        if self.approvals is not None:
+            family = _gauge("approvals_waiting", "Actions waiting for approval.", labels=["machine"])
+            for name in self.survey.lives if self.survey else ():
+                family.add_metric([name], self.approvals.get(name, 0))
+            yield family
+        if self.measured is not None:
+            age = max(0, now - self.measured) / 1000
+            yield _gauge("statistics_age_seconds", "Time since a worker last recorded statistics.", age)
+
+
+def registry(snapshot: Snapshot) -> CollectorRegistry:
+    """One of its own for each scrape: nothing of one is left for the next."""
+    found = CollectorRegistry(auto_describe=False)
+    found.register(snapshot)
+    return found
+
+
+def _gauge(name: str, meaning: str, value: float | None = None, labels: Iterable[str] = ()) -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        f"signalbox_{name}", meaning, value=value, labels=None if value is not None else list(labels)
+    )
+
+
+def _counter(name: str, meaning: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"signalbox_{name}", meaning, labels=labels)
+
+
+def _readable(survey: Survey) -> Metric:
+    family = _gauge("machine_readable", "1 if the machine could be read, else 0.", labels=["machine"])
+    for name in (*survey.lives, *survey.faults):
+        family.add_metric([name], int(name in survey.lives))
+    return family
+
+
+def _of_machines(lives: list[Live]) -> Iterator[Metric]:
+    for name, (meaning, attribute) in OF_MACHINES.items():
+        family = _gauge(name, meaning, labels=["machine"])
+        for live in lives:
+            family.add_metric([live.machine], getattr(live, attribute))
+        yield family
+
+
+def _of_states(lives: list[Live]) -> Iterator[Metric]:
+    labels = ["machine", "state"]
+    instances = _gauge("instances", "Instances by leaf state.", labels=labels)
+    oldest = _gauge("oldest_seconds", "Time in state of the oldest instance in the state.", labels=labels)
+    breaches = _gauge("sla_breaches", "Instances over the service level of the state.", labels=labels)
+    for live in lives:
+        for state, count in live.counts.items():
+            instances.add_metric([live.machine, state], count)
+        for state, since in live.oldest.items():
+            oldest.add_metric([live.machine, state], max(0, live.now - since) / 1000)
+        for state, count in live.breaches.items():
+            breaches.add_metric([live.machine, state], count)
+    yield from (instances, oldest, breaches)
+
+
+def _flow(lives: list[Live]) -> Iterator[Metric]:
+    """Each edge of the current version alone: those of all versions would become ever more."""
+    all_of = _counter("transitions", "Transitions taken, all versions.", "machine")
+    edges = _counter(
+        "edge_transitions", "Transitions taken by the current version, by edge.", "machine", "version", "edge"
+    )
+    for live in lives:
+        all_of.add_metric([live.machine], sum(live.flow.values()))
+        for name, count in live.flow.items():
+            version, _, edge = name.partition(":")
+            if version == str(live.version):
+                edges.add_metric([live.machine, version, edge], count)
+    yield from (all_of, edges)
+
+
+def _refused(lives: list[Live]) -> Metric:
+    """Events that nothing listens for stand together under an empty name, so the number of series is bounded."""
+    family = _counter("events_refused", "Events refused.", "machine", "event")
+    for live in lives:
+        for event, count in live.refused.items():
+            family.add_metric([live.machine, event], count)
+    return family
+
+
+def _active(activity: Activity | None) -> Iterator[Metric]:
+    """Of the UTC day, week and month that run: they fall back to nothing when the next one begins."""
+    if activity is None:
+        return
+    told = "Unique instances that changed state."
+    moved = _gauge("instances_moved", told, labels=["machine", "period"])
+    for name, counts in activity.by_machine.items():
+        for period, count in counts.items():
+            moved.add_metric([name, period], count.number)
+    yield moved
+    if activity.people is not None:
+        people = _gauge("operators_active", "Unique people who took an action.", labels=["period"])
+        for period, count in activity.people.items():
+            people.add_metric([period], count.number)
+        yield people
+
+
+def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
+    labels = ["machine", "queue"]
+    jobs = _gauge("jobs", "Jobs by queue and state.", labels=[*labels, "place"])
+    oldest = _gauge("queue_oldest_ready_seconds", "Waiting time of the oldest ready job.", labels=labels)
+    paused = _gauge("queue_paused", "1 if the queue is paused, else 0.", labels=labels)
+    for machine, stats in queues:
+        for place in PLACES:
+            jobs.add_metric([machine, stats.queue, place], stats.depth[place])
+        waited = 0 if stats.oldest is None else max(0, stats.now - stats.oldest)
+        oldest.add_metric([machine, stats.queue], waited / 1000)
+        paused.add_metric([machine, stats.queue], int(stats.paused is not None))
+    yield from (jobs, oldest, paused)
+    for name, (meaning, attribute) in OF_QUEUES.items():
+        counter = _counter(name, meaning, *labels)
+        for machine, stats in queues:
+            counter.add_metric([machine, stats.queue], getattr(stats, attribute))
+        yield counter
+    yield from _times(queues)
+
+
+def _times(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
+    """No sums: what a time was is known by its magnitude alone, and a made-up sum would be taken for a true one."""
+    for name, (meaning, attribute) in TIMES.items():
+        family = HistogramMetricFamily(f"signalbox_{name}", meaning, labels=["machine", "queue"])
+        for machine, stats in queues:
+            counted: dict[int, int] = getattr(stats, attribute)
+            family.add_metric([machine, stats.queue], _buckets(counted), None)
+            count = sum(counted.values())
+            family.add_sample(f"{family.name}_count", {"machine": machine, "queue": stats.queue}, count)
+        yield family
+
+
+def _buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
+    """Magnitude n stands for less than 2^n ms; Prometheus wants each bucket with all those below it."""
+    found, so_far = [], 0
+    for magnitude in range(MAGNITUDES):
+        so_far += counted.get(magnitude, 0)
+        found.append((str(2**magnitude / 1000), float(so_far)))
+    return [*found, ("+Inf", float(sum(counted.values())))]
+
+
+def _of_workers(survey: Survey, now: float) -> Iterator[Metric]:
+    workers = _gauge("workers", "Workers by status; silent: no recent heartbeat.", labels=["status"])
+    counts = dict.fromkeys(STATUSES, 0)
+    for row in survey.workers:
+        status = row.status if is_alive(row, now) else "silent"
+        counts[status] = counts.get(status, 0) + 1
+    for status, count in counts.items():
+        workers.add_metric([status], count)
+    yield workers
+    yield _gauge("jobs_in_hand", "Jobs running on workers.", sum(row.in_hand for row in survey.workers))

@@ -1,0 +1,49 @@
+"""Around each request: what it changes and shows is put down to whoever sent it.
+
+Inside of the middleware that knows who that is and has a place for messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.http import HttpRequest
+
+from dashboard.shared.async_middleware import BothWays
+from machines.audit import reveals
+from machines.audit.request_context import current_request
+from machines.audit.reveals import Collected
+
+
+class AuditContext(BothWays):
+    """Sets the current request, and writes once at its end what it has shown of sensitive values."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if iscoroutinefunction(self):
+            return self._later(request)
+        with _around(request) as collected:
+            try:
+                return self.get_response(request)
+            finally:
+                collected.write()
+
+    async def _later(self, request: HttpRequest) -> Any:
+        with _around(request) as collected:
+            try:
+                return await self.get_response(request)
+            finally:
+                if collected:
+                    await sync_to_async(collected.write)()
+
+
+@contextmanager
+def _around(request: HttpRequest) -> Iterator[Collected]:
+    outer = current_request.set(request)
+    try:
+        with reveals.collected() as found:
+            yield found
+    finally:
+        current_request.reset(outer)

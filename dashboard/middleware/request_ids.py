@@ -1,0 +1,132 @@
+"""Every request has an id: in the answer's ``X-Request-Id``, in each line of the log, in the audit, on error pages.
+
+Ids come from the generator this process shares with its engine, whose ranges are taken in a thread beside: no request
+waits for one, and none fails for want of one. Before the first range is there, and while Redis is away, an id is made
+of the clock and chance, and begins with ``z`` to say so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.shared.async_middleware import BothWays
+from machines.audit.request_context import given_id, request_id
+from machines.connections import engine_at_hand, get_engine
+from machines.engine import SignalboxError
+from machines.engine.ids.codec import END, EPOCH, RANDOM_BITS, encode_local
+
+HEADER = "X-Request-Id"
+GIVEN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,64}", re.ASCII)
+REST = 1.0  # seconds between two tries to take a range while that fails
+
+
+class Ids:
+    """``take`` never calls Redis and never waits for it."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """As a process begins: a child has not the thread that its parent had."""
+        self._at_it = threading.Lock()
+        self._not_before = 0.0
+
+    def take(self) -> str:
+        engine = engine_at_hand()
+        made = engine.ids.at_hand() if engine else None
+        if engine is None or made is None or engine.ids.is_due():
+            self._take_beside()
+        return made or _local()
+
+    def _take_beside(self) -> None:
+        if time.monotonic() < self._not_before or not self._at_it.acquire(blocking=False):
+            return
+        try:
+            threading.Thread(target=self._take_range, args=(self._at_it,), name="request ids", daemon=True).start()
+        except RuntimeError:  # no further thread: the process ends, or is full
+            self._at_it.release()
+
+    def _take_range(self, held: threading.Lock) -> None:
+        try:
+            if not get_engine().ids.renew_ahead():
+                self._not_before = time.monotonic() + REST
+        except SignalboxError:
+            self._not_before = time.monotonic() + REST
+        finally:
+            held.release()
+
+
+ids = Ids()
+os.register_at_fork(after_in_child=ids.begin)
+
+
+def _local() -> str:
+    now = min(max(int(time.time() * 1000), EPOCH), END - 1)
+    return encode_local(now, secrets.randbits(RANDOM_BITS))
+
+
+@contextmanager
+def named(given: str) -> Iterator[str]:
+    """The block works for a request; its id. ``given``: what its sender calls it, dropped unless it is a plain word."""
+    made = ids.take()
+    ours, theirs = request_id.set(made), given_id.set(given if GIVEN.fullmatch(given) else "")
+    try:
+        yield made
+    finally:
+        request_id.reset(ours)
+        given_id.reset(theirs)
+
+
+def _mark(request: HttpRequest) -> None:
+    """Django writes its line about an answer when the block is over, and names the request in it."""
+    for kept in (request_id, given_id):
+        setattr(request, kept.name, kept.get())
+
+
+class RequestIds(BothWays):
+    """Outermost of the middleware, so that whatever answers is named."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if iscoroutinefunction(self):
+            return self._later(request)
+        with named(request.headers.get(HEADER, "")) as made:
+            _mark(request)
+            response = self.get_response(request)
+            response[HEADER] = made
+            return response
+
+    async def _later(self, request: HttpRequest) -> HttpResponse:
+        with named(request.headers.get(HEADER, "")) as made:
+            _mark(request)
+            response: HttpResponse = await self.get_response(request)
+            response[HEADER] = made
+            return response
+
+
+class SocketIds:
+    """The same for a websocket: one id from its handshake to its end, told in the answer to the handshake."""
+
+    def __init__(self, application: Callable[..., Awaitable[Any]]) -> None:
+        self.application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> Any:
+        given = dict(scope.get("headers", ())).get(HEADER.lower().encode(), b"").decode("latin-1")
+        with named(given) as made:
+
+            async def tell(message: MutableMapping[str, Any]) -> None:
+                if message["type"] == "websocket.accept":
+                    headers = [*message.get("headers", ()), (HEADER.lower().encode(), made.encode())]
+                    message = {**message, "headers": headers}
+                await send(message)
+
+            return await self.application(scope, receive, tell)

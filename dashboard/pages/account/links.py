@@ -1,0 +1,74 @@
+"""Links to views: made beside *Keep*, listed on the account page, opened by whoever may open what they lead to."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from dashboard.shared import links
+from dashboard.shared.access import require
+from dashboard.shared.links import Link
+from dashboard.shared.rendering import page
+from machines.patterns import Full, Gone
+
+NONE = "Link not found."
+
+
+@require("view")
+def show(request: HttpRequest, token: str) -> HttpResponse:
+    try:
+        return redirect(links.opened(request.user, token).address)
+    except Gone:
+        raise Http404("This link has expired, was revoked, or does not exist.") from None
+    except ValidationError:
+        raise Http404("The page of this link no longer exists or cannot be shared.") from None
+
+
+@require("view")
+def make(request: HttpRequest) -> HttpResponse:
+    """A POST with ``page`` and ``query``; the answer shows the link, this once."""
+    if request.method != "POST":  # the address of an answer, opened later
+        return _list()
+    try:
+        return _made(request, links.make(request.user, request.POST.get("page", ""), request.POST.get("query", "")))
+    except ValidationError as error:
+        return _refused(request, [text for texts in error.message_dict.values() for text in texts], 400)
+    except Full:
+        return _refused(request, [f"you have {links.MOST} active links, the maximum: revoke one in your account"], 409)
+
+
+@login_required
+def renew(request: HttpRequest, handle: str) -> HttpResponse:
+    if request.method != "POST":
+        return _list()
+    try:
+        return _made(request, links.renew(request.user, handle))
+    except Gone:
+        raise Http404(NONE) from None
+
+
+@require_POST
+@login_required
+def revoke(request: HttpRequest, handle: str) -> HttpResponse:
+    if not links.revoke(request.user, handle):
+        raise Http404(NONE)
+    messages.success(request, "Link revoked")
+    return _list()
+
+
+def _list() -> HttpResponse:
+    return redirect(reverse("account") + "#links")
+
+
+def _made(request: HttpRequest, link: Link) -> HttpResponse:
+    url = request.build_absolute_uri(reverse("link", args=[link.token]))
+    return page(request, "pages/link.html", {"section": "", "link": link, "url": url})
+
+
+def _refused(request: HttpRequest, mistakes: list[str], status: int) -> HttpResponse:
+    return page(request, "pages/link.html", {"section": "", "mistakes": mistakes}, status=status)

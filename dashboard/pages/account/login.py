@@ -1,0 +1,151 @@
+"""Logging in and out, of the pages and of the admin alike: throttled by name and by address, and in the audit.
+
+Two limits, both fixed windows (``SIGNALBOX_LOGIN_WINDOW``): so many attempts for one name from anywhere, and five times
+as many from one address, an IPv6 one by its /64. An attempt counts before the password is looked at, so guesses sent
+side by side are counted, too. What is refused prolongs nothing: when the window ends, all attempts are there again, and
+an account is never locked. One address has two passwords looked at at a time; what is refused for that is not counted.
+Inside it the right password gets the same answer as a wrong one, and a name that nobody has
+the same as one that somebody has. Without Redis, where the sessions live, there is no login at all: 503.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import unicodedata
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_post_parameters
+
+from dashboard.serving.password_hashing import TooManyLogins, logins
+from dashboard.shared.errors import redis_outage
+from dashboard.shared.errors.pages import error_page
+from dashboard.shared.errors.statuses import CROWDED, LOGIN_THROTTLED
+from machines.access.client_address import network_of
+from machines.audit.entries import DONE, REFUSED, record, source_of
+from machines.connections import get_throttle
+from machines.engine.errors import EngineUnavailable
+
+PER_ADDRESS = 5  # times as many as for a name: colleagues share one
+BY_NAME, BY_ADDRESS, TOLD = "login.name", "login.address", "login.told"
+STRANGER = "(unknown)"  # no account has that name; what was typed may be a password in the wrong field
+
+
+class Attempt:
+    """One try to log in: whose, from where, and what the limits say of it."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.typed = request.POST.get("username", "")
+        self.keys = {BY_ADDRESS: network_of(request.META.get("REMOTE_ADDR") or ""), BY_NAME: digest_of(self.typed)}
+
+    def wait(self) -> float:
+        """Seconds until it may be tried; 0 when it may be now, and is counted."""
+        limit, per = settings.SIGNALBOX_LOGIN_ATTEMPTS, settings.SIGNALBOX_LOGIN_WINDOW
+        for name, times in ((BY_ADDRESS, PER_ADDRESS), (BY_NAME, 1)):
+            verdict = get_throttle().count(name, self.keys[name], limit=limit * times, per=per)
+            if not verdict.allowed:
+                self._tell(name, per)
+                return verdict.retry_after
+        return 0.0
+
+    def _tell(self, name: str, per: int) -> None:
+        """Once a window is enough: whoever is refused can come a million times."""
+        if get_throttle().count(TOLD, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
+            self.write("login.throttled", REFUSED, by=name.rpartition(".")[2])
+
+    def won(self) -> None:
+        """The right password: its name has all attempts again, its address does not."""
+        get_throttle().forget(BY_NAME, self.keys[BY_NAME])
+        record(self.request.user, "login", outcome=DONE, source=source_of(self.request))
+
+    def write(self, action: str, outcome: str, **detail: str) -> None:
+        accounts = get_user_model()._default_manager.filter(username=self.typed.replace("\0", ""))
+        actor = self.typed if accounts.exists() else STRANGER
+        record(actor, action, outcome=outcome, source=source_of(self.request), detail=detail)
+
+
+def throttled(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A login view whose POSTs are counted, refused with a 429 once they are too many, and audited."""
+
+    @sensitive_post_parameters()
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method != "POST":
+            return view(request, *args, **kwargs)
+        attempt = Attempt(request)
+        try:
+            with logins.one(attempt.keys[BY_ADDRESS]):
+                return _tried(attempt, view, *args, **kwargs)
+        except TooManyLogins:
+            return at_once(request)
+        except EngineUnavailable as error:
+            return redis_outage.answer(request, error)
+
+    return guarded
+
+
+def _tried(attempt: Attempt, view: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
+    if wait := attempt.wait():
+        return too_many(attempt.request, wait)
+    response = view(attempt.request, *args, **kwargs)
+    if response.status_code == 302:
+        attempt.won()
+    else:
+        attempt.write("login.failed", REFUSED)
+    return response
+
+
+def at_once(request: HttpRequest) -> HttpResponse:
+    response = error_page(
+        request, 429, title="Too many logins at once", code=CROWDED,
+        message="Login failed: too many simultaneous logins from this address.",
+        hint="Try again in a few seconds.",
+    )  # fmt: skip
+    response["Retry-After"] = "2"
+    return response
+
+
+def too_many(request: HttpRequest, wait: float) -> HttpResponse:
+    minutes = math.ceil(wait / 60)
+    response = error_page(
+        request, 429, title="Too many attempts", code=LOGIN_THROTTLED,
+        message="Login failed: too many attempts for this username or from this address.",
+        hint=f"Try again in {minutes} minute{'' if minutes == 1 else 's'}. The account is not locked.",
+    )  # fmt: skip
+    response["Retry-After"] = str(math.ceil(wait))
+    return response
+
+
+def digest_of(name: str) -> str:
+    """A name as its limit is kept under: the way accounts are compared, and nothing of it to be read in Redis."""
+    folded = unicodedata.normalize("NFKC", name).strip().casefold()
+    return hashlib.sha256(folded.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+class Login(LoginView):
+    redirect_authenticated_user = True
+
+    @method_decorator(throttled)
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().post(request, *args, **kwargs)
+
+
+class Logout(LogoutView):
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated:
+            record(request.user, "logout", outcome=DONE, source=source_of(request))
+        return super().post(request, *args, **kwargs)
+
+
+login = Login.as_view()
+logout = Logout.as_view()
+admin_login = throttled(admin.site.login)

@@ -1,0 +1,113 @@
+"""API tokens of whoever is logged in: made here, shown once, revoked here."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.cache import cache
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from dashboard.pages.instances.forms import fresh_key
+from dashboard.shared.access import MEANINGS, anywhere, rights_of, scope_of
+from dashboard.shared.rendering import page
+from dashboard.shared.times import in_ms
+from machines.access.tokens import MAX_DAYS, Unmakeable
+from machines.models import Machine, Token
+from machines.services import Actor, tokens
+
+from .token_sessions import sessions_of
+
+DAY = 86_400  # seconds a form that was sent is remembered
+ENDED_SHOWN = timedelta(days=30)
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(
+        label="name", max_length=80, widget=forms.TextInput({"autocomplete": "off"}),
+        help_text="Describes the use of the token. Shown in lists and in the audit.",
+        error_messages={"required": "Enter a name."},
+    )  # fmt: skip
+    rights = forms.MultipleChoiceField(label="rights", required=False, widget=forms.CheckboxSelectMultiple)
+    machines = forms.MultipleChoiceField(
+        label="machines", required=False, widget=forms.SelectMultiple({"size": "6"}),
+        help_text="None selected: all machines you have access to, including future ones.",
+    )  # fmt: skip
+    days = forms.IntegerField(
+        label="valid for (days)", min_value=1, max_value=MAX_DAYS, initial=90,
+        widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}), help_text="Max 365.",
+    )  # fmt: skip
+    key = forms.CharField(max_length=64, widget=forms.HiddenInput)
+
+    def __init__(self, user: Any, data: Any = None) -> None:
+        super().__init__(data, auto_id="token-%s", label_suffix="", initial={"rights": ["view"], "key": fresh_key()})
+        held = [(right, f"{right}: {meaning}") for right, meaning in MEANINGS.items() if anywhere(user, right)]
+        self.fields["rights"].choices = held
+        scope, names = scope_of(user), Machine.objects.values_list("name", flat=True)
+        self.fields["machines"].choices = [(name, name) for name in names if name in scope]
+
+
+@login_required
+def show(request: HttpRequest) -> HttpResponse:
+    """The list and the form; a POST makes one and shows its text, this once."""
+    form = TokenForm(request.user, request.POST if request.method == "POST" else None)
+    if request.method != "POST" or not form.is_valid():
+        return _page(request, form, status=400 if form.is_bound else 200)
+    given = form.cleaned_data
+    if not cache.add(f"token-form:{request.user.pk}:{given['key']}", 1, DAY):
+        messages.info(
+            request, "This token was already created. It is shown only once; if you lost it, create a new one."
+        )
+        return redirect("tokens")
+    try:
+        made, text = tokens.make(
+            Actor.of(request), given["name"], given["rights"], machines=given["machines"], days=given["days"]
+        )
+    except Unmakeable as error:
+        cache.delete(f"token-form:{request.user.pk}:{given['key']}")
+        form.add_error(error.field if error.field in form.fields else None, str(error))
+        return _page(request, form, status=400)
+    return _page(request, TokenForm(request.user), made=made, text=text)
+
+
+@require_POST
+@login_required
+def revoke(request: HttpRequest, handle: str) -> HttpResponse:
+    """One's own; those of others are revoked in the admin."""
+    token = Token.objects.filter(owner=request.user, handle=handle).first()
+    if token is None:
+        raise Http404("Token not found.")
+    tokens.revoke(Actor.of(request), token)
+    messages.success(request, f"Token {token.name} revoked")
+    return redirect("tokens")
+
+
+def _page(
+    request: HttpRequest, form: TokenForm, *, made: Token | None = None, text: str = "", status: int = 200
+) -> HttpResponse:
+    now = timezone.now()
+    kept = Token.objects.filter(owner=request.user)
+    rows = [
+        {"token": token, "state": token.state(now), **_times(token)}
+        for token in kept
+        if token.state(now) == "active" or max(token.created, token.revoked or token.expires) > now - ENDED_SHOWN
+    ]
+    context = {
+        "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
+        "sessions": sessions_of(request.user),
+    }  # fmt: skip
+    return page(request, "pages/tokens.html", context, status=status)
+
+
+def _times(token: Token) -> dict[str, int | None]:
+    """As the page's clock takes them, ms."""
+    return {
+        name: moment and in_ms(moment)
+        for name, moment in (("created", token.created), ("expires", token.expires), ("used", token.last_used))
+    }

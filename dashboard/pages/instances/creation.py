@@ -1,0 +1,55 @@
+"""The form for a new instance: id, data fields of the declared types, a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.version_view import Plan
+from machines.connections import get_engine
+from machines.engine import errors
+from machines.forms import TypedForm
+
+from .forms import CreateForm, fresh_key
+
+
+class Creation:
+    """``code``: of what is wrong with it, once something is."""
+
+    def __init__(self, plan: Plan, sent: Mapping[str, Any] | None = None) -> None:
+        self.plan = plan
+        self.form = CreateForm(sent)
+        self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
+        self.key = (sent.get("key") if sent else "") or get_engine().ids.at_hand() or fresh_key()
+        self.code = MISTAKE
+
+    @classmethod
+    def blank(cls, plan: Plan) -> Creation:
+        return cls(plan)
+
+    def is_valid(self) -> bool:
+        # Both are asked, so that every mistake is shown at once.
+        return all([self.form.is_valid(), self.data.is_valid()])
+
+    @property
+    def has_mistakes(self) -> bool:
+        return bool(self.form.errors or self.data.errors)
+
+    def arguments(self) -> dict[str, Any]:
+        """For ``Engine.create``: only what was entered. After ``is_valid()``."""
+        cleaned = self.form.cleaned_data
+        return {
+            "id": cleaned["id"] or None,
+            "data": self.data.values() or None,
+            "key": cleaned["key"] or None,
+            "reason": cleaned["reason"],
+        }
+
+    def blame(self, error: errors.SignalboxError) -> None:
+        """Put the engine's refusal where the mistake is. The key is spent on no outcome: it may be used again."""
+        self.code = error.code
+        if isinstance(error, errors.BadPayload):
+            self.data.blame(error.field, error.message)
+        else:
+            self.form.add_error("id", error.message)

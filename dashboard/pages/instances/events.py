@@ -1,0 +1,149 @@
+"""Levers: each event of an instance as a button with its form, and what the interlocking says about it now.
+
+Before anyone fires, every event is asked with an empty payload (``Engine.explain``, nothing is written). What depends
+on the payload cannot be known yet and is said to depend; what no payload could change is said outright.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from dashboard.shared.version_view import Plan
+from machines.engine import Because, Candidate, Engine, Explanation, Instance, errors, expressions
+from machines.forms import TypedForm
+
+ASKED = 60  # events explained on one page: each costs a round trip
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One transition as an operator reads it. ``kind``: holds, fails, depends, error, later (only if none above), or
+    outdone (one of another region leaves the same states). ``source``: the state it leads out of, where there are
+    several to tell apart."""
+
+    id: str
+    kind: str
+    target: str | None
+    guard: str | None
+    description: str
+    why: list[str] = field(default_factory=list)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """``verdict``: open, depends (on what is entered), refused (whatever is entered), held (it is suspended), idle (not
+    listened for here).
+
+    ``told`` is the refusal in words; ``asked`` when someone just tried it; ``number`` its place on the page.
+    """
+
+    event: str
+    number: int
+    description: str
+    form: TypedForm
+    asked: bool = False
+    verdict: str = "depends"
+    routes: list[Route] = field(default_factory=list)
+    told: str = ""
+
+
+def levers(engine: Engine, plan: Plan, instance: Instance, tried: tuple[str, TypedForm] | None = None) -> list[Lever]:
+    """Events of the current state first, then the others. ``tried`` is an event whose filled form stays filled."""
+    pulls = [_lever(plan, instance, name, number, tried) for number, name in enumerate(_names(plan, instance))]
+    return [_judged(engine, plan, instance, lever) for lever in pulls]
+
+
+def _names(plan: Plan, instance: Instance) -> list[str]:
+    return plan.event_names(instance.configuration)[:ASKED]
+
+
+def _lever(plan: Plan, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None) -> Lever:
+    description = plan.event_description(name) if name else "This state accepts events by a name pattern."
+    if tried and tried[0] == name:
+        return Lever(name, number, description, tried[1], asked=True)
+    return Lever(name, number, description, plan.payload_form(name, instance.configuration, id_prefix=f"e{number}"))
+
+
+def _judged(engine: Engine, plan: Plan, instance: Instance, lever: Lever) -> Lever:
+    if not lever.event:
+        return lever
+    if instance.suspended:
+        return _while_suspended(plan, instance, lever)
+    try:
+        explanation = engine.explain(instance.machine, instance.id, lever.event)
+    except errors.BadPayload:  # a required field: the empty payload does not get as far as the guards
+        return _while_unfilled(plan, instance, lever)
+    except errors.Suspended:  # since we looked
+        return _while_suspended(plan, instance, lever)
+    routes = list(routes_of(plan, explanation))
+    return replace(lever, verdict=_verdict(explanation, routes), routes=routes, told=_told(explanation))
+
+
+def _while_unfilled(plan: Plan, instance: Instance, lever: Lever) -> Lever:
+    """The engine has checked the payload alone; whether the states listen at all can still be told."""
+    listened = plan.listened(instance.configuration)
+    if not instance.done and (lever.event in listened or "" in listened):
+        return lever
+    return replace(lever, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
+
+
+def _while_suspended(plan: Plan, instance: Instance, lever: Lever) -> Lever:
+    """The engine explains nothing then; what the states listen for can still be told."""
+    here = lever.event in plan.listened(instance.configuration)
+    return replace(lever, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
+
+
+def routes_of(plan: Plan, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:
+    """The candidates in document order. With ``payload_known`` nothing depends any more: the verdicts are final."""
+    for candidate in explanation.candidates:
+        kind = _kind(candidate, payload_known)
+        why = [str(because) for because in candidate.because] if kind in ("fails", "error") or payload_known else []
+        if kind == "holds" and candidate.guard and not payload_known:
+            why = [str(because) for because in candidate.because if not _reads_event(because)]
+        transition = plan.transition(candidate.id)
+        source = transition.source if transition and plan.is_nested and transition.source != plan.outline.root else ""
+        described = transition.description if transition else ""
+        yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why, source)
+
+
+def _kind(candidate: Candidate, payload_known: bool) -> str:
+    if candidate.verdict in ("not reached", "pre-empted"):
+        return "later" if candidate.verdict == "not reached" else "outdone"
+    if not payload_known and _depends(candidate):
+        return "depends"
+    return {"taken": "holds", "guard": "fails"}.get(candidate.verdict, "error")
+
+
+def _depends(candidate: Candidate) -> bool:
+    """Whether another payload could turn the verdict: something of the event was read on the way to it."""
+    if not candidate.guard:
+        return False
+    if candidate.because:
+        return any(_reads_event(because) for because in candidate.because)
+    return _mentions_event(candidate.guard)
+
+
+def _reads_event(because: Because) -> bool:
+    return any(name.split(".")[0].split("[")[0] == "event" for name in because.values) or _mentions_event(because.text)
+
+
+def _mentions_event(text: str) -> bool:
+    try:
+        return "event" in expressions.references(expressions.parse(text))
+    except expressions.ExpressionError:
+        return "event" in text
+
+
+def _verdict(explanation: Explanation, routes: list[Route]) -> str:
+    if explanation.why in ("no transition", "final", "unknown event"):
+        return "idle"
+    kinds = {route.kind for route in routes}
+    if "holds" in kinds:
+        return "open"
+    return "depends" if kinds & {"depends", "later", "outdone"} else "refused"
+
+
+def _told(explanation: Explanation) -> str:
+    return "" if explanation.taken else str(explanation)

@@ -1,0 +1,198 @@
+"""Repairs: what no transition provides. Choose one, see what it would do, say why, do it.
+
+All need ``operate``, a reason, and the version seen. A GET shows the form, and what would happen where that needs no
+more to be said; a POST with ``preview`` shows it for what was filled in; any other POST does it. Who tries without the
+right is turned away, and that is recorded as a refusal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from dashboard.pages.shared.permission_gate import lever
+from dashboard.shared import version_view
+from dashboard.shared.access import View
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.rendering import page
+from dashboard.shared.version_view import Plan
+from machines.access.redaction import Redactor
+from machines.catalog.outlines import outline_of
+from machines.connections import get_engine
+from machines.engine import Instance, Preview, Wait, errors
+from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
+from machines.services.reading import redactor_of
+
+from . import attempts
+from .attempts import Attempt
+from .firing import filed, once
+from .forms import RepairForm, fresh_key
+from .repair_forms import form_for
+from .repair_kinds import KINDS, Kind, changes, choices, told
+
+OTHER = "The input changed after the preview. Check the new preview below, then submit again."
+
+
+@dataclass(slots=True)
+class Repair:
+    """One repair on its way: what is repaired as it is now and as this person sees it, the form, what came of it."""
+
+    kind: Kind
+    instance: Instance
+    plan: Plan
+    waits: list[Wait]
+    form: RepairForm
+    redactor: Redactor
+    attempt: Attempt | None = None
+    preview: Preview | None = None
+
+    @property
+    def url(self) -> str:
+        return reverse(self.kind.name, args=[self.instance.machine, self.instance.id])
+
+    @property
+    def what(self) -> str:
+        """The repair in words, for a notice."""
+        states = (
+            self.form.cleaned_data.get("state") if self.form.is_bound and hasattr(self.form, "cleaned_data") else None
+        )
+        return f"force into {', '.join(states)}" if states else self.kind.name
+
+    @property
+    def seen(self) -> str:
+        """Names what was looked at, so that nothing else is done."""
+        asked = json.dumps(self.form.asked(), sort_keys=True, default=str)
+        return hashlib.sha256(f"{self.kind.name} {asked}".encode()).hexdigest()[:24]
+
+
+def _view(name: str) -> View:
+    @lever("operate", name, instance="id")
+    def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+        return _repair(request, machine, id, KINDS[name])
+
+    return view
+
+
+def _repair(request: HttpRequest, machine: str, id: str, kind: Kind) -> HttpResponse:
+    actor = Actor.of(request)
+    repair = _begun(actor, instances.get(actor, machine, id), kind, request)
+    if request.method != "POST":
+        if repair.form.is_bound and repair.form.is_valid():
+            _look(actor, repair)
+        return _page(request, repair, status=200)
+    if "preview" in request.POST:
+        repair.form.only_look()
+    if not repair.form.is_valid():
+        repair.attempt = attempts.mistake(repair.what, repair.url)
+        return _page(request, repair)
+    other = request.POST.get("seen", repair.seen) != repair.seen
+    if "preview" in request.POST or other:
+        _look(actor, repair)
+        if other and "preview" not in request.POST and repair.attempt is None:
+            repair.attempt = Attempt("mistake", repair.what, repair.url, OTHER, MISTAKE)
+        return _page(request, repair)
+    try:
+        after = _done(actor, repair, request.POST)
+    except ApprovalNeeded as needed:
+        return filed(request, approvals.ask(actor, needed))
+    if after is None:
+        return _page(request, repair)
+    messages.success(request, told(kind.name, repair.instance, after))
+    return redirect("machine", machine) if kind.name == "delete" else redirect("instance", machine, id)
+
+
+def _begun(actor: Actor, instance: Instance, kind: Kind, request: HttpRequest) -> Repair:
+    plan = version_view.plan(instance.machine, instance.definition)
+    waits = get_engine().waits(instance.machine, instance.id)
+    data: Any = request.POST if request.method == "POST" else None
+    if data is None and kind.ready:
+        data = _unasked(kind, waits, instance, request)
+    form = form_for(kind.name, plan, instance, waits, data)
+    if request.method != "POST":
+        form.only_look()
+    return Repair(kind, instance, plan, waits, form, redactor_of(actor, instance.machine).of(instance.id))
+
+
+def _unasked(kind: Kind, waits: list[Wait], instance: Instance, request: HttpRequest) -> dict[str, str] | None:
+    """What the form of a repair says before anyone filled it in; None where somebody has to choose first."""
+    filled = {"expect": str(instance.version), "overdue": "fire"}
+    if not kind.of_job:
+        return filled
+    possible = [wait.invoke for wait in waits if kind.name in wait.repairs]
+    named = request.GET.get("invoke", possible[0] if len(possible) == 1 else "")
+    return filled | {"invoke": named} if named in possible else None
+
+
+def _look(actor: Actor, repair: Repair) -> None:
+    """Fill in what it would do, or why it would be refused."""
+    instance, asked = repair.instance, repair.form.asked()
+    try:
+        repair.preview = instances.preview(actor, repair.kind.name, instance.machine, instance.id, **asked)
+    except (errors.Refused, errors.Suspended, errors.BadInput) as error:
+        _explain(repair, error)
+
+
+def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
+    """Do it; None where it was refused, which the repair then says."""
+    before, given = repair.instance, repair.form.cleaned_data
+    try:
+        return instances.repair(
+            actor, repair.kind.name, before.machine, before.id, reason=given["reason"],
+            expect=given["expect"], key=once(given["key"], post), **repair.form.asked(),
+        )  # fmt: skip
+    except errors.Conflict as error:
+        repair.attempt = attempts.conflict(actor, repair.what, repair.url, error, post)
+        repair.instance = instances.get(actor, before.machine, before.id)
+    except (errors.Refused, errors.Suspended, errors.BadInput) as error:
+        _explain(repair, error)
+    return None
+
+
+def _explain(repair: Repair, error: errors.SignalboxError) -> None:
+    if isinstance(error, errors.Refused):
+        refused = attempts.refused(repair.plan, repair.url, error, repair.redactor)
+        repair.attempt = replace(refused, what=repair.what)
+    elif isinstance(error, errors.Suspended):
+        repair.attempt = attempts.held(repair.what, repair.url, error)
+    else:
+        repair.form.blame(getattr(error, "field", None), repair.redactor.error(error))
+        repair.attempt = attempts.mistake(repair.what, repair.url, error, repair.redactor)
+
+
+def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:
+    instance = repair.instance
+    context = {
+        "section": "machines",
+        "instance": instance,
+        "kind": repair.kind,
+        "second": rules.demands([outline_of(instance.machine, instance.definition)], repair.kind.name),
+        "form": repair.form,
+        "attempt": repair.attempt,
+        "preview": repair.preview,
+        "seen": repair.seen if repair.preview else "",
+        "changes": changes(repair.preview, instance.data) if repair.preview else [],
+        "others": [one for one in choices(instance, repair.waits) if one.kind != repair.kind],
+        "url": repair.url,
+        "key": fresh_key(),
+    }
+    if status is None:
+        status = repair.attempt.status if repair.attempt else 200
+    return page(request, "pages/repair.html", context, status=status)
+
+
+force = _view("force")
+edit = _view("edit")
+reset = _view("reset")
+suspend = _view("suspend")
+resume = _view("resume")
+retry = _view("retry")
+skip = _view("skip")
+cancel = _view("cancel")
+delete = _view("delete")

@@ -1,0 +1,113 @@
+"""One instance: where it stands, what can be done with it, its data, and everything that happened to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+
+from dashboard.pages.shared import diagram_overlay
+from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared import version_view
+from dashboard.shared.access import allows, require
+from dashboard.shared.errors.pages import bad_request
+from dashboard.shared.rendering import page
+from machines.engine import Instance, Job, Step, Wait, errors
+from machines.services import approvals, rules
+
+from .attempts import Attempt
+from .events import Lever, levers
+from .forms import ResumeForm, fresh_key
+from .repair_kinds import choices
+from .replay import KEPT, Replay
+from .waits import children, deadlines
+
+STEPS = 50  # of the history on one page
+
+
+@require("view")
+def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    return instance_page(request, machine, id)
+
+
+def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attempt | None = None) -> HttpResponse:
+    """The page as it is now, or as ``?at=<version>`` says; ``attempt`` tells on top of it what was tried, and its forms
+    stay filled."""
+    engine = redacted_engine(request, machine)
+    instance = engine.get(machine, id)
+    plan = version_view.plan(
+        machine, instance.definition, fold=version_view.asked(request.GET), who=str(request.user.pk)
+    )
+    before = _before(request)
+    if before == -1:
+        return bad_request(request)
+    attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
+    pulls = levers(engine, plan, instance, attempt.tried if attempt else None)
+    waits = engine.waits(machine, id)
+    trail = engine.history(machine, id, limit=KEPT)
+    replay = Replay.asked(request, plan, instance, trail)
+    steps = _listed(engine, replay, trail, before)
+    context = {
+        "section": "machines",
+        "instance": instance,
+        "plan": plan,
+        "places": plan.places(instance.configuration),
+        "deadlines": deadlines(plan, instance),
+        "children": children(instance),
+        "attempt": attempt,
+        "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
+        "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],
+        "fields": plan.fields(instance.data),
+        "stamps": plan.stamps,
+        "steps": steps[:STEPS],
+        "older": steps[STEPS - 1].version if len(steps) > STEPS else None,
+        "before": before,
+        "replay": replay,
+        "jobs": list(_jobs(engine, instance, waits)),
+        "stuck": any(wait.place == "dead" for wait in waits),
+        "drawing": _drawing(replay, pulls),
+        "seconds": {lever.event for lever in pulls if rules.demands([plan.outline], f"fire:{lever.event}")},
+        "requests": approvals.waiting().filter(machine=machine, instance=id),
+        "key": fresh_key(),
+    }
+    if allows(request.user, "operate", machine):
+        context |= {"repairs": choices(instance, waits), "resume": ResumeForm()}
+    return page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
+
+
+def _listed(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
+    """One step more than a page of the history shows: from ``before`` on, else around the moment shown."""
+    if before is not None:
+        return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
+    place = next((place for place, step in enumerate(trail) if replay.at and step.version == replay.at.version), 0)
+    start = 0 if place < STEPS else place - STEPS // 2
+    return trail[start : start + STEPS + 1]
+
+
+def _drawing(replay: Replay, pulls: Iterable[Lever]) -> SafeString:
+    if replay.at:
+        return diagram_overlay.of_moment(replay.plan, replay.at, replay.other, address=replay.drawn)
+    return diagram_overlay.of_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawn)
+
+
+def _possible(pulls: Iterable[Lever]) -> dict[str, str]:
+    return {route.id: route.kind for lever in pulls for route in lever.routes}
+
+
+def _jobs(engine: RedactedEngine, instance: Instance, waits: Iterable[Wait]) -> Iterable[Job]:
+    """Its open jobs, and the dead ones it still waits for."""
+    dead = (wait.job for wait in waits if wait.place == "dead")
+    for id in dict.fromkeys([*instance.jobs, *dead]):
+        try:
+            yield engine.job(instance.machine, id)
+        except errors.LookupFailed:  # finished while we looked
+            continue
+
+
+def _before(request: HttpRequest) -> int | None:
+    """``?before=<version>`` for older steps; -1 for something that is no version."""
+    asked = request.GET.get("before", "")
+    if not asked:
+        return None
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 15 else -1

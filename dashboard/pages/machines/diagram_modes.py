@@ -1,0 +1,177 @@
+"""What the drawing of a machine tells: how many, how long, how fast, what fails. ``static/js/modes.js`` goes on."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dashboard.shared.version_view import Plan
+from machines.engine import Live
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
+FIGURES = ((1, "1"), (10, "10"), (100, "100"), (1000, "1k"), (10_000, "10k"))
+LENGTHS = ((0, "0 s"), (MINUTE, "1 min"), (10 * MINUTE, "10 min"), (HOUR, "1 h"), (DAY, "1 d"))
+RATES = ((0.001, ">0"), (1, "1"), (10, "10"), (100, "100"), (1000, "1k"))
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """``bounds``: from which figure on each of the five heats is, with its text in the legend. They are the same for
+    every machine and at any time, so that a colour means one thing. ``moving``: it takes two looks to know, so that
+    only the script can tell."""
+
+    name: str
+    label: str
+    said: str
+    bounds: tuple[tuple[float, str], ...]
+    moving: bool = False
+
+    @property
+    def bounds_json(self) -> str:
+        return json.dumps([least for least, _ in self.bounds])
+
+    @property
+    def legend(self) -> list[tuple[int, str]]:
+        return [(heat, text) for heat, (_, text) in enumerate(self.bounds, 1)]
+
+    def heat(self, figure: float) -> int:
+        """1 to 5; 0 for what is below all of them."""
+        return sum(figure >= least for least, _ in self.bounds)
+
+
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("count", "Count", "states: instances · transitions: total count", FIGURES),
+        Mode("age", "Oldest", "states: time in state of the oldest instance", LENGTHS),
+        Mode("flow", "Flow", "transitions: count per minute · states: instances", RATES, moving=True),
+        Mode(
+            "failures",
+            "Failures",
+            "states: instances with a dead job or a postponed timer · queues: dead jobs",
+            FIGURES,
+        ),
+        Mode(
+            "time",
+            "Time in state",
+            "states: mean time in state, estimated from the count and the exits per minute",
+            LENGTHS,
+            moving=True,
+        ),
+    )
+}
+DEFAULT = MODES["count"]
+
+
+def mode_of(name: str) -> Mode:
+    return MODES.get(name, DEFAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is wrong in ``state``, whatever the mode: ``text`` is drawn, ``said`` told to who cannot see it. ``kind`` is
+    late or failing; not ``own``: it is in states that are folded away, and how many instances it is nobody knows."""
+
+    kind: str
+    state: str
+    text: str
+    said: str
+    own: bool = True
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one mode puts on a drawing: texts by the name of the state, the id of the transition, the queue; and on its
+    marks, by their ids, those that are empty left out."""
+
+    mode: Mode
+    states: dict[str, str] = field(default_factory=dict)
+    heat: dict[str, int] = field(default_factory=dict)
+    flows: dict[str, int] = field(default_factory=dict)
+    queues: dict[str, str] = field(default_factory=dict)
+    queue_heat: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
+
+
+def read(mode: Mode, plan: Plan, live: Live, troubled: Mapping[str, int]) -> Reading:
+    """The figures as they are now; those of a ``moving`` mode are left out. ``troubled``: leaf -> instances there."""
+    found = Reading(mode)
+    failing = plan.outline.counted(troubled)
+    figures = failing if mode is MODES["failures"] else FIGURES_OF[mode.name](plan, live)
+    found.marks = marks(plan, live, failing)
+    for state, figure in figures.items():
+        found.heat[state] = mode.heat(figure) if mode is not MODES["flow"] else 0
+        found.states[state] = brief(figure) if mode.bounds is LENGTHS else short(int(figure))
+    place = "dead" if mode is MODES["failures"] else "ready"
+    jobs = {queue: live.queues.get(queue, {}).get(place, 0) for queue in plan.index["queues"]}
+    found.queues = {queue: short(number) for queue, number in jobs.items()}
+    if mode is MODES["failures"]:
+        found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
+    if mode is not MODES["flow"]:
+        found.flows = flows(plan, live)
+    return found
+
+
+def flows(plan: Plan, live: Live) -> dict[str, int]:
+    """How often the line of each part was taken; one of a folded drawing stands for several transitions."""
+    taken: Counter[str] = Counter()
+    for transition, part in plan.index["transitions"].items():
+        taken[part] += live.flow.get(f"{plan.version}:{transition}", 0)
+    return taken
+
+
+def marks(plan: Plan, live: Live, failing: Mapping[str, int]) -> dict[str, Mark]:
+    found = {}
+    for id, (state, of) in plan.index["marks"].items():
+        kind = id.partition("-")[0]
+        figures = live.breaches if kind == "late" else failing
+        if any(figures.get(each) for each in of):
+            found[id] = marked(kind, state, figures.get(state, 0) if of == [state] else 0)
+    return found
+
+
+def marked(kind: str, state: str, number: int) -> Mark:
+    """``number`` 0: some, in states that are folded away. ``static/js/marks.js`` says it the same way."""
+    sign, why = WRONG[kind]
+    text = f"{sign} {short(number)}" if number else sign
+    said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"
+    return Mark(kind, state, text, said, own=bool(number))
+
+
+WRONG = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
+
+
+def counts(plan: Plan, live: Live) -> dict[str, float]:
+    return dict(plan.outline.counted(live.counts))
+
+
+def ages(plan: Plan, live: Live) -> dict[str, float]:
+    """ms the instance that has been in a state longest has been there; of a state around others, in any of those."""
+    found = {}
+    for state, leaves in plan.index["sums"].items():
+        entered = [live.oldest[leaf] for leaf in leaves if live.counts.get(leaf) and live.oldest.get(leaf)]
+        if entered:
+            found[state] = max(0, live.now - min(entered))
+    return found
+
+
+FIGURES_OF = {"count": counts, "age": ages, "flow": counts, "time": lambda plan, live: {}}
+
+
+def brief(ms: float) -> str:
+    """One unit, at most seven characters: ``45 s``, ``3 min``, ``2 h``, ``45 d``."""
+    for least, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if ms >= least:
+            return f"{int(ms // least)} {unit}"
+    return f"{int(ms // 1000)} s"
+
+
+def short(number: int) -> str:
+    """At most seven characters: ``12,345``, ``345k``, ``1.2M``."""
+    for least, unit, letter in ((999_500_000, 10**9, "G"), (999_500, 10**6, "M"), (99_999.5, 10**3, "k")):
+        if number >= least:
+            scaled = number / unit
+            return f"{scaled:.1f}{letter}" if scaled < 10 else f"{scaled:,.0f}{letter}"
+    return f"{number:,}"

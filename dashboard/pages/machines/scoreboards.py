@@ -1,0 +1,118 @@
+"""The scoreboards of a machine's page: its busiest lines, its slowest states, the events it refuses most."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.shared.charts import Edges
+from dashboard.shared import times
+from dashboard.shared.version_view import Plan
+from machines.engine import EngineUnavailable, SignalboxError
+from machines.patterns import Place
+from machines.statistics import scoreboards
+
+log = logging.getLogger(__name__)
+
+FIRST = 5  # places of each
+SPANS = {"day": ("today", 1), "week": ("7 days", scoreboards.WEEK)}
+CHART = "#chart-refused"
+
+Text = Callable[[Place], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``share``: of the first one's score, in percent: how long its bar is."""
+
+    rank: int
+    name: str
+    figure: str
+    share: int
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    kind: str
+    title: str
+    said: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Boards:
+    """``spans``: name, address, and whether it is this one. Both are empty where nothing was ever measured."""
+
+    found: list[Board] = field(default_factory=list)
+    spans: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(board.rows for board in self.found)
+
+
+def of_machine(request: HttpRequest, plan: Plan) -> Boards:
+    span = request.GET.get("board", "")
+    over, days = SPANS[span] if span in SPANS else SPANS["day"]
+    try:
+        found = _read(plan, over, days)
+    except EngineUnavailable:
+        raise
+    except SignalboxError as error:  # something foreign in the way: the page goes on without them
+        log.warning("the scoreboards of %s cannot be read: %s", plan.machine, error)
+        return Boards()
+    return Boards(found, [(name, _elsewhere(request, each), name == over) for each, (name, _) in SPANS.items()])
+
+
+def _read(plan: Plan, over: str, days: int) -> list[Board]:
+    machine, named = plan.machine, Edges(plan.machine)
+    sources = {f"{plan.version}:{each.id}": each.source for state in plan.outline.states for each in state.transitions}
+    edges = scoreboards.busiest(machine, "edges", FIRST, days=days)
+    states = scoreboards.slowest(machine, FIRST)
+    refused = scoreboards.busiest(machine, "refused", FIRST, days=days)
+    return [
+        Board(
+            "edges", "Busiest transitions", f"count, {over}",
+            _rows(edges, lambda p: named(p.member), _count, lambda p: _list(machine, sources.get(p.member, ""))),
+        ),
+        Board(
+            "states", "Slowest states", "median time in state, now",
+            _rows(states, lambda p: p.member, lambda p: times.age(p.score / 1000), lambda p: _list(machine, p.member)),
+        ),
+        Board(
+            "refused", "Most refused events", f"count, {over}",
+            _rows(
+                refused, lambda p: named("" if p.member == scoreboards.UNHEARD else p.member), _count, lambda _: CHART
+            ),
+        ),
+    ]  # fmt: skip
+
+
+def _rows(places: list[Place], name: Text, figure: Text, url: Text) -> list[Row]:
+    most = max((place.score for place in places), default=0) or 1
+    return [
+        Row(place.rank, name(place), figure(place), max(1, round(100 * place.score / most)), url(place))
+        for place in places
+    ]
+
+
+def _count(place: Place) -> str:
+    return f"{int(place.score):,}"
+
+
+def _list(machine: str, state: str) -> str:
+    """Of the instances in a state, those that came first at the top."""
+    return f"{reverse('machine', args=[machine])}?{urlencode({'state': state})}#instances" if state else ""
+
+
+def _elsewhere(request: HttpRequest, span: str) -> str:
+    """This page with the boards of another span; whatever else its address says stays."""
+    terms = request.GET.copy()
+    terms["board"] = span
+    return f"{request.path}?{terms.urlencode()}#boards"

@@ -1,0 +1,66 @@
+"""Who may send to a machine, as its page says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.shared.access import Scope, scope_of
+from machines.catalog.accepted_senders import line
+from machines.engine import Acceptance, Engine
+
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """``url`` is empty for one that the reader may not open, or that is no single machine."""
+
+    name: str
+    why: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepts:
+    """``line``: what the definition should say in place of what was granted; empty where nothing was."""
+
+    senders: list[Sender]
+    line: str
+
+
+def of_machine(request: HttpRequest, engine: Engine, machine: str) -> Accepts:
+    """One round trip. Raises UnknownMachine."""
+    found, scope = engine.acceptance(machine), scope_of(request.user)
+    granted = found.granted or () if found.declared is None else ()
+    seen = [name for name in granted if name in scope]
+    own = Sender("itself, parents and children", "always")
+    return Accepts([own, *_declared(found, scope), *_granted(found, seen)], line(seen) if seen else "")
+
+
+def _declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
+    for name in found.declared or ():
+        if name == ANY:
+            yield Sender("any machine", "everyone who may publish it")
+        else:
+            yield Sender(name, "named by the definition", _url(name, scope))
+
+
+def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
+    """A definition is read by everyone who sees its machine; what was granted stands in none."""
+    if found.declared is not None:
+        return
+    for name in seen:
+        yield Sender(name, "granted automatically", reverse("machine", args=[name]))
+    hidden = len(found.granted or ()) - len(seen)
+    if hidden:
+        yield Sender(f"{hidden} more", "granted, not visible to you")
+    if found.granted is None:
+        yield Sender("any machine", "until a worker has recorded the senders")
+
+
+def _url(name: str, scope: Scope) -> str:
+    return reverse("machine", args=[name]) if name in scope else ""

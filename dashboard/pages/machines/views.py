@@ -1,0 +1,216 @@
+"""One machine: its diagram with live counts, its queues, its instances by state, and the form for a new one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import condition
+
+from dashboard.pages.instances.creation import Creation
+from dashboard.pages.shared import active_counts, charts, diagram_overlay
+from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.pages.shared.saved_views import saved_views
+from dashboard.shared import version_view
+from dashboard.shared.access import allows, require
+from dashboard.shared.rendering import page
+from dashboard.shared.state_counts import Track, narrowed, track_of
+from machines.connections import get_engine
+from machines.diagrams import standalone
+from machines.engine import Engine, Instance, Page, SignalboxError, Tally
+
+from . import instance_list as listings
+from . import scoreboards, senders
+from .diagram_modes import MODES, mode_of
+from .instance_list import Listing
+
+MONTH = 30 * 86400  # seconds: a published version never changes
+
+
+@require("view")
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    if wanted := request.GET.get("open"):
+        return redirect("instance", machine, wanted)
+    return machine_page(request, machine)
+
+
+def machine_page(
+    request: HttpRequest, machine: str, *, creation: Creation | None = None, status: int = 200
+) -> HttpResponse:
+    """The page; ``creation`` is a filled form that was not accepted."""
+    engine = redacted_engine(request, machine)
+    live = engine.live(machine)
+    plan = version_view.plan(machine, live.version, fold=version_view.asked(request.GET), who=str(request.user.pk))
+    listing = Listing.asked(request, track_of(plan, live), strict=False)
+    instances, tally, mistake = listings.found(listing, engine)
+    shown, partial = narrowed(live, tally), tally is not None and not tally.complete
+    track = track_of(plan, shown, partial=partial)
+    mode, in_error = mode_of(listing.mode), troubled(engine, machine)
+    creation = creation or (Creation.blank(plan) if allows(request.user, "fire", machine) else None)
+    refused = mistake is not None or bool(listing.sought.mistakes)
+    context = {
+        "section": "machines",
+        "plan": plan,
+        "track": track,
+        "live": live,
+        "has_timers": live.timers > 0 or any(t.delay for state in plan.outline.states for t in state.transitions),
+        "tabs": track.tabs(listing.state),
+        "creation": creation,
+        "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
+        "boards": scoreboards.of_machine(request, plan),
+        "accepts": senders.of_machine(request, get_engine(), machine),
+        "moved": active_counts.of_machine(machine),
+        "mode": mode,
+        "modes": MODES.values(),
+        "views": [(label, listing.url(**(version_view.NO_VIEW | view))) for label, view in plan.views],
+        "troubled_json": json.dumps(in_error),
+        "drawing": diagram_overlay.of_machine(
+            plan,
+            live if tally is None else replace(live, counts=tally.counts),
+            listing.state,
+            mode,
+            troubled=in_error,
+            search={name: text for name, text in listing.sought.texts.items() if name != "state"},
+            partial=partial,
+        ),
+        "saved": saved_views(request, reverse("machine", args=[machine]), listing.query),
+        "mistake": mistake,
+        "refused": refused,
+        "filling": engine.filling(machine),
+        "tally_json": json.dumps(_figures(tally)) if tally else "",
+    } | _listed(engine, listing, instances, live.now, track)
+    return page(request, "pages/machine.html", context, status=400 if refused and status == 200 else status)
+
+
+def _listed(engine: Engine | RedactedEngine, listing: Listing, found: Page, now: int, track: Track) -> dict[str, Any]:
+    """What the list itself is rendered with."""
+    block = track.block(listing.state) if listing.state else None
+    return {
+        "listing": listing,
+        "instances": found,
+        "wrong": engine.troubles(listing.machine, [one.id for one in found]),
+        "found": block.count if block else track.total,
+        "track": track,
+        "now_ms": now,
+    }
+
+
+def troubled(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
+    """Leaf -> instances in error that stand in it."""
+    return {leaf: count for leaf, count in engine.tally(machine, error="any").counts.items() if count}
+
+
+@require("view")
+def instances(request: HttpRequest, machine: str) -> HttpResponse:
+    """The list alone: what the script puts in place of the old one when a reader asks for what is new."""
+    engine = redacted_engine(request, machine)
+    live = engine.live(machine)
+    plan = version_view.plan(machine, live.version, fold=version_view.asked(request.GET), who=str(request.user.pk))
+    listing = Listing.asked(request, track_of(plan, live))
+    tally = listing.tally(engine) if listing.narrowed else None
+    track = track_of(plan, narrowed(live, tally), partial=tally is not None and not tally.complete)
+    context = _listed(engine, listing, listing.read(engine), live.now, track)
+    return page(request, "parts/instances.html", context)
+
+
+@require("view")
+def counts(request: HttpRequest, machine: str) -> HttpResponse:
+    """The figures of a search as JSON, by leaf state and in all; not complete: at least as many."""
+    engine = get_engine()
+    live = engine.live(machine)
+    plan = version_view.plan(machine, live.version)
+    tally = Listing.asked(request, track_of(plan, live)).tally(engine)
+    return _json(_figures(tally) | {"now": live.now})
+
+
+def _figures(tally: Tally) -> dict[str, Any]:
+    return {"counts": tally.counts, "total": tally.total, "complete": tally.complete}
+
+
+@require("view")
+def rows(request: HttpRequest, machine: str) -> HttpResponse:
+    """What became of the instances named by ``row``, and how many others the same page would show now."""
+    engine = get_engine()
+    watched = request.GET.getlist("row")[: listings.SIZE]
+    live = engine.live(machine)
+    plan = version_view.plan(machine, live.version)
+    listing = Listing.asked(request, track_of(plan, live))
+    fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
+    known = zip(watched, engine.get_many(machine, watched), strict=True)
+    new = len(set(fresh) - set(watched))
+    return _json(
+        {
+            "rows": {id: _row(one) for id, one in known},
+            "new": new,
+            "more": new == listings.SIZE,
+            "now": live.now,
+        }
+    )
+
+
+def _row(one: Instance | SignalboxError) -> dict[str, Any] | None:
+    """None for one that is no more."""
+    if not isinstance(one, Instance):
+        return None
+    return {
+        "states": one.configuration,
+        "entered": one.entered,
+        "version": one.version,
+        "done": one.done,
+        "suspended": one.suspended is not None,
+    }
+
+
+def _json(answer: dict[str, Any]) -> JsonResponse:
+    response = JsonResponse(answer)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require("view")
+def diagram(request: HttpRequest, machine: str) -> HttpResponse:
+    """The drawing of one version, to download or to embed. ``?version=N``, else the current one; ``&view=top`` or
+    ``&fold=a,b``; ``&painted=age`` as the page paints it now in that mode."""
+    plan = version_view.plan(
+        machine, _version(request, machine), fold=version_view.asked(request.GET), who=str(request.user.pk)
+    )
+    if "painted" in request.GET:
+        engine = get_engine()
+        mode, live = mode_of(request.GET["painted"]), engine.live(machine)
+        drawing = diagram_overlay.of_machine(plan, live, None, mode, troubled=troubled(engine, machine), bare=True)
+        return _file(drawing)
+    return _drawing(request, plan)
+
+
+def _version(request: HttpRequest, machine: str) -> int:
+    asked = request.GET.get("version", "")
+    if not asked:
+        return get_engine().live(machine).version
+    if not asked.isascii() or not asked.isdigit() or len(asked) > 9:
+        raise Http404("A version must be a whole number.")
+    return int(asked)
+
+
+def _file(svg: str) -> HttpResponse:
+    response = HttpResponse(standalone(svg), content_type="image/svg+xml; charset=utf-8")
+    # The drawing brings its own style; nothing in it may run or load anything.
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _drawing(request: HttpRequest, plan: version_view.Plan) -> HttpResponse:
+    def etag(*_: Any) -> str:
+        return f'"{plan.machine}-{plan.version}-{plan.fingerprint}"'
+
+    @condition(etag_func=etag)
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = _file(plan.svg)
+        response["Cache-Control"] = f"private, max-age={MONTH if request.GET.get('version') else 0}"
+        return response
+
+    return answer(request)

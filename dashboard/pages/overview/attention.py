@@ -1,0 +1,165 @@
+"""What needs a person now: the strip on top of the overview, each alarm one click from what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from dashboard.pages.workers.views import is_alive
+from dashboard.shared import times
+from dashboard.shared.queue_depths import Depth
+from machines.engine import QueueStats, WorkerRow
+from machines.engine.definitions import durations
+from machines.patterns import Stats
+from machines.statistics import Storm
+
+NAMED = 3  # events of a storm
+UNMEASURED = 300_000  # ms
+PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """``url`` leads to what it is about; ``act_url`` straight to a form that mends it, where there is one."""
+
+    text: str
+    url: str
+    act: str = ""
+    act_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """``count`` instances have been in ``state`` for longer than its service level, ``sla`` ms. ``operated``: whether
+    the viewer may do something to them."""
+
+    machine: str
+    state: str
+    count: int
+    sla: int
+    operated: bool = False
+
+    @property
+    def url(self) -> str:
+        """The list of just these."""
+        return f"{reverse('machine', args=[self.machine])}?{self._terms}#instances"
+
+    @property
+    def act_url(self) -> str:
+        """The form that does something with all of them."""
+        return f"{reverse('bulk-new', args=[self.machine])}?{self._terms}"
+
+    @property
+    def _terms(self) -> str:
+        return urlencode({"state": self.state, "older": durations.written(self.sla)})
+
+
+def raised(
+    depths: Iterable[Depth],
+    workers: Iterable[WorkerRow],
+    overdue: Mapping[str, int] | None = None,
+    *,
+    stuck: Iterable[Stuck] = (),
+    paused: Iterable[tuple[str, QueueStats]] = (),
+    late: Mapping[str, int] | None = None,
+    storms: Iterable[Storm] = (),
+    approvals: int = 0,
+    unmeasured: int = 0,
+    unwritten: Mapping[str, Stats] | None = None,
+) -> list[Alarm]:
+    """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments. ``late``:
+    those whose step failed.
+
+    ``paused``: queues with their machine; those that are not paused raise nothing. ``approvals``: how many wait.
+    ``unmeasured``: ms since a worker last measured for the charts. ``unwritten``: what waits for the database.
+    """
+    alive = [worker for worker in workers if is_alive(worker)]
+    working = [worker for worker in alive if worker.status == "working"]
+    served = {queue for worker in working for queue in worker.queues}
+    found = [_waiting(approvals)] if approvals else []
+    found += [alarm for depth in depths for alarm in (*_about(depth, served), *_handlers(depth, working))]
+    if alive:
+        found += [_failing(machine, count) for machine, count in (late or {}).items() if count]
+        lagging = {name: stats for name, stats in (unwritten or {}).items() if stats.oldest * 1000 > UNMEASURED}
+        found += [_unwritten(name, stats) for name, stats in lagging.items()]
+        found += [_unmeasured(unmeasured)] if unmeasured > UNMEASURED and "statistics" not in lagging else []
+    else:
+        found += [_late(machine, count) for machine, count in (overdue or {}).items() if count]
+    found += [_stuck(each) for each in stuck if each.count]
+    found += [_storm(each) for each in storms]
+    return found + [_paused(machine, stats) for machine, stats in paused if _is_forgotten(stats)]
+
+
+def _stuck(stuck: Stuck) -> Alarm:
+    place = f"{stuck.machine} in {stuck.state}"
+    text = f"{_counted(stuck.count, 'instance')} of {place} for longer than {times.span(stuck.sla)}"
+    return Alarm(text, stuck.url, *(("Repair", stuck.act_url) if stuck.operated else ()))
+
+
+def _waiting(count: int) -> Alarm:
+    text = "1 action waits" if count == 1 else f"{count:,} actions wait"
+    return Alarm(f"{text} for approval", reverse("approvals"))
+
+
+def _storm(storm: Storm) -> Alarm:
+    """The machine's page shows what is refused; its events there lead to what explains them."""
+    named = [event or "events that no state accepts" for event in storm.events[:NAMED]]
+    more = f" and {len(storm.events) - NAMED} more" if len(storm.events) > NAMED else ""
+    text = f"about {storm.rate:,.0f} events per minute refused by {storm.machine}: {', '.join(named)}{more}"
+    return Alarm(text, f"{reverse('machine', args=[storm.machine])}#chart-refused")
+
+
+def _unmeasured(ms: int) -> Alarm:
+    text = f"no metrics recorded for {times.age(ms / 1000)} although workers are running: see the worker logs"
+    return Alarm(text, reverse("workers"))
+
+
+def _unwritten(name: str, stats: Stats) -> Alarm:
+    verb = "wait" if name.endswith("s") else "waits"
+    text = f"{name} {verb} to be written to the database for {times.age(stats.oldest)}: see the worker logs"
+    return Alarm(text, f"{reverse('workers')}#unwritten")
+
+
+def _failing(machine: str, count: int) -> Alarm:
+    text = f"{_counted(count, 'timer')} of {machine} due, but the step fails; retried every minute"
+    return Alarm(text, reverse("machine", args=[machine]))
+
+
+def _is_forgotten(stats: QueueStats) -> bool:
+    return stats.paused is not None and stats.now - stats.paused.since > PAUSED_LONG
+
+
+def _paused(machine: str, stats: QueueStats) -> Alarm:
+    since, by = (stats.paused.since, stats.paused.actor) if stats.paused else (0, "")
+    told = f" by {by}" if by else ""
+    text = f"{machine}/{stats.queue} paused for {times.age((stats.now - since) / 1000)}{told}"
+    return Alarm(text, reverse("queue", args=[machine, stats.queue]))
+
+
+def _late(machine: str, count: int) -> Alarm:
+    text = f"{_counted(count, 'timer')} of {machine} overdue: no worker is running"
+    return Alarm(text, reverse("machine", args=[machine]))
+
+
+def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:
+    address = reverse("queue", args=[depth.machine, depth.queue])
+    if depth.dead:
+        yield Alarm(f"{_counted(depth.dead, 'job')} dead on {depth.route}", f"{address}?place=dead")
+    if depth.ready and depth.route not in served:
+        yield Alarm(f"{_counted(depth.ready, 'job')} ready on {depth.route}, but no worker serves it", address)
+
+
+def _handlers(depth: Depth, working: Iterable[WorkerRow]) -> Iterator[Alarm]:
+    """Handlers that all who serve the queue lack. A job without one goes back, so it is ready or set aside."""
+    lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
+    missing = sorted(set.intersection(*lacking)) if lacking else []
+    if missing and depth.ready + depth.delayed:
+        text = f"no worker has a handler for {', '.join(missing)}, needed by jobs on {depth.route}"
+        yield Alarm(text, reverse("queue", args=[depth.machine, depth.queue]))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count:,} {what}s"

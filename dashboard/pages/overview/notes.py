@@ -1,0 +1,58 @@
+"""The handover note on a page of its own: to write it, and to join two texts that were written at once."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from dashboard.pages.shared.permission_gate import lever
+from dashboard.shared.access import anywhere
+from dashboard.shared.rendering import page
+from machines.engine import BadInput, EngineFault
+from machines.patterns import Changed
+from machines.services import Actor, notes
+from machines.services.notes import MAX_TEXT, Note
+
+
+def of_overview(request: HttpRequest) -> dict[str, object]:
+    """What the note's panel needs."""
+    found: dict[str, object] = {"note_limit": MAX_TEXT, "may_write": anywhere(request.user, "fire")}
+    try:
+        return found | {"note": notes.read(Actor.of(request))}
+    except EngineFault as fault:  # the rest of the page is worth more
+        return found | {"note_fault": f"{fault.message} ({fault.code})"}
+
+
+@lever("fire", "note.write")
+def show(request: HttpRequest) -> HttpResponse:
+    """The form, and where it goes. What somebody else wrote meanwhile comes back beside one's own, to be joined."""
+    actor = Actor.of(request)
+    if request.method != "POST":
+        standing = notes.read(actor)
+        return _page(request, standing, standing.text)
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    seen = request.POST.get("version", "")
+    try:
+        if not seen.isascii() or not seen.isdigit() or len(seen) > 16:
+            raise BadInput("the form is incomplete: reload the page", code="SB402")
+        notes.write(actor, text, expect=int(seen))
+    except Changed as changed:
+        standing = notes.note_of(changed.found)
+        joined = f"{standing.text}\n\n{text}".strip()
+        return _page(request, standing, joined if len(joined) <= MAX_TEXT else text, mine=text, status=409)
+    except BadInput as error:
+        return _page(request, notes.read(actor), text, mistake=f"{error.message} ({error.code})", status=400)
+    messages.success(request, "Handover note saved")
+    return redirect("overview")
+
+
+def _page(
+    request: HttpRequest, standing: Note, text: str, *, mine: str | None = None, mistake: str = "", status: int = 200
+) -> HttpResponse:
+    """``mine``: what was not written, because ``standing`` came in between."""
+    context = {
+        "section": "machines", "standing": standing, "text": text, "mine": mine, "mistake": mistake,
+        "note_limit": MAX_TEXT,
+    }  # fmt: skip
+    return page(request, "pages/note.html", context, status=status)

@@ -1,0 +1,138 @@
+"""What an operator may do to a queue or a job now: one form each, and what came of the one that was just tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.queue_depths import Figures
+from machines.engine import Job, errors
+
+from .forms import PURGED, LimitForm, PurgeForm, ReasonForm
+
+Posted = Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """``label``: what its button says; ``about``: what it does; ``back``: hidden fields that say where to go on."""
+
+    name: str
+    label: str
+    about: str
+    url: str
+    form: ReasonForm
+    id: str
+    danger: bool = False
+    back: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """An act that was turned down. ``status``: 400 for a mistake in its form, 409 where the queue is not as was seen.
+    ``act`` can be tried once more."""
+
+    status: int
+    title: str
+    message: str
+    code: str
+    act: Act | None = None
+
+
+def mistake(act: Act, error: errors.SignalboxError | None = None) -> Turned:
+    """Something in the form cannot be taken; ``error``: the engine's word on it, if it got that far."""
+    message = error.message if error else "Correct the marked fields."
+    return Turned(400, f"Not done: {act.label.lower()}", message, error.code if error else MISTAKE, act)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueActs:
+    """Those of one queue. ``back``: where they lead; ``id``: what their forms' ids begin with."""
+
+    of: Figures
+    back: tuple[tuple[str, str], ...] = ()
+    id: str = "act"
+
+    def make(self, name: str, place: str = "", posted: Posted = None) -> Act:
+        """``place``: of the jobs that are purged; any, where it is empty."""
+        return getattr(self, name)(posted, place) if name == "purge" else getattr(self, name)(posted)
+
+    def everything(self) -> list[Act]:
+        """All that makes sense now, for a page that shows no place."""
+        depth = self.of.stats.depth
+        names = ["resume" if self.of.paused else "pause"]
+        names += [name for name, place in (("redrive", "dead"), ("move", "delayed")) if depth[place]]
+        names += ["purge"] if any(depth[place] for place in PURGED) else []
+        return [self.make(name) for name in names]
+
+    def of_place(self, place: str) -> list[Act]:
+        """Those on all jobs of one place."""
+        if place not in PURGED or not self.of.stats.depth[place]:
+            return []
+        names = {"dead": ["redrive"], "delayed": ["move"]}.get(place, [])
+        return [self.make(name, place) for name in [*names, "purge"]]
+
+    def pause(self, posted: Posted = None) -> Act:
+        about = "Workers take no jobs from this queue until it is resumed. Running jobs finish; new jobs can be added."
+        return self._plain("pause", "Pause queue", about, posted)
+
+    def resume(self, posted: Posted = None) -> Act:
+        return self._plain("resume", "Resume queue", "Workers take jobs from this queue again.", posted)
+
+    def redrive(self, posted: Posted = None) -> Act:
+        about = (
+            "All dead jobs become ready again, with their attempts reset. An instance still in the state that"
+            " started the job waits for it again; other instances do not change."
+        )
+        return self._plain("redrive", "Retry all dead jobs", about, posted)
+
+    def move(self, posted: Posted = None) -> Act:
+        return self._plain("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)
+
+    def limit(self, posted: Posted = None) -> Act:
+        about = "Apply across all workers and override the definition."
+        now = {"concurrency": self.of.stats.concurrency, "rate": self.of.stats.rate}
+        form = LimitForm(posted, id=f"{self.id}-limit", initial=now)
+        return self._act("limit", "Set limits", about, form)
+
+    def purge(self, posted: Posted = None, place: str = "") -> Act:
+        depth = self.of.stats.depth
+        held = {name: depth[name] for name in ([place] if place in PURGED else PURGED) if depth[name] or name == place}
+        form = PurgeForm(posted, id=f"{self.id}-purge", places=held, initial={"place": place})
+        about = "Removes the jobs permanently. An instance waiting for one receives error.invoke with the kind Purged."
+        return self._act("purge", f"Purge all {place} jobs" if place else "Purge jobs", about, form, danger=True)
+
+    def _plain(self, name: str, label: str, about: str, posted: Posted) -> Act:
+        return self._act(name, label, about, ReasonForm(posted, id=f"{self.id}-{name}"))
+
+    def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Act:
+        url = reverse(f"queue-{name}", args=[self.of.machine, self.of.queue])
+        back = tuple((field, value) for field, value in self.back if field not in form.fields)
+        return Act(name, label, about, url, form, f"{self.id}-{name}", danger, back)
+
+
+JOB_ACTS = {
+    "redrive": ("Retry", "The job becomes ready again, with its attempts reset."),
+    "move": ("Run now", "The job becomes ready immediately."),
+    "withdraw": (
+        "Withdraw",
+        "Removes the job permanently. Its instance receives error.invoke with the kind Withdrawn; a worker that"
+        " runs it is told with its next heartbeat.",
+    ),
+}
+BY_PLACE = {"dead": ("redrive", "withdraw"), "delayed": ("move", "withdraw")}
+
+
+def of_job(job: Job, back: tuple[tuple[str, str], ...] = ()) -> list[Act]:
+    return [job_act(job, name, back=back) for name in BY_PLACE.get(job.place, ("withdraw",))]
+
+
+def job_act(job: Job, name: str, posted: Posted = None, back: tuple[tuple[str, str], ...] = ()) -> Act:
+    label, about = JOB_ACTS[name]
+    id = f"job-{job.id}-{name}"
+    url = reverse(f"job-{name}", args=[job.machine, job.id])
+    return Act(name, label, about, url, ReasonForm(posted, id=id), id, name == "withdraw", back)

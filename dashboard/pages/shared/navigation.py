@@ -1,0 +1,52 @@
+"""Where the bar and the foot lead to. ``static/js/keys.js`` has the keys that go there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.apps import apps
+from django.urls import reverse
+
+from dashboard.shared.access import anywhere, scope_of
+from machines.services import approvals
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``name`` of the address; ``right``: who sees the link; ``section``: what a page says that it belongs to;
+    ``waiting``: how much there waits for this person."""
+
+    name: str
+    label: str
+    right: str
+    section: str
+    waiting: int = 0
+    app: str = "dashboard"
+    """The place is there where this app is installed."""
+    in_foot: bool = False
+
+    @property
+    def url(self) -> str:
+        return reverse(self.name)
+
+
+PLACES = (
+    Place("overview", "Machines", "view", "machines"),
+    Place("queues", "Queues", "view", "queues"),
+    Place("workers", "Workers", "view", "workers"),
+    Place("approvals", "Approvals", "view", "approvals"),
+    Place("audit", "Audit", "audit", "audit"),
+    Place("webhooks", "Webhooks", "operate", "webhooks"),
+    Place("patterns", "Patterns", "view", "patterns", app="examples", in_foot=True),
+)
+
+
+def places(user: Any) -> list[Place]:
+    """Those that the user may open. One small query, for what waits for approval."""
+    open_to = [place for place in PLACES if apps.is_installed(place.app) and anywhere(user, place.right)]
+    return [replace(place, waiting=_waiting(user)) if place.name == "approvals" else place for place in open_to]
+
+
+def _waiting(user: Any) -> int:
+    return approvals.waiting(scope_of(user)).count()

@@ -1,0 +1,48 @@
+"""The way to a view that changes something: whoever may not is turned away, and that is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.shared.access import View, require
+from machines.access.permissions import Forbidden
+from machines.audit.entries import REFUSED, record, source_of
+
+Action = str | Callable[[HttpRequest], str]
+
+
+def lever(right: str, action: Action, *, globally: bool | None = None, **columns: str) -> Callable[[View], View]:
+    """As ``dashboard.shared.access.require``, and a POST it turns away stands in the audit as ``action``, refused.
+
+    ``action``: of the audit, or what tells it from the request. ``columns``: column of the audit -> the argument of the
+    address that belongs there.
+    """
+
+    def decorate(view: View) -> View:
+        guarded = require(right, globally=globally)(view)
+
+        @wraps(guarded)
+        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            try:
+                return guarded(request, *args, **kwargs)
+            except Forbidden as error:
+                if request.method == "POST":
+                    about = {"machine": error.machine} | {column: str(kwargs[name]) for column, name in columns.items()}
+                    refused(request, action if isinstance(action, str) else action(request), error, **about)
+                raise
+
+        return asked
+
+    return decorate
+
+
+def refused(request: HttpRequest, action: str, error: Forbidden, **about: str) -> None:
+    """``about``: as ``machines.audit.entries.record`` takes it."""
+    record(
+        request.user, action, reason=request.POST.get("reason", ""), source=source_of(request), outcome=REFUSED,
+        detail={"error": error.message, "code": error.code}, **about,
+    )  # fmt: skip

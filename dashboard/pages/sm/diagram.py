@@ -1,0 +1,59 @@
+"""The diagram of a state machine that no definition stands behind: its map, read as the `sm` format."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.utils.safestring import SafeString
+
+from dashboard.pages.shared.diagram_overlay import Paint
+from dashboard.shared.version_view import Plan
+from machines import diagrams, formats
+from machines.engine.definitions import outline
+from machines.engine.errors import DefinitionError
+from machines.services.sm_keys import Kept
+
+KEPT = 32  # drawings of maps that were looked at last
+MAX_STATES, MAX_ARROWS = 200, 600  # past these nobody can read the diagram, and laying it out takes seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """``svg`` is None where there can be none; ``why`` says why."""
+
+    svg: SafeString | None = None
+    is_vast: bool = False
+    why: tuple[str, ...] = ()
+
+
+def of_kept(kept: Kept) -> Drawing:
+    """The diagram with its current state lit and the ways out of it marked."""
+    arrows = sum(len(targets) for targets in kept.map.values())
+    if not kept.map:
+        return Drawing(why=("The map has no states.",))
+    if len(kept.map) > MAX_STATES or arrows > MAX_ARROWS:
+        return Drawing(
+            why=(f"The map has {len(kept.map):,} states and {arrows:,} transitions: too many for a diagram.",)
+        )
+    plan = _plan(json.dumps({"initial": kept.initial, "map": kept.map, "current": "", "reason": ""}))
+    if isinstance(plan, tuple):
+        return Drawing(why=plan)
+    paint = Paint()
+    state = plan.outline.state(kept.current)
+    if state is not None:
+        paint.mark(plan.index["states"][state.name], "current")
+        for transition in state.transitions:
+            paint.mark(plan.index["transitions"][transition.id], "possible")
+    return Drawing(paint.on(plan.svg), plan.is_vast)
+
+
+@lru_cache(maxsize=KEPT)
+def _plan(text: str) -> Plan | tuple[str, ...]:
+    """A map drawn; or, where it makes no definition, what is in the way of that."""
+    try:
+        found = outline(formats.load(text, format="sm"))
+    except DefinitionError as error:
+        return tuple(finding.message for finding in error.findings if finding.is_error)[:5]
+    return Plan(found.id, 0, found, diagrams.draw(found).svg, diagrams.index(found), "")

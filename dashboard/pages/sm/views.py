@@ -1,0 +1,128 @@
+"""State machines that the SM commands keep: opened by their keys, moved along their map or by force."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from dashboard.pages.shared.permission_gate import lever
+from dashboard.shared.access import require
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.rendering import page
+from machines.engine import errors
+from machines.services import Actor, sm_keys
+from machines.services.sm_keys import Kept, Moved, MoveRefused
+
+from . import diagram
+from .forms import ForcedMoveForm, MoveForm
+
+BUTTONS = 40  # ways on with a form each
+ROWS = 500  # states in the table and in the list to choose from
+LED_TO = 30  # states one row of the table leads to
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A state as a page writes it. ``sent``: as its forms carry it. ``known``: a key of the map."""
+
+    name: str
+    known: bool = True
+
+    @property
+    def sent(self) -> str:
+        return json.dumps(self.name)
+
+    def __str__(self) -> str:
+        return self.name or "(no name)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A state and where it leads; ``more`` counts what is left out."""
+
+    state: Name
+    onward: list[Name]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was tried and did not happen: refused, conflict or mistake."""
+
+    kind: str
+    what: str
+    message: str
+    code: str
+    status: int
+
+
+@require("view", globally=True)
+def find(request: HttpRequest) -> HttpResponse:
+    """Nobody can list such keys: they look like any other. So one is opened by its name."""
+    if key := request.GET.get("key"):
+        return redirect("sm-key", key)
+    return page(request, "pages/sm.html", {"section": "machines"})
+
+
+@require("view", globally=True)
+def show(request: HttpRequest, key: str) -> HttpResponse:
+    return _page(request, sm_keys.get(Actor.of(request), key))
+
+
+@lever("fire", "fire", globally=True, instance="key")
+def mutate(request: HttpRequest, key: str) -> HttpResponse:
+    return _moved(request, key, MoveForm(request.POST), force=False)
+
+
+@lever("operate", "force", globally=True, instance="key")
+def force(request: HttpRequest, key: str) -> HttpResponse:
+    return _moved(request, key, ForcedMoveForm(request.POST), force=True)
+
+
+def _moved(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("sm-key", key)
+    actor, what = Actor.of(request), "force" if force else "move"
+    if not form.is_valid():
+        told = " ".join(error for found in form.errors.values() for error in found)
+        return _page(request, sm_keys.get(actor, key), Attempt("mistake", what, told, MISTAKE, 400))
+    given = form.cleaned_data
+    state, move = Name(given["state"]), sm_keys.force if force else sm_keys.mutate
+    try:
+        before = move(actor, key, state.name, seen=given["seen"], reason=given["reason"])
+    except Moved as error:
+        told = f"The state changed from {Name(given['seen'])} to {Name(error.now.current)}."
+        return _page(request, error.now, Attempt("conflict", what, told, errors.Conflict.code, 409))
+    except MoveRefused as error:
+        return _page(request, sm_keys.get(actor, key), Attempt("refused", what, str(error), errors.Refused.code, 422))
+    messages.success(request, f"{'Forced: ' if force else ''}{Name(before.current)} → {state}")
+    return redirect("sm-key", key)
+
+
+def _page(request: HttpRequest, kept: Kept, attempt: Attempt | None = None) -> HttpResponse:
+    onward = [Name(state) for state in kept.onward]
+    states = [Name(state) for state in kept.map]
+    context: dict[str, Any] = {
+        "section": "machines",
+        "kept": kept,
+        "current": Name(kept.current, kept.current in kept.map),
+        "initial": Name(kept.initial, kept.initial in kept.map),
+        "drawing": diagram.of_kept(kept),
+        "onward": onward[:BUTTONS],
+        "further": onward[BUTTONS:],
+        "states": states[:ROWS],
+        "rows": [_row(kept, state) for state in states[:ROWS]],
+        "left_out": len(states[ROWS:]),
+        "attempt": attempt,
+    }
+    return page(request, "pages/sm_key.html", context, status=attempt.status if attempt else 200)
+
+
+def _row(kept: Kept, state: Name) -> Row:
+    targets = list(dict.fromkeys(kept.map[state.name]))
+    return Row(state, [Name(one, one in kept.map) for one in targets[:LED_TO]], len(targets[LED_TO:]))

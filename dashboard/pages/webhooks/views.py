@@ -1,0 +1,216 @@
+"""Webhooks: the list, one with its delivery log, and what is done to them. A secret is shown once, in the answer to the
+form that made it. ``machines.webhooks.management`` does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from dashboard.pages.shared.permission_gate import lever
+from dashboard.shared.access import View, require
+from dashboard.shared.rendering import page
+from dashboard.shared.times import in_ms
+from machines.models import Delivery, LogGap, Webhook
+from machines.services import Actor
+from machines.webhooks import BadWebhook, UnknownWebhook, management
+
+RIGHT = "operate"
+SIZE = 50  # deliveries on a page
+GAPS = 20
+STATES = [("", "all"), *Delivery.State.choices]
+ONCE = "Copy the secret now and store it with the receiver. It will not be shown again."
+
+
+class WebhookForm(forms.Form):
+    """Lists are written with commas; ``managing`` says what else does not fit."""
+
+    name = forms.CharField(label="name", max_length=management.LONGEST_NAME)
+    url = forms.CharField(label="address", max_length=2000, widget=forms.URLInput({"placeholder": "https://"}))
+    machines = forms.CharField(label="machines", required=False, help_text="comma-separated names; blank: all machines")
+    types = forms.CharField(label="messages", initial="*", help_text="comma-separated types; * matches any characters")
+
+    def asked(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {"name": given["name"], "url": given["url"]} | {
+            field: [text.strip() for text in given[field].split(",") if text.strip()] for field in ("machines", "types")
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A delivery as the log shows it. Times in ms."""
+
+    delivery: Delivery
+    made: int
+    due: int
+    attempts: list[dict[str, Any]]
+
+
+@require(RIGHT, globally=True)
+def show_all(request: HttpRequest) -> HttpResponse:
+    return _list(request, WebhookForm(auto_id="webhook-%s"))
+
+
+@lever(RIGHT, "webhook.make", globally=True)
+def make(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("webhooks")
+    form = WebhookForm(request.POST, auto_id="webhook-%s")
+    if form.is_valid():
+        try:
+            webhook, secret = management.make(Actor.of(request), **form.asked())
+        except BadWebhook as error:
+            _blame(form, error)
+        else:
+            return _one(request, webhook, secret=secret)
+    return _list(request, form, status=400)
+
+
+@require(RIGHT, globally=True)
+def show(request: HttpRequest, id: int) -> HttpResponse:
+    return _one(request, _found(request, id))
+
+
+def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpResponse:
+    actor = Actor.of(request)
+    context = {
+        "section": "webhooks",
+        "webhooks": list(management.listed(actor)),
+        "gaps": [(gap, in_ms(gap.at)) for gap in _gaps(actor)],
+        "form": form,
+    }
+    return page(request, "pages/webhooks.html", context, status=status)
+
+
+def _gaps(actor: Actor) -> list[LogGap]:
+    return list(management.gaps(actor)[:GAPS])
+
+
+def _one(
+    request: HttpRequest, webhook: Webhook, *, secret: str = "", form: WebhookForm | None = None, status: int = 200
+) -> HttpResponse:
+    state, before = request.GET.get("state", ""), request.GET.get("before", "")
+    if state not in dict(STATES) or not (before == "" or (before.isascii() and before.isdigit() and len(before) < 19)):
+        raise Http404("Unknown filter.")
+    found = management.deliveries(Actor.of(request), webhook.pk, state=state, before=int(before) if before else None)
+    rows = list(found[: SIZE + 1])
+    address = reverse("webhook", args=[webhook.pk])
+    kept = {"state": state} if state else {}
+    older = f"{address}?{urlencode(kept | {'before': rows[SIZE - 1].pk})}" if len(rows) > SIZE else ""
+    context = {
+        "section": "webhooks",
+        "webhook": webhook,
+        "form": form or WebhookForm(_held(webhook), auto_id="webhook-%s"),
+        "secret": secret,
+        "once": ONCE,
+        "former_until": in_ms(webhook.former_until) if webhook.former_until else None,
+        "rows": [_row(row) for row in rows[:SIZE]],
+        "tabs": [(label, f"{address}?{urlencode({'state': value})}", value == state) for value, label in STATES],
+        "older": older,
+        "first": f"{address}?{urlencode(kept)}" if before else "",
+    }
+    return page(request, "pages/webhook.html", context, status=status)
+
+
+def _held(webhook: Webhook) -> dict[str, str]:
+    lists = {"machines": ", ".join(webhook.machines), "types": ", ".join(webhook.types)}
+    return {"name": webhook.name, "url": webhook.url} | lists
+
+
+def _row(row: Delivery) -> Row:
+    told = [attempt | {"at": in_ms(datetime.fromisoformat(attempt["at"]))} for attempt in row.attempts]
+    rest = row.webhook.rest_until  # one that fails is left alone, whatever is due
+    return Row(row, in_ms(row.made_at), in_ms(max(row.due, rest) if rest else row.due), told[::-1])
+
+
+def _found(request: HttpRequest, id: int) -> Webhook:
+    try:
+        return management.get(Actor.of(request), id)
+    except UnknownWebhook as error:
+        raise Http404(f"{error}.") from None
+
+
+def _blame(form: WebhookForm, error: BadWebhook) -> None:
+    form.add_error(error.field if error.field in form.fields else None, f"{error.message} ({error.code})")
+
+
+@lever(RIGHT, "webhook.change", globally=True, target="id")
+def change(request: HttpRequest, id: int) -> HttpResponse:
+    webhook = _found(request, id)
+    if request.method != "POST":
+        return redirect("webhook", id)
+    form = WebhookForm(request.POST, auto_id="webhook-%s")
+    if form.is_valid():
+        try:
+            management.change(Actor.of(request), id, **form.asked())
+        except BadWebhook as error:
+            _blame(form, error)
+        else:
+            messages.success(request, "Saved")
+            return redirect("webhook", id)
+    return _one(request, webhook, form=form, status=400)
+
+
+@lever(RIGHT, "webhook.rotate", globally=True, target="id")
+def rotate(request: HttpRequest, id: int) -> HttpResponse:
+    _found(request, id)
+    if request.method != "POST":
+        return redirect("webhook", id)
+    webhook, secret = management.rotate(Actor.of(request), id)
+    return _one(request, webhook, secret=secret)
+
+
+@lever(RIGHT, "webhook.delete", globally=True, target="id")
+def delete(request: HttpRequest, id: int) -> HttpResponse:
+    webhook = _found(request, id)
+    if request.method != "POST":
+        return redirect("webhook", id)
+    if request.POST.get("name", "") != webhook.name:
+        messages.error(request, "Not deleted: enter the webhook name to confirm")
+        return redirect("webhook", id)
+    management.delete(Actor.of(request), id)
+    messages.success(request, f"{webhook.name} deleted with its delivery log")
+    return redirect("webhooks")
+
+
+@lever(RIGHT, "webhook.redeliver", globally=True, target="id")
+def redeliver(request: HttpRequest, id: int, delivery: int) -> HttpResponse:
+    _found(request, id)
+    if request.method != "POST":
+        return redirect("webhook", id)
+    try:
+        management.redeliver(Actor.of(request), id, delivery)
+    except UnknownWebhook as error:
+        raise Http404(f"{error}.") from None
+    messages.success(request, "Resending with the same webhook-id")
+    return redirect("webhook", id)
+
+
+def _act(action: str, done: Callable[[Actor, int], Any], told: str) -> View:
+    @lever(RIGHT, action, globally=True, target="id")
+    def view(request: HttpRequest, id: int) -> HttpResponse:
+        _found(request, id)
+        if request.method == "POST":
+            try:
+                done(Actor.of(request), id)
+            except BadWebhook as error:
+                messages.error(request, f"Not done: {error.message} ({error.code})")
+            else:
+                messages.success(request, told)
+        return redirect("webhook", id)
+
+    return view
+
+
+pause = _act("webhook.change", management.pause, "Paused: messages emitted from now on are not sent")
+resume = _act("webhook.change", management.resume, "Resumed: messages emitted from now on are sent")
+test = _act("webhook.test", management.test, "Test message signalbox.test queued")

@@ -1,0 +1,59 @@
+"""uvicorn, set up for this site."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from . import shutdown
+from .connection_turns import Protocol
+
+APPLICATION = "dashboard.asgi:application"
+CLOSING = 3  # seconds open requests and sockets get at the end; pages reconnect by themselves
+LARGEST_FRAME = 64 * 1024  # bytes of one websocket message; the live protocol itself refuses far smaller ones
+SWITCH = 0.001  # seconds a thread computes before another gets the interpreter: the event loop waits so long for each
+PING = 20.0  # seconds between two pings, and before an answer counts as missing
+
+
+class Site(uvicorn.Server):
+    """Says on ``/readyz`` that it is going as soon as it is told to, while open requests get their answers."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """What is there from the start stays: to look through it for garbage would hold the loop for 0.1 s, again and
+        again while connections come and go."""
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        shutdown.set()
+        super().handle_exit(sig, frame)
+
+
+def server(*, log_level: str = "warning") -> Site:
+    """Ready to ``run(sockets=[...])``. No access log: the reverse proxy in front keeps one."""
+    return Site(
+        uvicorn.Config(
+            APPLICATION,
+            http=Protocol,
+            log_level=log_level,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            ws_max_size=LARGEST_FRAME,
+            ws_ping_interval=PING,
+            ws_ping_timeout=PING,
+            ws_per_message_deflate=False,  # deltas are short: compressing them costs more than it saves
+            timeout_graceful_shutdown=CLOSING,
+        )
+    )
+
+
+def run(listener: socket.socket) -> None:
+    """Serves until SIGTERM or SIGINT."""
+    sys.setswitchinterval(SWITCH)
+    server().run(sockets=[listener])

@@ -1,0 +1,67 @@
+"""Lines of the log: what somebody sent stays within its line, and moves no cursor of a terminal."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from django.core.exceptions import PermissionDenied
+
+from machines.audit.request_context import given_id, request_id
+
+# The public part of an API token, of a session or of a link to a view, and its secret.
+SECRET = re.compile(r"(sb_[0-9a-f]{12}_|(?<!\d)\d{1,2}\.[0-9a-f]{16}\.)[A-Za-z0-9_-]{8,}", re.ASCII)
+
+
+def plain(text: str) -> str:
+    """The same with all that cannot be seen written out, as Python writes it in a string: controls, ends of lines,
+    what reorders or hides text, halves of surrogate pairs."""
+    return text if text.isprintable() else _seen(text)
+
+
+def closed(text: str) -> str:
+    """The same without secrets of tokens that somebody put into an address."""
+    return SECRET.sub(r"\1...", text)
+
+
+def _seen(text: str, kept: str = "") -> str:
+    return "".join(
+        letter if letter.isprintable() or letter in kept else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+class Line(logging.Formatter):
+    """A message is one line; a traceback below it keeps its own, without what moves a cursor."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = closed(plain(record.message))
+        return super().formatMessage(record)
+
+    def formatException(self, ei) -> str:  # type: ignore[no-untyped-def]
+        return closed(_seen(super().formatException(ei), kept="\t\n"))
+
+
+class Asked(logging.Filter):
+    """Gives a line the request it was written for: `` [0b5c2jw000c07]``, with what its sender calls it behind."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        ours, theirs = (kept.get() or getattr(request, kept.name, "") for kept in (request_id, given_id))
+        record.asked = f" [{ours}{f' given {theirs}' if theirs else ''}]" if ours else ""
+        return True
+
+
+class Refusals(logging.Filter):
+    """A right that is missing is no fault of the site: one line with who lacks which right where, no traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        request = getattr(record, "request", None)
+        if isinstance(error, PermissionDenied) and request is not None:
+            who = getattr(getattr(request, "user", None), "get_username", str)() or "somebody"
+            right, machine = getattr(error, "right", "") or "access", getattr(error, "machine", "")
+            of = f" on {machine}" if machine else ""
+            record.msg, record.args = "%s lacks the right %s%s: %s", (who, right, of, request.path)
+            record.exc_info = None
+        return True

@@ -1,0 +1,77 @@
+"""The decorator that asks for a right before a page is made. The rights themselves: ``machines.access.permissions``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+
+from machines.access.permissions import (
+    MEANINGS,
+    RIGHTS,
+    ROLES,
+    Forbidden,
+    Scope,
+    allows,
+    anywhere,
+    demand,
+    rights_of,
+    scope_of,
+)
+
+__all__ = [
+    "MEANINGS",
+    "RIGHTS",
+    "ROLES",
+    "Forbidden",
+    "Scope",
+    "allows",
+    "anywhere",
+    "demand",
+    "require",
+    "rights_of",
+    "scope_of",
+]
+
+from machines.services.actor import Actor
+
+View = Callable[..., HttpResponse]
+
+
+def require(right: str, *, globally: bool | None = None) -> Callable[[View], View]:
+    """Anonymous visitors go to the login page and come back; others without the right get a 403.
+
+    A view that takes a ``machine`` is asked for that machine. Any other has to show no more than the scope of who asks
+    (``scope_of``): the right on one machine opens it. ``globally``: what it shows or does is of no machine, so that
+    only the right on all of them will do; so it is for ``publish``, unless said otherwise.
+
+    The question comes before any look-up, so that a page does not tell who may not see it what exists.
+    """
+    if right not in RIGHTS:
+        raise ValueError(f"no right {right!r}; there are {', '.join(RIGHTS)}")
+    of_all = right == "publish" if globally is None else globally
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.is_authenticated:
+                return redirect_to_login(_way_back(request))
+            machine = kwargs.get("machine", "")
+            if not (allows(request.user, right, machine) if machine or of_all else anywhere(request.user, right)):
+                raise Forbidden(right, machine)
+            if machine or of_all:
+                request.actor = Actor.of(request).holding(right, machine)  # type: ignore[attr-defined]
+            return view(request, *args, **kwargs)
+
+        guarded.right = right  # type: ignore[attr-defined]
+        return guarded
+
+    return decorate
+
+
+def _way_back(request: HttpRequest) -> str:
+    """Where to return after login. A POST cannot be repeated by a redirect: it returns to the start page."""
+    return request.get_full_path() if request.method in ("GET", "HEAD") else "/"

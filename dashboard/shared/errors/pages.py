@@ -1,0 +1,167 @@
+"""From errors to pages: one mapping (``verdicts``), one template, a stable code on each.
+
+Under ``/api/`` each is a problem of ``dashboard.shared.errors.problems`` instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.deprecation import MiddlewareMixin
+
+from dashboard.shared.access import Forbidden, scope_of
+from machines.bulk.store import OrderLost
+from machines.engine import errors
+from machines.services import errors as services
+
+from . import problems
+from .statuses import BAD_REQUEST, FAULT, FORBIDDEN, NO_PAGE, STALE_FORM, status_of, title_of
+
+log = logging.getLogger(__name__)
+
+
+def of_api(request: HttpRequest) -> bool:
+    """Whether a program asks: it gets a problem in place of a page."""
+    return request.path.startswith("/api/")
+
+
+class EngineErrors(MiddlewareMixin):
+    """Turns what the engine raises, and no view caught, into its page (or JSON under ``/api/``).
+
+    Sits innermost. A GET that finds Redis away is left to the outage page; a POST gets a page that can send
+    the same form again, because nobody knows whether the first one counted and the key in it makes twice once.
+    """
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, OrderLost) and not of_api(request):
+            return not_found(request, Http404(f"{error}."))
+        if not isinstance(error, errors.SignalboxError) or isinstance(error, Forbidden):
+            return None  # Django logs what is forbidden, and asks ``forbidden`` for the answer
+        if isinstance(error, errors.EngineUnavailable) and request.method != "POST":
+            return None
+        if of_api(request):
+            return problems.of_error(request, error)
+        status = status_of(type(error))
+        if status >= 500:
+            log.error("%s %s: %s %s", request.method, request.path, error.code, error)
+        if isinstance(error, services.TooFast):
+            return too_fast(request, error)
+        return _engine_page(request, error, status)
+
+
+def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int) -> HttpResponse:
+    context = {"title": title_of(type(error)), "message": error.message, "code": error.code}
+    machine = getattr(error, "machine", "")
+    if isinstance(error, errors.UnknownInstance):
+        context["back"] = {"url": reverse("machine", args=[machine]), "text": f"Instances of {machine}"}
+    if isinstance(error, errors.UnknownMachine) and (seen := _seen_by(request, error)):
+        context["hint"] = f"Available: {errors.shortened(seen)}."
+    if isinstance(error, errors.EngineUnavailable):
+        return _send_again(request, context)
+    response = error_page(request, status, **context)
+    if seconds := getattr(error, "retry_after", 0):
+        response["Retry-After"] = str(math.ceil(seconds))
+    return response
+
+
+def _seen_by(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:
+    """Of the machines that are there those the person sees."""
+    scope = scope_of(request.user)
+    return [name for name in error.known if name in scope]
+
+
+def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
+    """429 with the form that was not taken, to be sent once more."""
+    seconds = max(1, math.ceil(error.retry_after))
+    response = error_page(
+        request, 429, title=title_of(type(error)), message=f"{error.message}.", code=error.code,
+        hint=f"Try again in {seconds} second{'' if seconds == 1 else 's'}."
+        " To change many instances, use a bulk action or the API.",
+        resend=repeatable(request),
+    )  # fmt: skip
+    response["Retry-After"] = str(seconds)
+    return response
+
+
+def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """503 with the form that did not get through, ready to be sent once more with the same key."""
+    response = error_page(request, 503, resend=repeatable(request), uncertain=True, **context)
+    response["Retry-After"] = "5"
+    return response
+
+
+def repeatable(request: HttpRequest) -> list[tuple[str, str]] | None:
+    """The fields that were posted, to be posted again; None unless a key among them, or the version they were written
+    over, makes twice count once."""
+    if request.method != "POST" or not any(request.POST.get(name) for name in ("key", "version")):
+        return None
+    return [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
+
+
+def error_page(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
+    """``title``, ``message`` and ``code``; optional ``hint``, ``back`` (url, text), ``resend`` (name, value pairs)."""
+    response = render(request, "error.html", {"status": status} | context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    if of_api(request):
+        return problems.problem(request, BAD_REQUEST)
+    return error_page(
+        request, 400, title="Bad request", code=BAD_REQUEST,
+        message="The request is malformed or too large.",
+    )  # fmt: skip
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    if of_api(request):
+        if isinstance(exception, Forbidden):
+            return problems.of_error(request, exception)
+        return problems.problem(request, FORBIDDEN, str(exception or ""))
+    message = "Your account does not have the required permission."
+    right, code = "", FORBIDDEN
+    if isinstance(exception, Forbidden):
+        right, code = exception.right, exception.code
+        message = f"{exception.message[:1].upper()}{exception.message[1:]}."
+    return error_page(
+        request, 403, title="Permission denied", code=code, message=message, right=right,
+        hint="An administrator can grant it." if right else "",
+    )  # fmt: skip
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    if of_api(request):
+        return problems.problem(request, NO_PAGE)
+    told = str(exception) if isinstance(exception, Http404) and exception.args and _is_words(exception) else ""
+    message = told or "This page does not exist. It may have been deleted, or the link is incomplete."
+    return error_page(request, 404, title="Page not found", code=NO_PAGE, message=message)
+
+
+def fault(request: HttpRequest) -> HttpResponse:
+    """The last resort: rendered without request, session or engine, since any of them may be what failed."""
+    if of_api(request):
+        return problems.problem(request, FAULT)
+    return HttpResponse(render_to_string("500.html", {"code": FAULT}), status=500)
+
+
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's CSRF check said no: cookies off, logged in elsewhere, or a page that stood open for days."""
+    if of_api(request):
+        return problems.problem(request, STALE_FORM)
+    return error_page(
+        request, 403, title="Form expired", code=STALE_FORM,
+        message="The form was not submitted. Go back, reload the page and submit it again.",
+        hint="If this happens again, check that cookies are enabled.",
+    )  # fmt: skip
+
+
+def _is_words(exception: Http404) -> bool:
+    """Django's own resolver puts a dict into its Http404; ours carry a sentence."""
+    return isinstance(exception.args[0], str)

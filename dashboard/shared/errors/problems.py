@@ -1,0 +1,249 @@
+"""Every error code the API may answer with: its HTTP status, its title, and what it means.
+
+The engine's come from its classes, so that none is forgotten; those of the API itself stand here:
+
+    SB712 too many of one's own at a time      SB713 the request is too large
+    SB714 the site has too much to do
+    SB708 a session sent no CSRF token         SB720 nobody is known by these credentials
+    SB721 the request does not fit             SB722 a method that is not there
+    SB723 the same Idempotency-Key, another request     SB724 the first request of that key is still under way
+    SB725 the budget of requests is spent      SB726 a header or cursor is none
+
+Errors as ``application/problem+json`` (RFC 9457): one place that writes them, whoever met them.
+
+``type`` is the code's entry in the API's own pages; ``code`` is the code alone, for programs; the facts of an engine's
+error stand beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from redis.exceptions import ResponseError
+
+from machines.access import permissions as access
+from machines.access import redaction
+from machines.audit.request_context import request_id
+from machines.engine.connection import server_permissions
+from machines.engine.errors import NARROWER, EngineUnavailable, NotPermitted, SignalboxError, UnknownMachine
+from machines.services.reading import redactor_of
+
+from .statuses import (
+    BAD_REQUEST,
+    BUSY,
+    COOKIES_TOO_LARGE,
+    CROWDED,
+    FAULT,
+    FORBIDDEN,
+    NO_PAGE,
+    STALE_FORM,
+    TOO_LARGE,
+    status_of,
+    title_of,
+)
+
+NOBODY, UNFIT, NO_METHOD, OTHER_REQUEST, UNDER_WAY, OVER_BUDGET, BAD_HEADER = (f"SB{n}" for n in range(720, 727))
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    code: str
+    status: int
+    title: str
+    meaning: str
+
+
+OWN = (
+    Code(BAD_REQUEST, 400, "Bad request", "The request is malformed or too large."),
+    Code(FORBIDDEN, 403, "Permission denied", "The account or the token does not have the required permission."),
+    Code(NO_PAGE, 404, "Not found", "This address does not exist."),
+    Code(
+        STALE_FORM,
+        403,
+        "CSRF token missing",
+        "Requests that use a login session must send X-CSRFToken with every change.",
+    ),
+    Code(FAULT, 500, "Internal server error", "The error is logged. Whether anything changed is unknown."),
+    Code(COOKIES_TOO_LARGE, 431, "Cookies too large", "The Cookie header exceeds the limit."),
+    Code(CROWDED, 429, "Too many concurrent requests", "The caller has too many requests in progress."),
+    Code(TOO_LARGE, 413, "Request body too large", "The body exceeds `limit` bytes."),
+    Code(BUSY, 503, "Server busy", "The server is overloaded; retry after `Retry-After` seconds."),
+    Code(NOBODY, 401, "Authentication required", "No credentials, or invalid ones: a wrong, expired or revoked token."),
+    Code(UNFIT, 422, "Validation failed", "`errors` lists each invalid field with a JSON pointer."),
+    Code(NO_METHOD, 405, "Method not allowed", "`Allow` lists the supported methods."),
+    Code(OTHER_REQUEST, 422, "Idempotency key reused", "The same Idempotency-Key was used with a different request."),
+    Code(
+        UNDER_WAY,
+        409,
+        "Request in progress",
+        "The first request with this Idempotency-Key has not finished; try again.",
+    ),
+    Code(OVER_BUDGET, 429, "Too many requests", "Retry after `Retry-After` seconds."),
+    Code(
+        BAD_HEADER,
+        400,
+        "Invalid header or cursor",
+        "A header or a cursor is malformed, or was not issued by this server.",
+    ),
+)
+BY_CODE = {one.code: one for one in OWN}
+
+
+def every() -> list[Code]:
+    """In the order of their codes."""
+    found = dict(BY_CODE)
+    for code in (*_classes(SignalboxError), *_narrower()):
+        found.setdefault(code.code, code)
+    return [found[name] for name in sorted(found)]
+
+
+def _classes(kind: type[SignalboxError]) -> Iterator[Code]:
+    for one in kind.__subclasses__():
+        meaning = " ".join((one.__doc__ or "").split()) or title_of(one)
+        yield Code(one.code, status_of(one), title_of(one), meaning)
+        yield from _classes(one)
+
+
+def _narrower() -> Iterator[Code]:
+    classes = {one.__name__: one for one in _all(SignalboxError)}
+    for code, text in NARROWER.items():
+        name, _, meaning = text.partition(": ")
+        yield Code(code, status_of(classes[name]), title_of(classes[name]), meaning)
+
+
+def _all(kind: type[SignalboxError]) -> Iterator[type[SignalboxError]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _all(one)
+
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+TYPES = "/api/v1/docs"
+MOST_NAMES = 100  # machines that the problem of one which is not there lists
+MOST_LISTED = 100  # mistakes in one answer
+LONGEST_NAME = 100  # characters of a name in a pointer
+RETRY_AFTER = 5  # seconds, of a store that does not answer
+UNKNOWN = "The result is unknown: repeat the request with the same Idempotency-Key."
+
+
+def problem(
+    request: HttpRequest, code: str, detail: str = "", *, status: int | None = None, **facts: Any
+) -> HttpResponse:
+    """One of ``codes.OWN``, or any other with a ``status``; facts go beside the standard members, never over them."""
+    known = BY_CODE.get(code)
+    status = status or (known.status if known else 500)
+    title = facts.pop("title", "") or (known.title if known else "")
+    return _written(request, status, title, code, detail or (known.meaning if known else ""), facts)
+
+
+def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None = None) -> HttpResponse:
+    """What the engine or a service raised."""
+    if isinstance(error, EngineUnavailable):
+        log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
+        return unavailable(request, error.code)
+    status = status or status_of(type(error))
+    if status >= 500:
+        log.error("%s %s: %s %s", request.method, request.path, error.code, error)
+    facts = facts_of(request, error)
+    detail = str(facts.pop("message", error))
+    facts.pop("code", None)
+    if isinstance(error, UnknownMachine):
+        facts["known"] = _seen_by(request, error)
+    return _written(request, status, title_of(type(error)), error.code, detail, facts)
+
+
+def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
+    """The error's facts as this caller may see them; of a caller nobody knows, with nothing that is sensitive."""
+    caller = getattr(request, "caller", None)
+    explained = getattr(error, "explanation", None)
+    match = request.resolver_match
+    machine = (
+        getattr(error, "machine", "")
+        or getattr(explained, "machine", "")
+        or (str(match.kwargs.get("machine", "")) if match else "")
+    )
+    if not machine:
+        return error.facts()
+    try:
+        seen = redaction.strict_redactor(machine) if caller is None else redactor_of(caller.actor, machine)
+        return seen.facts(error)
+    except EngineUnavailable:  # nobody can say now what is sensitive
+        return {"code": error.code, "message": title_of(type(error))}
+
+
+def _seen_by(request: HttpRequest, error: UnknownMachine) -> list[str]:
+    """Of the machines that are there those the caller sees."""
+    caller = getattr(request, "caller", None)
+    scope = caller.actor.scope() if caller is not None else access.NOTHING
+    return [name for name in error.known if name in scope][:MOST_NAMES]
+
+
+def denied_by(error: BaseException | None) -> NotPermitted | None:
+    """What the account lacks, where the server answered and only refused it something."""
+    while error is not None:
+        if isinstance(error, ResponseError) and server_permissions.denied(str(error)):
+            return NotPermitted([named] if (named := server_permissions.named(str(error))) else [])
+        error = error.__cause__
+    return None
+
+
+def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:
+    """A store does not answer."""
+    detail = "Redis does not answer." if request.method in ("GET", "HEAD") else f"Redis does not answer. {UNKNOWN}"
+    return _written(request, 503, title_of(EngineUnavailable), code, detail, {})
+
+
+def invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:
+    """A request that does not fit its schema: each error with where it is, as many as a person can read.
+
+    Values that were sent are not repeated, and long names are cut: a small request gets no large answer.
+    """
+    all_of_them = list(errors)
+    found = [_invalid(error) for error in all_of_them[:MOST_LISTED]]
+    count = "1 error" if len(all_of_them) == 1 else f"{len(all_of_them)} errors"
+    listed = "" if len(found) == len(all_of_them) else f" for the first {MOST_LISTED}"
+    return problem(request, UNFIT, f"{count} in the request; see errors{listed}", errors=found)
+
+
+def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
+    place, *path = [str(part)[:LONGEST_NAME] for part in error.get("loc", ("body",))]
+    told = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
+    if place == "body":
+        # The first name is that of the operation's argument, which no client has written.
+        return {"pointer": "#" + "".join(f"/{_escaped(part)}" for part in path[1:]), **told}
+    return {"parameter": path[-1] if path else place, "in": place, **told}
+
+
+def _escaped(part: str) -> str:
+    return part.replace("~", "~0").replace("/", "~1")
+
+
+def _written(
+    request: HttpRequest, status: int, title: str, code: str, detail: str, facts: Mapping[str, Any]
+) -> HttpResponse:
+    body = dict(facts) | {
+        "type": f"{TYPES}#{code}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "instance": request.path,
+        "code": code,
+        "request": request_id.get(),
+    }
+    response = HttpResponse(json.dumps(body, default=str), status=status, content_type=MEDIA_TYPE)
+    response["Cache-Control"] = "no-store"
+    if status == 503:
+        response["Retry-After"] = str(facts.get("retry_after", RETRY_AFTER))
+    if status == 429 and "retry_after" in facts:
+        response["Retry-After"] = str(math.ceil(facts["retry_after"]))
+    if status == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="signalbox"'
+    return response

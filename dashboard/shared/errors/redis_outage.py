@@ -1,0 +1,86 @@
+"""What a page says when Redis is not there: 503, a code, and when to come back. Nothing else of the site breaks."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.middleware.csrf import get_token
+from django.template import TemplateDoesNotExist
+from django.template.loader import render_to_string
+from django.utils.deprecation import MiddlewareMixin
+from django_redis.exceptions import ConnectionInterrupted
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from machines.audit.request_context import request_id
+from machines.engine.errors import EngineUnavailable
+
+from . import problems
+from .pages import fault, of_api, repeatable
+from .statuses import title_of
+
+log = logging.getLogger(__name__)
+CODE = EngineUnavailable.code
+RETRY_AFTER = 5  # seconds
+CAUSES = (EngineUnavailable, ConnectionInterrupted, RedisConnectionError, RedisTimeoutError)
+UNCHANGED = "Nothing was changed."
+UNKNOWN = "The result of this request is unknown: check before you send it again."
+PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p><p>Code {code}</p>"
+
+
+class Outage(MiddlewareMixin):
+    """Turns an engine, cache or session failure of a view into the 503 page. Sits innermost, next to the views."""
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return answer(request, error, resend=repeatable(request)) if is_outage(error) else None
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """True when the error, or what it was raised from, says that Redis did not answer, or refused its account."""
+    if problems.denied_by(error) is not None:
+        return True
+    while error is not None:
+        if isinstance(error, CAUSES):
+            return True
+        error = error.__cause__
+    return False
+
+
+def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None) -> HttpResponse:
+    """The 503 in the form the client asked for. ``resend``: the fields of a form that the page offers to send again."""
+    denied = problems.denied_by(error)
+    log.warning("%s %s: Redis did not answer: %s", request.method, request.path, denied or error)
+    if denied is not None and of_api(request):
+        return problems.of_error(request, denied)
+    facts = {
+        "code": getattr(error, "code", CODE),
+        "title": "Redis unavailable",
+        "message": f"The engine cannot be reached. {UNCHANGED if request.method in ('GET', 'HEAD') else UNKNOWN}",
+    }
+    if denied is not None:
+        facts |= {"code": denied.code, "title": title_of(type(denied)), "message": f"{denied.message}."}
+    if of_api(request):
+        return problems.unavailable(request, facts["code"])
+    if "text/html" not in request.headers.get("Accept", "text/html"):
+        response: HttpResponse = JsonResponse({"error": facts | {"request": request_id.get()}}, status=503)
+    else:
+        response = HttpResponse(_page(facts, request, resend), status=503)
+    response["Retry-After"] = str(RETRY_AFTER)
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """``handler500``: an outage met outside of any view, as when the session is written, is still an outage."""
+    error = sys.exc_info()[1]
+    return answer(request, error) if is_outage(error) else fault(request)
+
+
+def _page(facts: dict[str, str], request: HttpRequest, resend: list[tuple[str, str]] | None) -> str:
+    # Without the request: its user is in a session, and the sessions are where the outage is.
+    form = {"resend": resend, "action": request.path, "csrf_token": get_token(request)} if resend else {}
+    try:
+        return render_to_string("503.html", facts | form)
+    except TemplateDoesNotExist:
+        return PLAIN.format(**facts)

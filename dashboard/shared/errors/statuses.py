@@ -1,0 +1,103 @@
+"""What each kind of error is over HTTP: one table for pages and API alike. The site's own codes are
+
+SB700 the request does not make sense     SB701 a field of the form cannot be taken as it is
+SB703 Django forbids this                 SB704 nothing lives at this address
+SB705 a job is not where it was seen      SB708 the form is too old or not ours
+SB709 too many attempts to log in         SB710 the site failed
+SB711 too many of the same in a short time  SB712 too many requests of one caller at a time
+SB713 a request that is too large         SB714 the site has too much to do
+SB715 the cookies are too large           SB716 work that takes too long
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.bulk.errors import NotNow
+from machines.catalog.publishing import Diverged
+from machines.engine import errors
+from machines.offload import AtOnce, NoHelper, Overrun
+from machines.patterns.errors import PatternError
+from machines.services.errors import ApprovalNeeded, Forbidden, NotMoved, NotOpen, OwnRequest, TokenNeeded, TooFast
+
+BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
+NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"
+CROWDED, TOO_LARGE, BUSY, TOO_LONG = "SB712", "SB713", "SB714", "SB716"
+COOKIES_TOO_LARGE = "SB715"
+
+STATUS: dict[type[Exception], int] = {
+    errors.LookupFailed: 404,
+    errors.BadInput: 400,
+    errors.DefinitionError: 422,
+    errors.Refused: 422,
+    errors.NotAllowed: 403,
+    errors.NeedsApproval: 409,
+    Forbidden: 403,
+    OwnRequest: 403,
+    TokenNeeded: 403,
+    TooFast: 429,
+    AtOnce: 429,
+    Overrun: 422,
+    NoHelper: 503,
+    ApprovalNeeded: 409,
+    NotOpen: 409,
+    NotMoved: 409,
+    NotNow: 409,
+    Diverged: 409,
+    errors.InstanceExists: 409,
+    errors.Conflict: 409,
+    errors.Miscounted: 409,
+    errors.Suspended: 409,
+    errors.LeaseLost: 409,
+    PatternError: 409,
+    errors.EngineUnavailable: 503,
+    errors.EngineFault: 500,
+}
+
+TITLES: dict[type[Exception], str] = {
+    errors.LookupFailed: "Not found",
+    errors.UnknownMachine: "Machine not found",
+    errors.UnknownInstance: "Instance not found",
+    errors.BadInput: "Invalid input",
+    errors.BadPayload: "Invalid payload or data",
+    errors.DefinitionError: "The definition has errors",
+    errors.Refused: "Refused",
+    errors.UnknownEvent: "Unknown event",
+    errors.TooMuchWork: "Step too large",
+    errors.Suspended: "Instance suspended",
+    errors.NotAllowed: "Not allowed",
+    errors.NeedsApproval: "Approval needed",
+    Forbidden: "Permission denied",
+    OwnRequest: "You cannot decide your own request",
+    TokenNeeded: "Token required",
+    TooFast: "Rate limit exceeded",
+    AtOnce: "Too many concurrent requests",
+    Overrun: "Timeout",
+    NoHelper: "Server busy",
+    ApprovalNeeded: "Approval needed",
+    NotOpen: "Request already decided",
+    NotMoved: "Job has moved",
+    NotNow: "Not possible in this state",
+    Diverged: "Database and Redis differ",
+    errors.Conflict: "Conflict: the instance changed",
+    errors.Miscounted: "Number of jobs has changed",
+    errors.InstanceExists: "Instance already exists",
+    errors.LeaseLost: "Lease lost",
+    PatternError: "Conflict",
+    errors.EngineUnavailable: "Redis unavailable",
+    errors.EngineFault: "Unexpected engine response",
+    errors.NotPermitted: "Redis permission missing",
+}
+
+
+def status_of(kind: type[BaseException]) -> int:
+    return int(_nearest(STATUS, kind) or 500)
+
+
+def title_of(kind: type[BaseException]) -> str:
+    return str(_nearest(TITLES, kind) or "Request failed")
+
+
+def _nearest(table: dict[type[Exception], Any], kind: type[BaseException]) -> Any:
+    """The entry of the class itself, or of the closest class above it."""
+    return next((table[one] for one in kind.__mro__ if one in table), None)

@@ -1,0 +1,184 @@
+"""What a list of instances is searched by: terms of an address, as typed and as ``Engine.find`` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.access.redaction import Concealed
+from machines.engine import BadInput
+from machines.engine.definitions import Outline, durations
+from machines.engine.definitions.reading.indexes import FACTS, IDS
+from machines.engine.search.filters import ANY
+
+from . import times
+
+NAMES = ("state", "older", "version", "tag", "actor", "error", "id", "by", "is")
+"""The terms of an address, in the order they are shown."""
+LONGEST = 200  # characters of a term
+HINT = "a value, a prefix like ATV-*, or a range like 5..10"
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """``texts``: what was typed, by the name of its term; ``terms``: what ``Engine.find`` takes; ``mistakes``: what is
+    wrong with a term, by its name. ``fields``: the data fields one may search by; ``tags``: those of the machine."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, Any] = field(default_factory=dict)
+    mistakes: Mapping[str, BadInput] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Is the list narrowed by more than its state?"""
+        return any(name != "state" for name in self.texts)
+
+    @property
+    def state(self) -> str | None:
+        return self.texts.get("state")
+
+
+def read(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> Sought:
+    """From ``{"state": "Waiting", "older": "15m", "by": "serial", "is": "ATV-*", ...}``. ``hidden``: the sensitive
+    fields whose values the person may not see, and so not search by."""
+    texts = {name: params.get(name, "").strip() for name in NAMES}
+    texts = {name: text for name, text in texts.items() if text}
+    if "by" not in texts or "is" not in texts:
+        texts = {name: text for name, text in texts.items() if name not in ("by", "is")}
+    tags = tuple(dict.fromkeys(tag for state in outline.states for tag in state.tags))
+    searchable = tuple(name for name in outline.index if name not in FACTS and name not in hidden)
+    found: dict[str, Any] = {}
+    mistakes: dict[str, BadInput] = {}
+    for name, text in texts.items():
+        try:
+            if len(text) > LONGEST:
+                raise BadInput(f"a filter has at most {LONGEST} characters")
+            found |= _value(name, text, texts, outline, hidden)
+        except BadInput as mistake:
+            mistakes[name] = mistake
+    return Sought(texts, found, mistakes, searchable, tags)
+
+
+def terms(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> dict[str, Any]:
+    """What ``Engine.find`` and ``Engine.tally`` take. Raises BadInput for the first term that is none."""
+    found = read(params, outline, hidden)
+    for mistake in found.mistakes.values():
+        raise mistake
+    return dict(found.terms)
+
+
+def _value(
+    name: str, text: str, texts: Mapping[str, str], outline: Outline, hidden: Collection[str]
+) -> Mapping[str, Any]:
+    if name == "error":
+        return {"error": _error(text, outline, hidden)}
+    if name == "is":
+        return _datum(texts["by"], text, outline, hidden)
+    return PLAIN[name](text) if name in PLAIN else {}
+
+
+def _older(text: str) -> Mapping[str, Any]:
+    ms = durations.milliseconds(text)
+    if ms is None:
+        raise BadInput(f"{text[:100]!r} is not a duration; {durations.HINT}")
+    return {"older_than": ms / 1000}
+
+
+def _version(text: str) -> Mapping[str, Any]:
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
+        raise BadInput(f"{text[:100]!r} is not a version: use a whole number from 1")
+    return {"definition": int(text)}
+
+
+def _actor(text: str) -> Mapping[str, Any]:
+    return {"actor": {"prefix": text[:-1]} if len(text) > 1 and text.endswith("*") else text}
+
+
+def _id(text: str) -> Mapping[str, Any]:
+    return {"id_prefix": text.removesuffix("*") or text}
+
+
+PLAIN: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
+    "state": lambda text: {"state": text},
+    "tag": lambda text: {"tag": text},
+    "older": _older,
+    "version": _version,
+    "actor": _actor,
+    "id": _id,
+}
+
+
+def _error(text: str, outline: Outline, hidden: Collection[str]) -> str:
+    """What a handler said may hold what is hidden, and could be guessed letter by letter."""
+    if hidden and text != ANY:
+        raise Concealed(outline.id, "error")
+    return text
+
+
+def _datum(by: str, text: str, outline: Outline, hidden: Collection[str]) -> Mapping[str, Any]:
+    if by in hidden:
+        raise Concealed(outline.id, by)
+    if by not in outline.index or (by in FACTS and by != IDS):
+        listed = ", ".join(name for name in outline.index if name not in hidden) or "none"
+        raise BadInput(f"instances are not found by {by[:100]!r}; the machine's indexed fields: {listed}")
+    if by == IDS:
+        return _id(text)
+    types = next(field.types for field in outline.data if field.name == by)
+    return {"where": {by: condition(text, types)}}
+
+
+def condition(text: str, types: tuple[str, ...]) -> Any:
+    """As ``Engine.find`` takes it: a number where the field holds numbers and the text is one."""
+    if "boolean" in types and text in ("true", "false"):
+        return text == "true"
+    numbers = "integer" in types or "number" in types
+    if numbers and ".." in text:
+        low, high = (_number(end) for end in text.split("..", 1))
+        ends = {"ge": low, "le": high}
+        if low is not None or high is not None:
+            return {name: end for name, end in ends.items() if end is not None}
+    elif numbers and (number := _number(text)) is not None:
+        return number
+    if "string" in types:
+        return {"prefix": text[:-1]} if len(text) > 1 and text.endswith("*") else text
+    raise BadInput(f"{text[:100]!r} does not fit that field; use {HINT}")
+
+
+def _number(text: str) -> int | float | None:
+    """None for an end that is left open, or is none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+WORDS = {
+    "older_than": "min time in state",
+    "definition": "version",
+    "actor": "last actor",
+    "id_prefix": "id prefix",
+}
+SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+
+
+def told(terms: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What ``Engine.find`` takes as people read it: ``[("min time in state", "15 min"), ("state", "New")]``."""
+    plain = [(WORDS.get(name, name), _told(name, term)) for name, term in terms.items() if name != "where"]
+    data = [(name, _told(name, term)) for name, term in (terms.get("where") or {}).items()]
+    return [pair for pair in plain if pair[1]] + data
+
+
+def _told(name: str, term: Any) -> str:
+    if term is None:
+        return ""
+    if name == "older_than":
+        return times.age(term)
+    if not isinstance(term, Mapping):
+        return str(term)
+    if "prefix" in term:
+        return f"{term['prefix']}*"
+    return " ".join(f"{SIGNS.get(sign, sign)} {end}" for sign, end in term.items())

@@ -1,0 +1,31 @@
+"""What every page is rendered with, whatever it shows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from .access import RIGHTS, anywhere, rights_of
+
+
+def page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    """Rendered with the viewer's rights and the time all ages count from (``now_ms``, unless the context brings one).
+
+    The rights (``rights``) are those on the machine the page is of; on a page of many, those held on any of them.
+
+    Pages show what is true now: nothing in between may keep them.
+    """
+    shared = {"now_ms": int(time.time() * 1000), "rights": _rights(request)}
+    response = render(request, template, shared | context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _rights(request: HttpRequest) -> frozenset[str]:
+    machine = request.resolver_match.kwargs.get("machine", "") if request.resolver_match else ""
+    if machine:
+        return rights_of(request.user, machine)
+    return frozenset(right for right in RIGHTS if anywhere(request.user, right))

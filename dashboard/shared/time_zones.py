@@ -1,0 +1,104 @@
+"""Each person's time zone and clock, while their request is answered: pages and the admin tell times in them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from dashboard.models import Preferences
+from machines.access import last_seen
+
+from . import times
+from .async_middleware import BothWays
+from .errors.redis_outage import CAUSES
+
+BY_MACHINES = ("/api/", "/healthz", "/readyz", "/metrics")
+"""Asked for by programs: times there are UTC, and no preferences are looked up."""
+
+
+class PersonsZone(BothWays):
+    """Puts ``request.preferences`` there, and their zone and clock in force; notes that they were seen. Sits behind the
+    authentication."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if iscoroutinefunction(self):
+            return self._later(request)
+        if request.path_info.startswith(BY_MACHINES):
+            return self.get_response(request)
+        with self._in_force(request, _met(request.user)):
+            return self.get_response(request)
+
+    async def _later(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith(BY_MACHINES):
+            return await self.get_response(request)
+        with self._in_force(request, await sync_to_async(_met)(request.user)):
+            return await self.get_response(request)
+
+    @contextlib.contextmanager
+    def _in_force(self, request: HttpRequest, preferences: Preferences) -> Iterator[None]:
+        request.preferences = preferences
+        token = times.clock.set(preferences.clock)
+        try:
+            with timezone.override(zone_of(preferences.time_zone)):
+                yield
+        finally:
+            times.clock.reset(token)
+
+
+def preferences_of(user: Any) -> Preferences:
+    """Those of the user; for who has none, and for nobody, the defaults, not yet saved. One query.
+
+    While the sessions' Redis is away nobody knows who asks: that is for the view to meet, and for the outage page.
+    """
+    try:
+        if user.is_authenticated:
+            return Preferences.objects.filter(user_id=user.pk).first() or Preferences(user=user)
+    except CAUSES:
+        pass
+    return Preferences()
+
+
+def _met(user: Any) -> Preferences:
+    kept = preferences_of(user)
+    if kept.user_id:
+        last_seen.noting.person(kept.user_id)
+    return kept
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The zone of that name, or the site's where there is none (any more)."""
+    if name in _known():
+        return ZoneInfo(name)
+    return timezone.get_default_timezone()
+
+
+def is_zone(name: str) -> bool:
+    return name in _known()
+
+
+@functools.cache
+def choices() -> list[tuple[str, list[tuple[str, str]]]]:
+    """For a select: the zones people live in, by continent, and UTC."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name in sorted(_known()):
+        continent, _, place = name.partition("/")
+        if place and continent in CONTINENTS:
+            groups.setdefault(continent, []).append((name, place.replace("_", " ")))
+    return [("Everywhere", [("UTC", "UTC")]), *groups.items()]
+
+
+CONTINENTS = frozenset(
+    ("Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
+)
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    return frozenset(available_timezones())

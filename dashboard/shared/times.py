@@ -1,0 +1,120 @@
+"""Times as people read them. ``static/js/ages.js`` ticks them on with the same words, and ``format.js`` says them.
+
+Moments are told in the zone and on the clock of whoever asked for the page (``dashboard.shared.time_zones``), with
+the offset from
+UTC beside them, since abbreviations such as IST name several zones.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+UNKNOWN = "an unknown time"
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+clock = ContextVar("clock", default=24)
+"""24, or 12 where the person asked for that."""
+
+
+def in_ms(moment: datetime) -> int:
+    """As pages, scripts and the API take a moment: milliseconds since the epoch."""
+    return int(moment.timestamp() * 1000)
+
+
+def age(seconds: float) -> str:
+    """Two units at most: ``45 s``, ``3 min``, ``2 h 5 min``, ``3 d 4 h``, ``45 d``. Below zero counts as zero."""
+    whole = max(0, int(seconds))
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} min"
+    if whole < DAY:
+        return _two(whole // HOUR, "h", whole % HOUR // MINUTE, "min")
+    if whole < 10 * DAY:
+        return _two(whole // DAY, "d", whole % DAY // HOUR, "h")
+    return f"{whole // DAY} d"
+
+
+def until(seconds: float) -> str:
+    """Until a moment, ``seconds`` after it: ``in 12 s``, and ``overdue 3 s`` once it is past."""
+    return f"in {age(-seconds)}" if seconds <= 0 else f"overdue {age(seconds)}"
+
+
+def span(ms: float) -> str:
+    """How long something took: ``<1 ms``, ``120 ms``, ``1.4 s``, from ten seconds on like an age."""
+    if ms < 1:
+        return "<1 ms"
+    if ms < 1000:
+        return f"{int(ms)} ms"
+    return f"{int(ms / 100) / 10} s" if ms < 10_000 else age(ms / 1000)
+
+
+def _two(large: int, unit: str, small: int, part: str) -> str:
+    return f"{large} {unit} {small} {part}" if small else f"{large} {unit}"
+
+
+def moment(ms: float) -> datetime | None:
+    """A time in ms since 1970 as UTC, or None for one no calendar has."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def local(ms: float) -> datetime | None:
+    """The same in the person's zone."""
+    at = moment(ms)
+    try:
+        return at and timezone.localtime(at)
+    except OverflowError:  # the first or last hours of the calendar
+        return None
+
+
+def exact(ms: float) -> str:
+    """``2026-11-21 02:22:03 UTC``: what the title of every time says."""
+    at = moment(ms)
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at else UNKNOWN
+
+
+def iso(ms: float) -> str:
+    """``2026-11-21T02:22:03.123+00:00``, for ``datetime`` attributes; empty for a time no calendar has."""
+    at = moment(ms)
+    return at.isoformat(timespec="milliseconds") if at else ""
+
+
+def said(ms: float) -> str:
+    """``21 Nov 2026, 03:22:03 UTC+1``."""
+    at = local(ms)
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year}, {_time_of_day(at)} {offset(at)}" if at else UNKNOWN
+
+
+def hour(ms: float) -> str:
+    """``03:22:03 UTC+1``: the time of day."""
+    at = local(ms)
+    return f"{_time_of_day(at)} {offset(at)}" if at else "–"
+
+
+def offset(at: datetime) -> str:
+    """``UTC``, ``UTC+1``, ``UTC-3:30``."""
+    minutes = round((at.utcoffset() or UTC.utcoffset(None)).total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    if not minutes:
+        return "UTC"
+    return f"UTC{'+' if minutes > 0 else '-'}{hours}{f':{rest:02}' if rest else ''}"
+
+
+def element(ms: float) -> SafeString:
+    """``<time>`` with the moment in the person's zone; its title is UTC."""
+    return format_html('<time datetime="{}" title="{}">{}</time>', iso(ms), exact(ms), said(ms))
+
+
+def _time_of_day(at: datetime) -> str:
+    if clock.get() == 12:
+        return f"{at.hour % 12 or 12}:{at:%M:%S} {'am' if at.hour < 12 else 'pm'}"
+    return f"{at:%H:%M:%S}"

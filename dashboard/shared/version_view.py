@@ -1,0 +1,258 @@
+"""One version of a machine as pages need it: its outline, its drawing, and its events as forms."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
+
+from machines import diagrams, offload
+from machines.catalog.outlines import outline_from, stored
+from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
+from machines.forms import TypedForm
+from machines.models import Machine, MachineVersion
+
+from .time_fields import Stamps
+
+VAST = 1300  # pixels
+KEPT = 128  # machines whose index and folds are kept: a published version never changes
+DRAWN = 32  # folded drawings kept by a process, whatever is asked for
+DRAWING_CPU = 5.0  # seconds of processor time that one may take
+NO_VIEW = {"view": None, "fold": None}  # the terms of an address that say how a machine is drawn
+TOP = "*"  # every state of the top level is folded
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A declared data field with the value an instance has, or ``present`` False for one that is not set."""
+
+    name: str
+    description: str
+    present: bool
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An active leaf state. ``around``: the states it stands in, from the outside in."""
+
+    name: str
+    around: tuple[str, ...] = ()
+    region: str = ""
+
+    @property
+    def path(self) -> str:
+        return " › ".join([*self.around, self.name])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
+
+    ``folds``: the states whose inside is folded away in the drawing; ``foldable``: all that could be, ``top`` those of
+    them on the top level.
+    """
+
+    machine: str
+    version: int
+    outline: Outline
+    svg: str
+    index: dict[str, dict[str, Any]]
+    fingerprint: str
+    folds: frozenset[str] = frozenset()
+    foldable: tuple[str, ...] = ()
+    top: frozenset[str] = frozenset()
+
+    @property
+    def view(self) -> dict[str, str]:
+        """The terms of an address that ask for this drawing."""
+        return self.view_of(self.folds)
+
+    def view_of(self, folds: Collection[str]) -> dict[str, str]:
+        """``?view=top`` where that says it all, else ``?fold=`` with names in the order of the definition."""
+        kept = diagrams.effective(self.outline, folds)
+        if kept and kept == self.top:
+            return {"view": "top"}
+        names = ",".join(_word(state) for state in self.outline.states if state.name in kept)
+        return {"fold": names} if names else {}
+
+    @property
+    def query(self) -> str:
+        """Of the address of this drawing by itself."""
+        return urlencode({"version": self.version} | self.view)
+
+    @property
+    def views(self) -> list[tuple[str, dict[str, str]]]:
+        """What else can be drawn of it: a label, and the terms."""
+        whole = [("All states", {})] if self.folds else []
+        return whole + ([("Top level", self.view_of(self.top))] if self.top and self.folds != self.top else [])
+
+    def toggled(self, state: str) -> dict[str, str]:
+        """The terms for the same drawing with this state unfolded, or folded."""
+        return self.view_of(self.folds ^ {state})
+
+    @property
+    def is_vast(self) -> bool:
+        """Whether the drawing is too wide to be read when it is made to fit a page."""
+        width = re.search(r'<svg [^>]*\bwidth="(\d+)', self.svg)
+        return width is not None and int(width[1]) > VAST
+
+    @property
+    def stamps(self) -> Stamps:
+        return Stamps(self.outline.data)
+
+    def fields(self, data: Mapping[str, Any]) -> list[Field]:
+        return [
+            Field(field.name, field.description, field.name in data, data.get(field.name))
+            for field in self.outline.data
+        ]
+
+    def event_names(self, configuration: Iterable[str]) -> list[str]:
+        """Events the current states listen to, in the order of the definition, then every other known event.
+
+        A state that listens to a pattern (``*``, ``door.*``) takes events nobody can list: they are "" here.
+        """
+        here = self._listened(list(configuration))
+        known = [*self.outline.events, *self._listened([state.name for state in self.outline.states])]
+        return list(dict.fromkeys([*here, *(name for name in known if name)]))
+
+    def event_description(self, name: str) -> str:
+        event = self.outline.events.get(name)
+        return event.description if event else ""
+
+    def listened(self, configuration: Iterable[str]) -> frozenset[str]:
+        """The events that some active state listens for."""
+        return frozenset(self._listened(list(configuration)))
+
+    @property
+    def is_nested(self) -> bool:
+        return any(state.parent for state in self.outline.states)
+
+    def transition(self, id: str) -> TransitionOutline | None:
+        return next((t for state in self.outline.states for t in state.transitions if t.id == id), None)
+
+    def places(self, configuration: Iterable[str]) -> list[Place]:
+        """Where an instance stands; a state of another version stands in nothing."""
+        return [self._place(name) for name in configuration]
+
+    def _place(self, name: str) -> Place:
+        lineage = [state for state in self.outline.lineage(name)[1:] if state.name != self.outline.root]
+        parallel = {state.name for state in self.outline.states if state.type == "parallel"}
+        region = next((state.name for state in self.outline.lineage(name) if state.parent in parallel), "")
+        return Place(name, tuple(state.name for state in reversed(lineage)), "" if region == name else region)
+
+    def delay_of(self, event: str) -> str:
+        """How long a state waits before this event of its own; empty for any other event."""
+        found = (t.delay for state in self.outline.states for t in state.transitions if event in t.events)
+        return next((delay for delay in found if delay), "")
+
+    def payload_form(
+        self, event: str, configuration: Iterable[str] | None, *, id_prefix: str, data: Mapping[str, Any] | None = None
+    ) -> TypedForm:
+        """The form for an event's payload: declared fields, or those its guards and actions read. ``configuration``
+        None asks for the fields of every state: what a posted form may hold, wherever the instance went meanwhile."""
+        declared = self.outline.events.get(event)
+        if declared is not None and declared.fields is not None:
+            return TypedForm(declared.fields, id_prefix=id_prefix, data=data)
+        states = [state.name for state in self.outline.states] if configuration is None else configuration
+        inferred = self._listened(list(states)).get(event, ())
+        return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data)
+
+    def _listened(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
+        """Event -> its fields, for these states and those around them; nothing for a state of another version."""
+        active = {above.name: above for state in states for above in self.outline.lineage(state)}
+        listened = {event.name: event.fields or () for event in self.outline.events_of(states)}
+        heard = (t for state in active.values() for t in state.transitions if t.cause == "on")
+        return listened | ({"": ()} if any(_is_open(event) for t in heard for event in t.events) else {})
+
+
+def _is_open(descriptor: str) -> bool:
+    """Whether it takes events from outside that nobody can list."""
+    return descriptor.endswith("*") and not descriptor.startswith(("done.", "error."))
+
+
+def asked(query: Mapping[str, str]) -> str:
+    """What an address folds, for ``plan``: ``?view=top`` or ``?fold=a,b``."""
+    return TOP if query.get("view") == "top" else query.get("fold", "")
+
+
+def plan(machine: str, version: int, *, fold: str = "", who: str = "") -> Plan:
+    """Raises UnknownMachine, OffloadError. A version that a script published straight into Redis is taken in first.
+
+    ``fold`` names states as ``asked`` has them, what cannot be folded is passed over; ``who`` asks for that.
+    """
+    found = stored(machine, version)
+    text = json.dumps(found.definition)
+    whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
+    foldable, top = _folding(text)
+    folds = _named(whole, foldable, top, fold) if fold else frozenset()
+    if not folds:
+        return Plan(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
+    svg, index = _folded(text, folds, who)
+    named = hashlib.sha256("\n".join(sorted(folds)).encode()).hexdigest()[:16]
+    return Plan(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
+
+
+def undrawn(wanted: Mapping[str, int]) -> dict[str, Plan]:
+    """The plans of several machines, each in one version, for pages without drawings: ``svg`` is empty.
+
+    One query for all that are stored. Raises UnknownMachine.
+    """
+    rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
+    found: dict[str, Plan] = {}
+    for machine, number, definition, digest in rows.values_list("machine__name", "number", "definition", "digest"):
+        if wanted[machine] == number:
+            text = json.dumps(definition)
+            fingerprint = f"{digest}-{diagrams.DRAWING}"
+            found[machine] = Plan(machine, number, outline_from(text), "", _index(text), fingerprint)
+    return {machine: found.get(machine) or plan(machine, version) for machine, version in wanted.items()}
+
+
+def lost(known: Iterable[Any]) -> list[str]:
+    """Machines that SQL knows and Redis does not have; ``known`` are those it has, by ``name``."""
+    held = {one.name for one in known}
+    return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in held]
+
+
+@lru_cache(maxsize=KEPT)
+def _index(text: str) -> dict[str, dict[str, Any]]:
+    return diagrams.index(outline_from(text))
+
+
+@lru_cache(maxsize=KEPT)
+def _folding(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    whole = outline_from(text)
+    return diagrams.foldable(whole), diagrams.top_level(whole)
+
+
+def _named(whole: Outline, foldable: tuple[str, ...], top: frozenset[str], fold: str) -> frozenset[str]:
+    """No more words are read than there are states to fold, so that an address can ask for no more than that."""
+    if fold == TOP:
+        return top
+    words = set(fold.split(",", len(foldable))[: len(foldable)])
+    return diagrams.effective(whole, [s.name for s in whole.states if s.name in foldable and _word(s) in words])
+
+
+def _word(state: StateOutline) -> str:
+    """How an address calls a state: by its number where commas would part its name."""
+    return str(state.index) if "," in state.name else state.name
+
+
+def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Laid out once in each process, within a second at most, and beside it."""
+    kept = _place(text, diagrams.DRAWING, folds)
+    if not kept:
+        drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds)))
+        kept.append((drawn, diagrams.index(outline_from(text), folds=folds)))
+    return kept[0]
+
+
+@lru_cache(maxsize=DRAWN)
+def _place(text: str, way: int, folds: frozenset[str]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+    """Where a folded drawing is kept, empty at first. ``way``: how diagrams are drawn."""
+    return []

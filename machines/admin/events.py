@@ -1,0 +1,90 @@
+"""The form of one event in the admin: its payload's fields, and what goes with every step.
+
+The events an operator may fire at an instance, each with the form for its payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.forms import BoundField
+
+from machines.engine import Instance
+from machines.engine.definitions import EventOutline
+from machines.forms import StepForm, TypedForm
+from machines.models import MachineVersion
+
+
+class EventForm:
+    """Two forms sent as one, so that a payload may have a field called ``reason`` too."""
+
+    def __init__(self, outline: EventOutline, *, number: int, data: Mapping[str, Any] | None = None) -> None:
+        self.outline = outline
+        self.fields = TypedForm(outline.fields or (), is_open=outline.open, id_prefix=f"id_{number}", data=data)
+        self.step = StepForm(data, auto_id=f"id_{number}_%s")
+
+    def is_valid(self) -> bool:
+        # Both are asked, so that every mistake is shown at once.
+        return all([self.fields.is_valid(), self.step.is_valid()])
+
+    def inputs(self) -> list[BoundField]:
+        """Those an operator sees."""
+        return [*self.fields, self.step["reason"]]
+
+    def payload(self) -> dict[str, Any]:
+        """What was entered; a field left blank is not sent. Only after ``is_valid()``."""
+        return self.fields.values()
+
+    @property
+    def expect(self) -> int:
+        return self.step.cleaned_data["expect"]
+
+    @property
+    def reason(self) -> str:
+        return self.step.cleaned_data["reason"]
+
+    def blame(self, field: str | None, message: str) -> None:
+        """Put an error of the engine beside the input it is about."""
+        self.fields.blame(field, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """``listens`` is False for an event the current state would refuse; ``tried`` for the one just fired in vain."""
+
+    event: EventOutline
+    form: EventForm
+    listens: bool
+    tried: bool = False
+
+
+def levers(version: MachineVersion | None, instance: Instance, tried: EventForm | None = None) -> list[Lever]:
+    """One for each event of the machine, those the state listens for first. ``tried`` keeps what was entered."""
+    pulled = tried.outline.name if tried else None
+    return [
+        Lever(event, tried, listens, tried=True)
+        if tried and event.name == pulled
+        else Lever(event, EventForm(event, number=number), listens)
+        for number, (event, listens) in enumerate(_events(version, instance))
+    ]
+
+
+def lever_for(version: MachineVersion | None, instance: Instance, event: str, data: Mapping[str, Any]) -> EventForm:
+    """The filled form of an event; one without fields where the machine does not know the event."""
+    for number, (outline, _) in enumerate(_events(version, instance)):
+        if outline.name == event:
+            return EventForm(outline, number=number, data=data)
+    return EventForm(EventOutline(event), number=0, data=data)
+
+
+def _events(version: MachineVersion | None, instance: Instance) -> list[tuple[EventOutline, bool]]:
+    if version is None:
+        return []
+    outline = version.outline
+    here = {event.name: event for event in outline.events_of(instance.configuration)}
+    everywhere = {event.name: event for event in outline.events_of([state.name for state in outline.states])}
+    return [(event, True) for event in here.values()] + [
+        (event, False) for name, event in everywhere.items() if name not in here
+    ]

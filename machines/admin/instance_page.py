@@ -1,0 +1,207 @@
+"""One instance in the admin: seeing it, and firing an event at it through the engine.
+
+The screen of one instance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+
+from machines.connections import get_engine
+from machines.engine import (
+    BadInput,
+    BadPayload,
+    Conflict,
+    Instance,
+    LookupFailed,
+    NotAllowed,
+    Refused,
+    SignalboxError,
+    Suspended,
+)
+from machines.models import Machine, MachineVersion
+from machines.services import Actor, ApprovalNeeded, approvals, instances
+from machines.services.errors import TooFast
+from machines.services.reading import redactor_of
+
+from . import log_entries
+from .context import drawing, instance_url, moment, screen
+from .events import EventForm, lever_for, levers
+from .permissions import machine_of, may
+
+
+def show(request: HttpRequest, machine: int) -> HttpResponse:
+    """``?id=`` names the instance. A POST fires."""
+    found = machine_of(request, machine)
+    id = request.GET.get("id", "")
+    if request.method != "POST":
+        return panel(request, found, _instance(found, id))
+    Actor.of(request).demand("fire", found.name, action="fire", instance=id, target=request.POST.get("event", ""))
+    return _fire(request, found, _instance(found, id))
+
+
+def _instance(machine: Machine, id: str) -> Instance:
+    try:
+        return get_engine().get(machine.name, id)
+    except (LookupFailed, BadInput) as error:
+        raise Http404(error.message) from error
+
+
+def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpResponse:
+    event = request.POST.get("event", "")
+    version = version_of(machine, seen)
+    form = lever_for(version, seen, event, request.POST)
+    if not form.is_valid():
+        return panel(request, machine, seen, form, status=400)
+    actor = Actor.of(request)
+    try:
+        after = instances.fire(
+            actor, machine.name, seen.id, event, form.payload(), expect=form.expect, reason=form.reason
+        )
+    except ApprovalNeeded as needed:
+        return _filed(request, machine, seen, form, needed)
+    except TooFast:
+        raise  # whoever is refused can come a million times, and it is in the audit
+    except SignalboxError as error:
+        log_entries.failed(request, machine, event, seen.id, error)
+        return _failed(request, machine, seen, form, error)
+    log_entries.fired(request, machine, event, seen.state, after)
+    messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.version}.")
+    return HttpResponseRedirect(instance_url(machine, seen.id))
+
+
+def _filed(
+    request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, needed: ApprovalNeeded
+) -> HttpResponse:
+    """It waits for a second person, who decides it outside the admin."""
+    try:
+        filed = approvals.ask(Actor.of(request), needed)
+    except BadInput as error:
+        return _failed(request, machine, seen, form, error)
+    messages.warning(
+        request,
+        f"Approval requested: {filed.action} on {filed.subject} (request {filed.pk})."
+        " It runs once another person approves it.",
+    )
+    return HttpResponseRedirect(instance_url(machine, seen.id))
+
+
+def _failed(
+    request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, error: SignalboxError
+) -> HttpResponse:
+    """The page as things stand now, with the reason on top and what was entered still in its form."""
+    if isinstance(error, BadPayload):
+        told = redactor_of(Actor.of(request), machine.name).error(error)
+        form.blame(error.field, f"{told} ({error.code})")
+        return panel(request, machine, seen, form, status=400)
+    if isinstance(error, LookupFailed):
+        raise Http404(error.message) from error
+    if not isinstance(error, Refused | Conflict | Suspended | NotAllowed | BadInput):
+        raise error
+    status = 400 if isinstance(error, BadInput) else 403 if isinstance(error, NotAllowed) else 409
+    return panel(request, machine, _instance(machine, seen.id), form, error, status=status)
+
+
+STEPS = 25  # of the history
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A data field, set or not."""
+
+    name: str
+    hint: str
+    is_set: bool
+    value: Any
+
+
+def panel(
+    request: HttpRequest,
+    machine: Machine,
+    instance: Instance,
+    tried: EventForm | None = None,
+    error: SignalboxError | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """``tried`` is the form that was sent and did not succeed, ``error`` what the engine said about it."""
+    version = version_of(machine, instance)
+    may_fire = may(request, "fire", machine.name)
+    redacted = redactor_of(Actor.of(request), machine.name).of(instance.id)
+    instance = redacted.instance(instance)
+    steps = redacted.steps(get_engine().history(machine.name, instance.id, limit=STEPS))
+    return screen(
+        request,
+        "instance.html",
+        machine,
+        instance.id,
+        status=status,
+        instance=instance,
+        entered=moment(instance.entered),
+        created=moment(instance.created),
+        drawing=drawing(version, instance.configuration) if version else "",
+        data=_data(version, instance),
+        may_fire=may_fire,
+        suspended=moment(instance.suspended) if instance.suspended else None,
+        waits=_waits(version, instance),
+        kin=_kin(request, instance),
+        levers=levers(version, instance, tried) if may_fire else [],
+        tried=tried,
+        error=error,
+        error_text=redacted.error(error) if error else "",
+        is_conflict=isinstance(error, Conflict),
+        is_refused=isinstance(error, Refused),
+        candidates=redacted.explanation(error.explanation).candidates if isinstance(error, Refused) else [],
+        steps=[(step, moment(step.at)) for step in steps],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """An instance that runs this one, or that it runs, as ``word`` says."""
+
+    word: str
+    machine: str
+    id: str
+    url: str
+
+
+def _kin(request: HttpRequest, instance: Instance) -> list[Kin]:
+    """Those of machines that may be seen."""
+    found = [("parent", instance.parent)] if instance.parent else []
+    found += [(f"child {invoke}", child) for invoke, child in instance.children.items()]
+    names = [kin["machine"] for _, kin in found]
+    machines = {machine.name: machine for machine in Machine.objects.filter(name__in=names)}
+    return [
+        Kin(word, kin["machine"], kin["id"], instance_url(machines[kin["machine"]], kin["id"]))
+        for word, kin in found
+        if kin["machine"] in machines and may(request, "view", kin["machine"])
+    ]
+
+
+def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str, str, datetime]]:
+    """What each timer is, the state that waits, and when it is due; the next one first."""
+    states = version.outline.states if version else ()
+    delays = {event: f"after {t.delay}" for state in states for t in state.transitions if t.delay for event in t.events}
+    timers = sorted(instance.timers, key=lambda timer: timer.due)
+    return [(delays.get(timer.event, timer.event), timer.state, moment(timer.due)) for timer in timers]
+
+
+def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:
+    """The version the instance lives by; None where nobody has its definition any more."""
+    try:
+        return machine.version(instance.definition)
+    except MachineVersion.DoesNotExist:
+        return None
+
+
+def _data(version: MachineVersion | None, instance: Instance) -> list[Field]:
+    """Declared fields in document order, set or not; then whatever else there is."""
+    hints = {field.name: field.description for field in version.outline.data} if version else {}
+    names = dict.fromkeys([*hints, *instance.data])
+    return [Field(name, hints.get(name, ""), name in instance.data, instance.data.get(name)) for name in names]

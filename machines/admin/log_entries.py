@@ -1,0 +1,41 @@
+"""Log entries: what staff did in the admin, whether or not it succeeded. They show in the machine's history there."""
+
+from __future__ import annotations
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.http import HttpRequest
+
+from machines.access import redaction
+from machines.audit.entries import storable
+from machines.engine import Conflict, Instance, Refused, SignalboxError
+from machines.models import Machine, MachineVersion
+
+REPR = 200  # characters of LogEntry.object_repr
+
+
+def record(request: HttpRequest, machine: Machine, what: str, about: str = "") -> None:
+    """``about`` is what it was done to: an instance's id, or a version."""
+    LogEntry.objects.create(
+        user_id=request.user.pk,
+        content_type=ContentType.objects.get_for_model(Machine),
+        object_id=str(machine.pk),
+        object_repr=storable(f"{machine.name} / {about}")[:REPR] if about else machine.name,
+        action_flag=CHANGE,
+        change_message=storable(what),
+    )
+
+
+def fired(request: HttpRequest, machine: Machine, event: str, before: str, after: Instance) -> None:
+    moved = f"{before} → {after.state}" if before != after.state else f"stays in {after.state}"
+    record(request, machine, f"Fired {event} at {after.id}: {moved}, revision {after.version}.", after.id)
+
+
+def failed(request: HttpRequest, machine: Machine, event: str, id: str, error: SignalboxError) -> None:
+    word = "Refused" if isinstance(error, Refused) else "Conflict" if isinstance(error, Conflict) else "Failed"
+    said = redaction.strict_redactor(machine.name).error(error)
+    record(request, machine, f"{word}: {event} at {id}: {said} ({error.code})", id)
+
+
+def published(request: HttpRequest, version: MachineVersion) -> None:
+    record(request, version.machine, f"Published version {version.number} ({version.digest}).", f"v{version.number}")

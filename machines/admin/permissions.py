@@ -1,0 +1,112 @@
+"""Who may do what in the admin: the rights of the site.
+
+Rights on one machine, given and taken back on the machine's own page of the admin.
+
+Who may change users there may make anything of them, so that is the permission it takes; for groups likewise. The
+audit says who gave what to whom.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import ForeignKey, QuerySet
+from django.forms import ModelChoiceField
+from django.http import Http404, HttpRequest
+
+from machines.access import permissions
+from machines.models import Machine, MachineGroupGrant, MachineUserGrant
+
+
+def may(request: HttpRequest, right: str, machine: str = "") -> bool:
+    """``right`` as ``machines.access.permissions`` names it; of all machines where none is named."""
+    return permissions.allows(request.user, right, machine)
+
+
+def demand(request: HttpRequest, right: str, machine: str = "") -> None:
+    """Raises machines.access.permissions.Forbidden, which is answered with a 403."""
+    permissions.demand(request.user, right, machine)
+
+
+def machine_of(request: HttpRequest, pk: int) -> Machine:
+    """The machine with this number. One that may not be seen is forbidden, whether or not there is one."""
+    found = Machine.objects.filter(pk=pk).first()
+    demand(request, "view", found.name if found else "")
+    if found is None:
+        raise Http404(f"machine {pk} not found")
+    return found
+
+
+class ReadOnly:
+    """For a ModelAdmin: seen with ``view``, never added, changed or deleted by the admin's own forms.
+
+    ``machine_field`` leads from a row to the name of its machine: a list holds no others than those that may be seen,
+    and a row that may not be is one that is not there.
+    """
+
+    machine_field = "name"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        found, scope = super().get_queryset(request), permissions.scope_of(request.user)  # type: ignore[misc]
+        return found if scope.all else found.filter(**{f"{self.machine_field}__in": scope.names})
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return permissions.anywhere(request.user, "view")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return permissions.anywhere(request.user, "view")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+
+class Grants(admin.TabularInline):
+    extra = 1
+    holder_permission = ""
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField | None:
+        """Of the permissions there are, those a machine has."""
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if db_field.name == "permission" and field is not None:
+            own = field.queryset.filter(
+                content_type__app_label=Machine._meta.app_label, content_type__model=Machine._meta.model_name
+            )
+            field.queryset = own
+            field.label_from_instance = lambda permission: permission.name
+        return field
+
+    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.has_perm(self.holder_permission)
+
+    has_add_permission = has_change_permission = has_delete_permission = has_view_permission
+
+
+class UserGrants(Grants):
+    model = MachineUserGrant
+    holder_permission = "auth.change_user"
+    autocomplete_fields = ["user"]
+    fields = ["user", "permission"]
+    verbose_name = "user permission on this machine"
+    verbose_name_plural = "user permissions on this machine"
+
+
+class GroupGrants(Grants):
+    model = MachineGroupGrant
+    holder_permission = "auth.change_group"
+    autocomplete_fields = ["group"]
+    fields = ["group", "permission"]
+    verbose_name = "group permission on this machine"
+    verbose_name_plural = "group permissions on this machine"
+
+
+def may_grant(request: HttpRequest) -> bool:
+    return any(request.user.has_perm(grants.holder_permission) for grants in (UserGrants, GroupGrants))

@@ -1,0 +1,247 @@
+"""Writing the audit: one entry for each lever somebody pulled, whatever came of it.
+
+An entry is written after the action, by the same request, because only then its outcome is known. Redis and SQL share
+no transaction, so one of them can fail alone. A write that fails never hides what was done: the entry goes to the log
+in full, as an error, and the operator is told. A process that is killed in between leaves no entry; an instance's own
+history, written with its step, names actor and reason even then.
+
+Services write through here (``Actor.records``), and pages that have no service. Three ways::
+
+    with recorded(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as deed:
+        after = engine.suspend(...)
+        deed.note(state=after.state, version=after.version)
+
+    with audited(request, "suspend", ...) as deed:  # whoever sent the request
+
+    record(user, "publish", machine=name, target="v3", outcome="refused", source="api 10.0.0.7")
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.messages.api import MessageFailure
+from django.db import Error, transaction
+from django.http import HttpRequest
+
+from machines.access import redaction
+from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
+from machines.models import AuditEntry
+from machines.statistics.activity import pulled
+
+from .request_context import request_id
+
+log = logging.getLogger(__name__)
+
+ACTIONS = (
+    "fire", "create", "force", "edit", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish",
+    "queue.pause", "queue.resume", "queue.limit", "queue.purge", "queue.redrive",
+    "job.redrive", "job.withdraw", "job.move",
+    "worker.quiet", "worker.work", "worker.stop",
+    "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop", "bulk.rate",
+    "approval.ask", "approval.approve", "approval.decline", "approval.withdraw", "approval.expire",
+    "token.make", "token.revoke", "session.make", "session.revoke",
+    "login", "login.failed", "login.throttled", "logout",
+    "webhook.make", "webhook.change", "webhook.rotate", "webhook.delete", "webhook.test", "webhook.redeliver",
+    "note.write", "reveal",
+    "user.make", "user.change", "user.password", "user.groups", "user.rights", "user.delete",
+    "group.make", "group.change", "group.rights", "group.delete",
+    "grant.make", "grant.change", "grant.delete", "token.change", "token.delete",
+)  # fmt: skip
+NO_LEVERS = ("login", "logout", "reveal", "user", "group", "grant")  # these, and what begins with one and a dot
+DONE, REFUSED, FAILED = AuditEntry.Outcome.values
+SAID = 2000  # characters of an error's message
+PLAIN = ("error", "code", "before", "after", "version")
+PLAIN_FACTS = frozenset(PLAIN)
+_HALVES = re.compile("[\ud800-\udfff]")
+recording: ContextVar[str] = ContextVar("recording", default="")
+"""The action that a block of ``recorded`` around this moment will write an entry of; "" outside of one."""
+NOT_WRITTEN = "The audit entry could not be written. Tell an administrator; the server log has the details."
+
+
+class Deed:
+    """One action while it goes on: what its entry will say."""
+
+    def __init__(self, actor: Any, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str) -> None:
+        if action not in ACTIONS:
+            raise ValueError(f"no action {action!r}; there are {', '.join(ACTIONS)}")
+        self.actor = actor
+        self.action = action
+        self.about = about
+        self.refusals = (SignalboxError, *refusals)
+        self.outcome = DONE
+        self.detail: dict[str, Any] = {}
+        self.is_void = False
+
+    def note(self, **facts: Any) -> None:
+        """Facts that go into ``detail``: states before and after, a version, how many. Anything JSON can say; what is
+        sensitive in it is masked before it is written."""
+        self.detail |= facts
+
+    def moved(self, before: str, after: Instance) -> None:
+        """Where a step led from and to; whether it had counted already."""
+        self.note(before=before, after=after.state, version=after.version)
+        if after.outcome and after.outcome.replayed:
+            self.note(replayed=True)
+
+    def name(self, **about: str) -> None:
+        """What is known only now, as the id of an instance that was just made."""
+        self.about |= about
+
+    def void(self) -> None:
+        """It is not to be written: it was not tried, and another entry says what was done in its place."""
+        self.is_void = True
+
+    def failed(self, error: BaseException) -> None:
+        """Its outcome: refused where the engine said no, failed where nobody knows or something broke."""
+        said_no = isinstance(error, self.refusals) and not isinstance(error, EngineUnavailable | EngineFault)
+        self.outcome = REFUSED if said_no else FAILED
+        said = _said(self.about.get("machine", ""), error)
+        self.note(error=said[:SAID] or type(error).__name__, code=getattr(error, "code", type(error).__name__))
+
+    def write(self) -> bool:
+        return record(self.actor, self.action, outcome=self.outcome, detail=self.detail, **self.about)
+
+
+@contextmanager
+def recorded(
+    actor: Any,
+    action: str,
+    *,
+    unwritten: Callable[[], None] | None = None,
+    refusals: tuple[type[Exception], ...] = (),
+    **about: str,
+) -> Iterator[Deed]:
+    """Records what the block does, by ``actor``; an error it raises makes the outcome and goes on.
+
+    ``about``: ``machine``, ``instance``, ``queue``, ``target``, ``reason``, ``source``. ``refusals``: errors beside the
+    engine's that say no. ``unwritten`` is called where the entry could not be written.
+    """
+    deed = Deed(actor, action, refusals=refusals, **about)
+    outer = recording.set(action)
+    try:
+        yield deed
+    except Exception as error:
+        deed.failed(error)
+        raise
+    finally:
+        recording.reset(outer)
+        if not deed.is_void and not deed.write() and unwritten is not None:
+            unwritten()
+
+
+def audited(request: HttpRequest, action: str, **about: Any) -> AbstractContextManager[Deed]:
+    """As ``recorded``, by whoever sent ``request``."""
+    return recorded(
+        request.user, action, source=source_of(request), unwritten=lambda: tell(request), **about
+    )  # fmt: skip
+
+
+def record(
+    actor: Any,
+    action: str,
+    *,
+    machine: str = "",
+    instance: str = "",
+    queue: str = "",
+    target: str = "",
+    reason: str = "",
+    outcome: str = DONE,
+    detail: Any = "",
+    source: str = "",
+) -> bool:
+    """Write one entry; whether that worked. ``actor``: a Django user, or a name. ``detail``: anything JSON can say.
+
+    Raises ValueError for an action or outcome there is none of, and nothing for what the database does.
+    """
+    if action not in ACTIONS or outcome not in AuditEntry.Outcome.values:
+        raise ValueError(f"no action {action!r} with outcome {outcome!r}")
+    given = {"machine": machine, "instance": instance, "queue": queue, "target": target, "reason": reason}
+    given |= _person(actor) | {"source": source, "request": request_id.get()}
+    entry = AuditEntry(
+        action=action, outcome=outcome, detail=_masked(machine, _plain(detail)),
+        **{name: _fitting(name, text) for name, text in given.items()},
+    )  # fmt: skip
+    try:
+        with transaction.atomic():
+            entry.save()
+    except Error as error:
+        log.error("the audit could not be written (%s): %s", error, json.dumps(_shown(entry)))
+        return False
+    if outcome == DONE and action.partition(".")[0] not in NO_LEVERS:
+        pulled(actor)
+    return True
+
+
+def source_of(request: HttpRequest) -> str:
+    """``page 10.0.0.7``: which door, and the client's address as the server was told it (see ``docs/operate.md``)."""
+    match = request.resolver_match
+    if match is not None and ("admin" in match.namespaces or match.url_name == "admin-login"):
+        door = "admin"
+    else:
+        door = "api" if request.path.startswith("/api/") else "page"
+    return f"{door} {request.META.get('REMOTE_ADDR') or ''}".strip()
+
+
+def _person(actor: Any) -> dict[str, str]:
+    if isinstance(actor, str):
+        return {"actor": actor, "actor_id": ""}
+    return {"actor": actor.get_username(), "actor_id": "" if actor.pk is None else str(actor.pk)}
+
+
+def _fitting(name: str, text: str) -> str:
+    """``storable``, and no more than the column holds."""
+    return storable(text)[: getattr(AuditEntry._meta.get_field(name), "max_length", None)]
+
+
+def storable(text: str) -> str:
+    """As PostgreSQL takes it: no NUL, no half of a surrogate pair."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def _said(machine: str, error: BaseException) -> str:
+    """What an error says, without what it would repeat of sensitive fields."""
+    redactor = redaction.available_redactor(machine)
+    return type(error).__name__ if redactor is None else redactor.error(error)
+
+
+def _masked(machine: str, detail: Any) -> Any:
+    """``detail`` without values of sensitive fields; its plainest facts where nobody can tell which those are.
+
+    Where there are no others, nobody is asked: names of states and versions hold no value, and errors say none."""
+    if isinstance(detail, dict) and PLAIN_FACTS.issuperset(detail):
+        return detail
+    redactor = redaction.available_redactor(machine)
+    if redactor is not None:
+        return redactor.value(detail)
+    facts = detail if isinstance(detail, dict) else {}
+    return {name: fact if name in PLAIN else redaction.MASK for name, fact in facts.items()}
+
+
+def _plain(detail: Any) -> Any:
+    """``detail`` as JSON data; a text alone becomes ``{"said": text}``. Half of a surrogate pair, which no page and no
+    file can hold, is written out."""
+    if isinstance(detail, str):
+        detail = {"said": detail} if detail else {}
+    written = json.dumps(detail, default=str, ensure_ascii=False)
+    return json.loads(_HALVES.sub(lambda half: f"\\\\u{ord(half.group()):x}", written))
+
+
+def _shown(entry: AuditEntry) -> dict[str, Any]:
+    facts = {field.name: getattr(entry, field.name) for field in AuditEntry._meta.fields if field.name != "id"}
+    return facts | {"at": entry.at.isoformat()}
+
+
+def tell(request: HttpRequest) -> None:
+    """On the next page; whoever has no pages finds it in the log."""
+    try:
+        messages.error(request, NOT_WRITTEN)
+    except MessageFailure:
+        log.info("%s has no place for messages", request.path)

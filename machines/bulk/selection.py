@@ -1,0 +1,63 @@
+"""Freezing: which instances a bulk is about, found page by page as they stood when it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from machines.engine import Engine, Instance
+from machines.engine.errors import BadInput
+
+from .builtin_machine import BULK
+from .order import Order
+from .store import PAGE, Item, Store
+
+MAX_FOUND = 1_000_000  # instances of one bulk
+READ = 200  # instances found at a time: their data is read along with them
+AGAIN = frozenset(["refused", "changed", "failed"])
+
+
+def found(engine: Engine, order: Order, made: int) -> Iterator[Item]:
+    """All instances that are meant. ``made``: ms; whoever entered its state later is not one of them.
+
+    That also keeps an instance that moves meanwhile from being found twice: it stands behind ``made`` from then on.
+    """
+    return failed(engine, order.of) if order.of else _filtered(engine, order, made)
+
+
+def failed(engine: Engine, bulk: str) -> Iterator[Item]:
+    """The instances that another bulk could not move and that are still there, as they are now."""
+    source = engine.get(BULK, bulk).data
+    store = Store(engine, bulk)
+    machine = store.order().machine
+    for start in range(0, source["tried"], PAGE):
+        ids = [item.id for item in store.items(source["selection"], start, min(start + PAGE, source["tried"]))]
+        notes = zip(ids, store.outcomes(ids), strict=True)
+        for instance in engine.get_many(machine, [id for id, note in notes if note and note.word in AGAIN]):
+            if isinstance(instance, Instance):
+                yield _item(instance)
+
+
+def paged(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Pages of ``PAGE`` instances, the last one shorter. Raises BadInput past ``MAX_FOUND``."""
+    source, total = iter(items), 0
+    while page := list(islice(source, PAGE)):
+        total += len(page)
+        if total > MAX_FOUND:
+            raise BadInput(f"more than {MAX_FOUND:,} instances match: narrow the filter")
+        yield page
+
+
+def _filtered(engine: Engine, order: Order, made: int) -> Iterator[Item]:
+    terms = {"older_than": 0} | {name: term for name, term in order.filter.items() if term is not None}
+    cursor = None
+    while True:
+        page = engine.find(order.machine, **terms, limit=READ, cursor=cursor, now=made)
+        yield from map(_item, page.instances)
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _item(instance: Instance) -> Item:
+    return Item(instance.id, instance.version, instance.state, instance.definition)

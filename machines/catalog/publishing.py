@@ -1,0 +1,243 @@
+"""Publishing: the same versions under the same numbers, in SQL for people and in Redis for instances.
+
+Redis gives the numbers, so that programs without Django publish too. Whichever side lacks a version gets it
+from the other: ``adopt`` fills SQL, ``restore`` fills Redis, and ``publish`` does both for its machine first.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from machines import diagrams
+from machines.connections import get_engine
+from machines.engine.definitions import CompiledDefinition, compile_definition, embedded
+from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
+from machines.models import Machine, MachineVersion
+
+from . import accepted_senders
+from .submissions import Submission
+
+log = logging.getLogger(__name__)
+
+
+class Diverged(SignalboxError):
+    """SQL and Redis hold different definitions under one number; ``machine`` and ``version`` name it.
+
+    It takes a Redis that lost its data and got a script's publication before ``restore`` ran, or two sites on
+    one prefix.
+    """
+
+    code = "SB460"
+
+    def __init__(self, machine: str, version: int) -> None:
+        self.machine = machine
+        self.version = version
+        super().__init__(f"version {version} of {machine!r} is one definition in SQL and another one in Redis")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "version": self.version}
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A definition that can be published. ``along``: the machines it brings along that are new or change by it, by
+    name, inner ones first; those that stay as they are are not written."""
+
+    compiled: CompiledDefinition
+    along: dict[str, CompiledDefinition]
+
+    @property
+    def name(self) -> str:
+        return str(self.compiled.source["id"])
+
+    @property
+    def own(self) -> set[str]:
+        """The names of all machines in it."""
+        return {self.name, *self.compiled.along}
+
+
+def publish(
+    definition: object | CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = ""
+) -> MachineVersion:
+    """Check a definition, make it the machine's current version, record it; before it, those it brings along. The same
+    document is the same version. It asks nobody's right: ``machines.services.definitions`` does.
+
+    Raises DefinitionError with every finding, Diverged, EngineUnavailable. Should SQL fail after Redis
+    succeeded, calling again records what Redis has.
+    """
+    publication = prepare(definition)
+    for inner in publication.along.values():
+        write(inner, user=user, notes=notes)
+    return write(publication.compiled, user=user, notes=notes)
+
+
+def prepare(definition: object | CompiledDefinition) -> Publication:
+    """Check a definition, and find what publishing it would write. Writes nothing. One that is compiled is not read
+    again.
+
+    Raises DefinitionError with every finding, EngineUnavailable.
+    """
+    submission = Submission.of(definition)
+    compiled = submission.compiled
+    if compiled is None:
+        raise DefinitionError(list(submission.findings))
+    return Publication(compiled, {name: inner for name, inner in compiled.along.items() if not _stays(name, inner)})
+
+
+def write(compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
+    """Publish one machine of a Publication, without those it brings along. Raises Diverged, EngineUnavailable."""
+    name = compiled.source["id"]
+    for known in (*embedded(compiled.source), name):
+        restore(known)
+    try:
+        number = _new_number(adopt(name), compiled)
+    except UnknownMachine:
+        number = None
+    published = get_engine().publish(compiled, version=number, alone=True)
+    return _record(name, published.version, compiled, user=user, notes=notes)
+
+
+def adopt(name: str) -> Machine:
+    """Take in every version of a machine that is in Redis and not in SQL. Raises UnknownMachine, Diverged."""
+    engine = get_engine()
+    current, numbers = engine.live(name).version, engine.versions(name)
+    recorded = set(MachineVersion.objects.filter(machine__name=name).values_list("number", flat=True))
+    for number in numbers:
+        if number not in recorded:
+            _record(name, number, compile_definition(engine.definition(name, number)), adopted=True)
+    machine = Machine.objects.get(name=name)
+    if machine.current != current:
+        _make_current(machine, machine.versions.get(number=current))
+    if machine.granted is None and (granted := engine.acceptance(name).granted) is not None:
+        machine.granted = list(granted)
+        machine.save(update_fields=["granted"])
+    return machine
+
+
+def adopt_all() -> list[Machine]:
+    """Take in the machines that are in Redis and that SQL has never heard of; which ones those were."""
+    known = set(Machine.objects.values_list("name", flat=True))
+    return [adopt(name) for name in get_engine().machines() if name not in known]
+
+
+def restore(name: str | None = None) -> list[MachineVersion]:
+    """Publish to Redis what SQL knows and Redis does not, under the same numbers; which versions that were.
+
+    Instances do not come back: only Redis had them. Versions that differ on both sides are left, and logged.
+    """
+    machines = Machine.objects.all() if name is None else Machine.objects.filter(name=name)
+    return [version for machine in machines for version in _restore(machine)]
+
+
+def diverged(machine: Machine) -> list[int]:
+    """Numbers under which SQL and Redis hold different definitions."""
+    engine = get_engine()
+    shared = machine.versions.filter(number__in=engine.versions(machine.name)).order_by("number")
+    return [version.number for version in shared if _differs(version, engine.definition(machine.name, version.number))]
+
+
+def _restore(machine: Machine) -> list[MachineVersion]:
+    engine = get_engine()
+    try:
+        held = engine.versions(machine.name)
+    except UnknownMachine:
+        held = []
+    missing = list(machine.versions.exclude(number__in=held).order_by("number"))
+    for version in missing:
+        _restore_along(version)
+        engine.publish(version.definition, version=version.number, alone=True)
+    newest = max([*held, *(version.number for version in missing)], default=None)
+    if missing and not held:
+        accepted_senders.give_back(engine, machine)
+    if missing and newest != missing[-1].number:
+        # What is published last is current; a gap that was filled must not be.
+        engine.publish(engine.definition(machine.name, newest), version=newest, alone=True)
+    for number in diverged(machine) if held else ():
+        log.warning("%s", Diverged(machine.name, number))
+    return missing
+
+
+def _restore_along(version: MachineVersion) -> None:
+    """Machines that a version brings along and that no row of SQL would restore."""
+    engine, along = get_engine(), embedded(version.definition)
+    rows = set(Machine.objects.filter(name__in=along).values_list("name", flat=True))
+    for name, inner in along.items():
+        if name not in rows:
+            engine.publish(inner, alone=True)
+
+
+def _stays(name: str, compiled: CompiledDefinition) -> bool:
+    """Whether it is the machine's current definition already; by SQL where Redis has lost the machine."""
+    try:
+        held: Any = get_engine().definition(name)
+    except UnknownMachine:
+        machine = Machine.objects.filter(name=name).first()
+        held = machine.version().definition if machine else None
+    # Texts, because to Python 1 and true are equal; of the program too, to which the order of states matters.
+    if held is None or _sorted(held) != _sorted(compiled.source):
+        return False
+    return _text(held) == _text(compiled.source) or compile_definition(held).digest == compiled.digest
+
+
+def _sorted(definition: dict[str, Any]) -> str:
+    return json.dumps(definition, sort_keys=True)
+
+
+def _new_number(machine: Machine, compiled: CompiledDefinition) -> int | None:
+    """Redis compares programs, and gives the number. A change of words alone is a new document, so we give one."""
+    current = machine.version()
+    if current.digest == compiled.digest and _text(current.definition) != _text(compiled.source):
+        return max(get_engine().versions(machine.name)) + 1
+    return None
+
+
+def _record(
+    name: str,
+    number: int,
+    compiled: CompiledDefinition,
+    *,
+    user: AbstractBaseUser | None = None,
+    notes: str = "",
+    adopted: bool = False,
+) -> MachineVersion:
+    """The version as SQL has it from now on; the first record of a number stays."""
+    machines = Machine.objects.filter(name=name)
+    fields = {"definition": compiled.source, "digest": compiled.digest, "notes": notes, "published_by": user}
+    if not MachineVersion.objects.filter(machine__in=machines, number=number).exists():
+        # Laid out before the transaction, which on SQLite keeps everybody else from writing.
+        fields |= {"drawing": diagrams.draw(compiled.outline).svg, "drawing_format": diagrams.DRAWING}
+    with transaction.atomic():
+        # A script's machine is looked at like any other that was there before.
+        start = {"current": number, "adopted": adopted, "granted": None if adopted else []}
+        machine, _ = Machine.objects.get_or_create(name=name, defaults=start)
+        version, _ = machine.versions.get_or_create(number=number, defaults=fields)
+        if _differs(version, compiled):
+            raise Diverged(name, number)
+        _make_current(machine, version)
+    return version
+
+
+def _make_current(machine: Machine, version: MachineVersion) -> None:
+    machine.current = version.number
+    description = version.definition.get("description")
+    machine.description = description if isinstance(description, str) else ""
+    if "accepts" in version.definition:
+        machine.granted = []
+    machine.save(update_fields=["current", "description", "granted"])
+
+
+def _differs(version: MachineVersion, held: dict[str, Any] | CompiledDefinition) -> bool:
+    """Whether the version is another definition than ``held``; it is compiled only where the words differ."""
+    source = held.source if isinstance(held, CompiledDefinition) else held
+    return _text(version.definition) != _text(source) and version.digest != compile_definition(held).digest
+
+
+def _text(definition: dict[str, Any]) -> str:
+    """Two documents are the same when this is; the order of keys counts."""
+    return json.dumps(definition, separators=(",", ":"))

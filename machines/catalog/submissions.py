@@ -1,0 +1,84 @@
+"""A definition as somebody handed it in: text from a file, a form or a pipe, and all that can be said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from machines import formats
+from machines.engine.definitions import CompiledDefinition, Finding, compile_definition
+
+from . import builtin_machines
+
+GUESS = "guess"
+FORMAT_NAMES = (GUESS, *formats.READERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """``definition`` is None when the text could not be read; ``findings`` then say where and why.
+
+    Next to findings of a reader that are errors it is a draft: what could be read, for people to go on with.
+    ``compiled``: the same definition as it is handed on to be published or drawn; None where it is not wanted, or there
+    are errors. ``drawing``: its SVG, where that was asked for.
+    """
+
+    definition: dict[str, Any] | None
+    findings: tuple[Finding, ...]
+    format: str = "json"
+    compiled: CompiledDefinition | None = field(default=None, compare=False)
+    drawing: str = ""
+
+    @classmethod
+    def of(
+        cls, definition: dict[str, Any] | CompiledDefinition, *, before: Iterable[Finding] = (), format: str = "json"
+    ) -> Submission:
+        """A definition with all there is to say about it before it is published, after what was said ``before``."""
+        compiled = compile_definition(definition)
+        findings = (*before, *compiled.findings, *builtin_machines.shadowing(compiled.source))
+        fit = not any(finding.is_error for finding in findings)
+        return cls(compiled.source, findings, format, compiled if fit else None)
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.is_error]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [finding for finding in self.findings if not finding.is_error]
+
+    @property
+    def summary(self) -> str:
+        """``2 errors, 1 warning``, or ``no findings``."""
+        counts = [(len(self.errors), "error"), (len(self.warnings), "warning")]
+        said = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+        return ", ".join(said) or "no findings"
+
+
+def read(
+    text: str | bytes, *, format: str = GUESS, name: str = "", id: str = "", base: Path | None = None
+) -> Submission:
+    """Reads and checks; never raises. ``name`` is the file's, from which the format is guessed if it has to be.
+
+    ``id`` names the machine, whatever the text calls it. ``base``: its file or folder, where it may name others.
+    """
+    if format != GUESS:
+        return _read(text, format, id, base)
+    found = _read(text, formats.guess(text, name), id, base)
+    if found.format == "json" and found.definition and found.errors and formats.may_be_xstate(text):
+        return _read(text, "xstate", id, base)
+    return found
+
+
+def _read(text: str | bytes, format: str, id: str, base: Path | None) -> Submission:
+    definition, findings = formats.read(text, format, base)
+    if definition is None:
+        return Submission(None, tuple(findings), format)
+    if id:
+        definition = {**definition, "id": id}
+        findings = [finding for finding in findings if finding.path != "id"]
+    if any(finding.is_error for finding in findings):
+        return Submission(definition, tuple(findings), format)
+    return Submission.of(definition, before=findings, format=format)

@@ -1,0 +1,157 @@
+"""The pieces of a line put together.
+
+Lines end where they lead to.
+
+Between two neighbours of one row that are not equally high, and now and then where a line crosses several levels,
+Graphviz draws past the node it was to reach. Such a line is led on to the nearest place of the border it missed.
+
+Lines from a state to itself, where the state is drawn around others, or a queue stands beside it.
+
+Graphviz lets such lines bulge with the height of the box, one around the other. There is room on its side: they are
+put below each other there, small, each with its label. Beside a state that feeds a queue, they make room for the line
+to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from machines.diagrams.part_names import state_id
+
+from . import sizes
+from .geometry import Block, Box, Curve, Point, between
+from .labels import state_name, transition_lines
+from .routes import Level, Piece, Route, homes, wires
+from .state_tree import Tree
+
+ARROW = 7.0  # length of a head: the line ends before it
+
+
+def joined(
+    tree: Tree, route: Route, pieces: Mapping[tuple[Level, str], Curve], boxes: Mapping[str, Box]
+) -> Curve | None:
+    """One curve; None where a piece of it has no place."""
+    found = [pieces.get((piece.level, route.wire.id)) for piece in route.pieces]
+    curves = [curve for curve in found if curve is not None]
+    if len(curves) < len(found):
+        return None
+    points = curves[0].points
+    for curve in curves[1:]:
+        points = (*points, *_straight(points[-1], curve.points[0]), *curve.points[1:])
+    whole = Curve(points, curves[-1].tip, curves[0].label)
+    if not route.heading:
+        return whole
+    below = _heading_end(tree, route, boxes)
+    return _from(whole, below) if route.heading == "tail" else _up_to(whole, below)
+
+
+def _heading_end(tree: Tree, route: Route, boxes: Mapping[str, Box]) -> float:
+    state = tree.state(route.pieces[route.top].level)
+    assert state is not None
+    return boxes[state_id(state.index)].top + sizes.heading_size(state_name(state), tree.details(state))[1]
+
+
+def _from(curve: Curve, y: float) -> Curve:
+    """Begins at the heading, straight above where it began."""
+    start = curve.points[0]
+    above = start[0], y
+    return replace(curve, points=(above, *_straight(above, start), *curve.points[1:]))
+
+
+def _up_to(curve: Curve, y: float) -> Curve:
+    """Ends at the heading, straight above where it ended."""
+    last = curve.points[-1]
+    tip = last[0], y
+    return replace(curve, points=(*curve.points, *_straight(last, (tip[0], y + ARROW))), tip=tip)
+
+
+def _straight(start: Point, end: Point) -> tuple[Point, Point, Point]:
+    """The rest of a piece of curve after its first point."""
+    return between(start, end, 1 / 3), between(start, end, 2 / 3), end
+
+
+NEAR = 2.0  # pixels nobody sees
+HEAD = 8.0  # pixels of an arrow's head
+
+
+def touching(tree: Tree, boxes: Mapping[str, Box], curves: Mapping[str, Curve]) -> dict[str, Curve]:
+    """The curves, each with its tip at the node it leads to; a line to a state around its source ends inside of it."""
+    level, found = homes(tree), dict(curves)
+    names = {state_id(state.index): state.name for state in tree.outline.states}
+    for wire in wires(tree):
+        curve, box, home = found.get(wire.id), boxes.get(wire.head), level.get(wire.tail)
+        if curve is None or box is None or (home is not None and names.get(wire.head) in tree.ancestors(home)):
+            continue
+        tip = _nearest(box, curve.tip)
+        if math.dist(tip, curve.tip) > NEAR:
+            found[wire.id] = _led_on(curve, tip)
+    return found
+
+
+def _led_on(curve: Curve, tip: Point) -> Curve:
+    """With a straight piece to where the arrow's head begins, if that is not there already."""
+    start, far = curve.points[-1], math.dist(curve.points[-1], tip)
+    if far <= 2 * HEAD:
+        return replace(curve, tip=tip)
+    end = between(start, tip, 1 - HEAD / far)
+    piece = (between(start, end, 1 / 3), between(start, end, 2 / 3), end)
+    return replace(curve, points=(*curve.points, *piece), tip=tip)
+
+
+def _nearest(box: Box, point: Point) -> Point:
+    """Of a box, to a point outside; a point inside is its own."""
+    x, y = point
+    return min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
+
+
+REACH = 26.0  # how far the line goes out
+TURN = 8.0  # half of the distance between its ends
+
+AIR = 10.0  # between two
+LIFT = 3.0  # between a label and a line below it
+OVER = 29.0  # how far a label may stand out above its state: less than rows are apart
+
+
+def stacked(block: Block, node: str, pieces: Iterable[Piece]) -> None:
+    """Moves the node's lines to itself, if there is room for them all."""
+    box = block.boxes[node]
+    loops = [(piece, *_size(piece)) for piece in pieces if piece.tail == piece.head == node]
+    y = box.top + sizes.NAME_LINE + 2 * sizes.HEADING_PAD + AIR
+    if y + sum(height + AIR for _, _, height in loops) > box.bottom:
+        return
+    for piece, width, height in loops:
+        block.curves[piece.wire.id] = loop(box, y + height / 2, width)
+        y += height + AIR
+
+
+def raised(block: Block, node: str, pieces: Iterable[Piece]) -> None:
+    """Moves the node's lines to itself above the middle of its side, where the line to a queue leaves it.
+
+    Each stands above the other, as far as they reach no row above.
+    """
+    box, foot = block.boxes[node], block.boxes[node].y - LIFT
+    for piece in pieces:
+        if not piece.tail == piece.head == node:
+            continue
+        width, height = _size(piece)
+        if foot - height < box.top - OVER:
+            return
+        block.curves[piece.wire.id] = loop(box, max(foot - height / 2, box.top + TURN), width, foot - height / 2)
+        foot -= height
+
+
+def _size(piece: Piece) -> tuple[float, float]:
+    wire = piece.wire
+    lines = transition_lines(wire.transition, wire.source) if wire.transition and wire.source else []
+    width, height = sizes.label_size(lines)
+    return width + sizes.LABEL_GAP, max(height, 2 * TURN)
+
+
+def loop(box: Box, y: float, width: float, label: float | None = None) -> Curve:
+    """Out of the right side at the height ``y``, round, and back; a label of this width stands beyond, at the height
+    ``label`` if not at the same."""
+    out = box.right + REACH
+    points = ((box.right, y - TURN), (out, y - TURN), (out, y + TURN), (box.right + HEAD, y + TURN))
+    return Curve(points, (box.right, y + TURN), (out + width / 2, y if label is None else label))

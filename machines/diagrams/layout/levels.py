@@ -1,0 +1,192 @@
+"""From a machine to places: each level by itself, the innermost first, and then put into one another.
+
+Graphviz does not lay nested states out well, but what stands in one state it does. Graphviz gets a few tries for a
+level, each asking less of it; a grid is what remains.
+"""
+
+from __future__ import annotations
+
+from machines.diagrams.part_names import queue_id, start_id, state_id
+
+from . import sizes
+from .curves import joined, raised, stacked, touching
+from .fallback_grid import grid, straight
+from .geometry import Block, Curve, Layout
+from .graphviz import LayoutFailed, graphviz_host
+from .graphviz_input import Cell, Sketch
+from .graphviz_output import read
+from .labels import state_name
+from .routes import Level, Piece, Routes, feeds, port_id
+from .state_tree import Tree, main_line
+
+FAST = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.1", "splines": "line"}
+SIDEWAYS = FAST | {"rankdir": "LR", "nodesep": "0.1"}
+BILLION = 10**9
+TRIES: tuple[tuple[dict[str, str], int], ...] = (
+    ({}, 12 * BILLION // 10),
+    (FAST, 4 * BILLION),
+    (SIDEWAYS, 2 * BILLION),
+)  # graph attributes, fuel
+FUEL = sum(fuel for _, fuel in TRIES)  # for all levels together
+TOO_MANY = 1500  # transitions; beyond this no try has ever succeeded
+
+
+def lay_out(tree: Tree, fuel: int = FUEL) -> Layout:
+    """Places for every part. Milliseconds for most definitions, and at most two or three seconds.
+
+    ``fuel``: instructions that Graphviz may run for it in all; a grid is what comes of too few.
+    """
+    return _Levels(tree, fuel).layout()
+
+
+class _Levels:
+    def __init__(self, tree: Tree, fuel: int) -> None:
+        self._tree = tree
+        self._routes = Routes(tree)
+        self._main = {name for line in main_line(tree) for name in line}
+        self._beside = {queue_id(queue): state for state, queue in reversed(feeds(tree))}
+        self._states = {state_id(state.index): state for state in tree.outline.states}
+        self._upwards: dict[str, bool] = {}
+        self._blocks: dict[Level, Block] = {}
+        transitions = sum(len(state.transitions) for state in tree.outline.states)
+        self._fuel = fuel if transitions <= TOO_MANY else 0
+
+    def layout(self) -> Layout:
+        for level in (None, *(state.name for state in self._tree.outline.states if self._tree.is_cluster(state))):
+            self._direct(level)
+        block = self._block(None)
+        boxes = dict(block.boxes)
+        pieces: dict[tuple[Level, str], Curve] = {(None, id): curve for id, curve in block.curves.items()}
+        for state in self._tree.outline.states:  # those around others come first
+            if self._tree.is_cluster(state):
+                frame = boxes[state_id(state.index)]
+                inside = self._blocks[state.name].moved(frame.left, frame.top)
+                boxes |= inside.boxes
+                pieces |= {(state.name, id): curve for id, curve in inside.curves.items()}
+        curves = {route.wire.id: joined(self._tree, route, pieces, boxes) for route in self._routes.all}
+        drawn = {id: curve for id, curve in curves.items() if curve}
+        return Layout(block.width, block.height, boxes, touching(self._tree, boxes, drawn))
+
+    # ---- which way lines go: decides on which side of a border their ports are
+
+    def _direct(self, level: Level) -> None:
+        """Up or down, for the lines that cross from state to state in this level."""
+        crossing = [route for route in self._routes.all if route.pieces[route.top].level == level]
+        unknown = [route for route in crossing if not route.heading and len(route.pieces) > 1]
+        heights = self._heights(level) if unknown else {}
+        for route in crossing:
+            piece = route.pieces[route.top]
+            level_with = heights.get(piece.tail, 0) > heights.get(piece.head, 0)
+            self._upwards[route.wire.id] = route.heading == "head" or (not route.heading and level_with)
+
+    def _heights(self, level: Level) -> dict[str, float]:
+        """How far down each node of the level will be: its row does not depend on how large things are."""
+        cells = {node: Cell(36, 18, beside=self._neighbour(node)) for node in self._routes.nodes(level)}
+        first, last = self._rows(level)
+        block = self._drawn(Sketch(cells, self._routes.pieces(level), first, last, self._regions(level)))
+        return {node: box.y for node, box in block.boxes.items()}
+
+    def _rows(self, level: Level) -> tuple[list[str], list[str]]:
+        """Ports of the level in its topmost row, with its start mark, and in its bottommost."""
+        around = self._tree.state(level)
+        starts = [start_id(around.index)] if around is not None and around.type != "parallel" else []
+        rows: tuple[list[str], list[str]] = (starts, [])
+        for piece in self._routes.pieces(level):
+            if piece.tail_port or piece.head_port:
+                rows[self._is_low(piece)].append(port_id(piece.wire))
+        return rows
+
+    def _is_low(self, piece: Piece) -> bool:
+        return self._upwards.get(piece.wire.id, False) is piece.tail_port
+
+    # ---- places, from the inside out
+
+    def _block(self, level: Level) -> Block:
+        inside = [state for state in self._tree.children(self._tree.state(level)) if self._tree.is_cluster(state)]
+        for state in inside:
+            self._blocks[state.name] = self._block(state.name)
+        regions = [state for state in inside if self._tree.is_region(state)]
+        tallest = max((self._blocks[state.name].height for state in regions), default=0)
+        for state in regions:
+            self._blocks[state.name].height = tallest
+        cells = {node: self._cell(node) for node in self._routes.nodes(level)}
+        first, last = self._rows(level)
+        sketch = Sketch(cells, self._routes.pieces(level), first, last, self._regions(level))
+        block = self._drawn(sketch)
+        for state in inside:
+            stacked(block, state_id(state.index), sketch.pieces)
+        for cell in cells.values():
+            if cell.beside:
+                raised(block, cell.beside, sketch.pieces)
+        return self._framed(level, block, [port_id(piece.wire) for piece in sketch.pieces])
+
+    def _cell(self, node: str) -> Cell:
+        state = self._states.get(node)
+        if state is None:
+            return self._mark(node)
+        if state.type == "history":
+            return Cell(2 * sizes.HISTORY, 2 * sizes.HISTORY)
+        group = "main" if state.name in self._main else ""
+        if not self._tree.is_cluster(state):
+            folded = self._tree.is_folded(state)
+            width, height = sizes.state_size(state_name(state), self._tree.details(state), grip=folded)
+            stack = sizes.STACK if folded else 0
+            return Cell(width + stack, height + stack, group=group)
+        block = self._blocks[state.name]
+        return Cell(block.width, block.height, block.gates, group=group)
+
+    def _mark(self, node: str) -> Cell:
+        if node in self._beside:
+            return Cell(*sizes.queue_size(node.removeprefix(queue_id(""))), beside=self._neighbour(node))
+        radius = sizes.START if node == start_id() else sizes.SMALL_START
+        return Cell(2 * radius, 2 * radius)
+
+    def _neighbour(self, node: str) -> str:
+        """The state a queue stands beside; a state with states in it is too large for that."""
+        state = self._beside.get(node)
+        return state_id(state.index) if state is not None and not self._tree.is_cluster(state) else ""
+
+    def _regions(self, level: Level) -> list[str]:
+        around = self._tree.state(level)
+        children = self._tree.children(around) if around is not None else []
+        return [state_id(child.index) for child in children if self._tree.is_region(child)]
+
+    def _framed(self, level: Level, block: Block, ports: list[str]) -> Block:
+        """With the state's border and heading around it, and its ports in the border."""
+        state = self._tree.state(level)
+        if state is None:
+            return block
+        wide, high = sizes.heading_size(state_name(state), self._tree.details(state))
+        width = max(wide, block.width + 2 * sizes.CLUSTER_PAD)
+        framed = block.moved((width - block.width) / 2, high + sizes.CLUSTER_PAD)
+        framed.width, framed.height = width, block.height + high + 2 * sizes.CLUSTER_PAD
+        middle = framed.height / 2 + high / 2
+        framed.gates = {id: (box.x, box.y > middle) for id, box in framed.boxes.items() if id in ports}
+        return framed
+
+    def _drawn(self, sketch: Sketch) -> Block:
+        has_ports = any(cell.gates for cell in sketch.cells.values()) or sketch.last or len(sketch.first) > 1
+        for attributes, fuel in TRIES[:2] if has_ports else TRIES:
+            try:
+                block = read(self._run(sketch.dot(attributes), min(fuel, self._fuel)))
+            except LayoutFailed:
+                continue
+            return _completed(block, sketch)
+        return grid(sketch)
+
+    def _run(self, source: str, fuel: int) -> bytes:
+        if fuel <= 0:
+            raise LayoutFailed("this machine has had all the work it may ask for")
+        host = graphviz_host()
+        try:
+            return host.lay_out(source, "json0", fuel)
+        finally:
+            self._fuel -= host.used
+
+
+def _completed(block: Block, sketch: Sketch) -> Block:
+    """Graphviz forgets a line now and then, between nodes that have to stand in one row."""
+    for piece in sketch.pieces:
+        if piece.wire.id not in block.curves:
+            block.curves[piece.wire.id] = straight(sketch, piece, block.boxes)
+    return block

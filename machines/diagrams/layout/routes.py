@@ -1,0 +1,203 @@
+"""Every line of a diagram: what it runs between.
+
+The pieces a line is made of, one in each level on its way.
+
+A state with states in it is a node in its own level and a level to those inside. A line from one level to another
+passes at a *port* in the border of the state in between: one piece ends there and the next begins. A line
+between a state and one in it stays inside, and touches the state below its heading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from machines.diagrams.part_names import edge_id, feeds_id, queue_id, start_id, state_id
+
+from .state_tree import Tree
+
+if TYPE_CHECKING:
+    from machines.engine.definitions import StateOutline, TransitionOutline
+
+Level = str | None
+"""What is laid out by itself: the inside of the state with this name, or of None the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One line from node to node. ``kind``: start, default (of history), feeds or transition.
+
+    Of a transition with several targets only the first line is labelled.
+    """
+
+    id: str
+    kind: str
+    source: StateOutline | None
+    tail: str
+    head: str
+    transition: TransitionOutline | None = None
+    queue: str = ""
+    labelled: bool = False
+
+
+def wires(tree: Tree) -> list[Wire]:
+    """In the order they are drawn."""
+    return [*_starts(tree), *_feeds(tree), *_transitions(tree)]
+
+
+def homes(tree: Tree) -> dict[str, Level]:
+    """Node -> the level it stands in. A queue stands where the first state does that feeds it."""
+    found: dict[str, Level] = {start_id(): None} if has_start(tree) else {}
+    for state in tree.outline.states:
+        found[state_id(state.index)] = state.parent
+        if tree.is_cluster(state) and state.type != "parallel":
+            found[start_id(state.index)] = state.name
+    for state, queue in feeds(tree):
+        found.setdefault(queue_id(queue), state.parent)
+    return found
+
+
+def has_start(tree: Tree) -> bool:
+    """Whether a mark shows where the machine starts; where it is a state itself, that is the one inside."""
+    return tree.first is not None and tree.outline.root is None
+
+
+def feeds(tree: Tree) -> list[tuple[StateOutline, str]]:
+    """Which states put work on which queues, in document order, each pair once."""
+    known = set(tree.outline.queues)
+    pairs = [(state, queue) for state in tree.outline.states for queue in _queues_of(state) if queue in known]
+    return list({(state.index, queue): (state, queue) for state, queue in pairs}.values())
+
+
+def _queues_of(state: StateOutline) -> list[str]:
+    return [*(invoke.queue for invoke in state.invokes), *state.enqueues]
+
+
+def _starts(tree: Tree) -> Iterator[Wire]:
+    if tree.first is not None and has_start(tree):
+        yield Wire(edge_id(start_id()), "start", None, start_id(), state_id(tree.first.index))
+    for state in tree.outline.states:
+        history = state.type == "history"
+        if not history and (state.type == "parallel" or not tree.is_cluster(state)):
+            continue
+        tail = state_id(state.index) if history else start_id(state.index)
+        for place, target in enumerate(tree.found(state.initial)):
+            id = edge_id(start_id(state.index), place)
+            yield Wire(id, "default" if history else "start", state, tail, state_id(target.index))
+
+
+def _feeds(tree: Tree) -> Iterator[Wire]:
+    for state, queue in feeds(tree):
+        id = feeds_id(state.index, queue)
+        yield Wire(id, "feeds", state, state_id(state.index), queue_id(queue), queue=queue)
+
+
+def _transitions(tree: Tree) -> Iterator[Wire]:
+    for state in tree.outline.states:
+        for transition in state.transitions:
+            for place, target in enumerate(tree.found(transition.targets) or [state]):
+                ends = state_id(state.index), state_id(target.index)
+                yield Wire(edge_id(transition.id, place), "transition", state, *ends, transition, labelled=not place)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A line between two nodes of one level. ``port``: the node is a port of that level, to the outside or to its
+    heading. ``gate``: it passes the border of the node, at a port of the level inside."""
+
+    wire: Wire
+    level: Level
+    tail: str
+    head: str
+    tail_port: bool
+    head_port: bool
+    tail_gate: bool
+    head_gate: bool
+    is_first: bool
+    is_last: bool
+
+    @property
+    def labelled(self) -> bool:
+        """A label stands near the state that listens."""
+        return self.wire.labelled and self.is_first
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """``top``: the number of the piece in the level around all others. ``heading``: which end of the line touches a
+    heading: "tail", "head" or ""."""
+
+    wire: Wire
+    pieces: tuple[Piece, ...]
+    top: int
+    heading: str
+
+
+def port_id(wire: Wire) -> str:
+    """A line passes each border once, so its name serves for the port there."""
+    return f"port-{wire.id}"
+
+
+class Routes:
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._homes = homes(tree)
+        self._inside = {state_id(state.index): state.name for state in tree.outline.states if tree.is_cluster(state)}
+        self.all = [self._route(wire) for wire in wires(tree)]
+        self._levels: dict[Level, list[Piece]] = {}
+        for route in self.all:
+            for piece in route.pieces:
+                self._levels.setdefault(piece.level, []).append(piece)
+
+    def pieces(self, level: Level) -> list[Piece]:
+        return self._levels.get(level, [])
+
+    def nodes(self, level: Level) -> list[str]:
+        return [node for node, home in self._homes.items() if home == level]
+
+    def _route(self, wire: Wire) -> Route:
+        up, down = self._way(wire.tail), self._way(wire.head)
+        above, below = self._inside.get(wire.tail), self._inside.get(wire.head)
+        if above is not None and above in down:
+            levels, top, heading = down[: down.index(above) + 1][::-1], 0, "tail"
+        elif below is not None and below in up:
+            levels = up[: up.index(below) + 1]
+            top, heading = len(levels) - 1, "head"
+        else:
+            meeting = next(level for level in up if level in down)
+            top, heading = up.index(meeting), ""
+            levels = [*up[: top + 1], *down[: down.index(meeting)][::-1]]
+        return Route(wire, self._cut(wire, levels, top, heading), top, heading)
+
+    def _way(self, node: str) -> list[Level]:
+        """The levels a node stands in, from its own outwards."""
+        home = self._homes[node]
+        return [*(self._tree.ancestors(home) if home is not None else ()), None]
+
+    def _cut(self, wire: Wire, levels: list[Level], top: int, heading: str) -> tuple[Piece, ...]:
+        last = len(levels) - 1
+        return tuple(
+            Piece(
+                wire,
+                level,
+                tail=self._node(wire, wire.tail, levels, place - 1, place <= top, place == 0, heading == "tail"),
+                head=self._node(wire, wire.head, levels, place + 1, place >= top, place == last, heading == "head"),
+                tail_port=place > top or (place == 0 and heading == "tail"),
+                head_port=place < top or (place == last and heading == "head"),
+                tail_gate=0 < place <= top,
+                head_gate=top <= place < last,
+                is_first=place == 0,
+                is_last=place == last,
+            )
+            for place, level in enumerate(levels)
+        )
+
+    def _node(
+        self, wire: Wire, end: str, levels: list[Level], beside: int, outside: bool, is_end: bool, heading: bool
+    ) -> str:
+        """Where a piece ends: at the line's own end, at the state around the piece before or after, or at a port."""
+        if is_end:
+            return port_id(wire) if heading else end
+        state = self._tree.state(levels[beside])
+        return state_id(state.index) if outside and state is not None else port_id(wire)

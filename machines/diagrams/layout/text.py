@@ -1,0 +1,99 @@
+"""Text users wrote, as DOT takes it: it means itself, whatever is in it.
+
+How wide text is, how it wraps, and which of its characters can be drawn at all.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+import graphviz
+
+BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
+
+
+def literal(text: str) -> str:
+    """The text as a label that means itself: no escString escapes, no HTML-like label, no character entities."""
+    return graphviz.escape(drawable(text).replace("&", "&amp;"))
+
+
+def literal_lines(lines: Iterable[str]) -> str:
+    r"""Lines set flush left; ``\l`` is how Graphviz ends such a line."""
+    return graphviz.nohtml("".join(f"{literal(line)}\\l" for line in lines))
+
+
+def literal_title(title: str) -> str:
+    """Graphviz expands escapes in tooltips twice, so a backslash survives in no spelling; its look-alike does."""
+    title = title.replace("\\", BACKSLASH)
+    return graphviz.nohtml("\\n".join(literal(line) for line in title.split("\n")))
+
+
+ELLIPSIS = "…"
+# What XML 1.0 cannot hold, and NUL, at which Graphviz would stop reading.
+UNDRAWABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+WIDE = {"W", "F"}
+COMBINING = {"Mn", "Me", "Cf"}
+
+
+def drawable(text: str) -> str:
+    """The text on one line, with what no XML document may hold replaced by U+FFFD."""
+    return re.sub(r"[\t\n\r]+", " ", UNDRAWABLE.sub("\ufffd", text))
+
+
+def columns(text: str) -> int:
+    """Width in columns of a fixed-width font: East Asian characters and emoji take two."""
+    return sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in COMBINING:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in WIDE else 1
+
+
+def wrap(text: str, width: int, lines: int, indent: str = "") -> list[str]:
+    """At most ``lines`` lines of at most ``width`` columns, broken at spaces where there are any.
+
+    What does not fit is cut and marked with an ellipsis. Lines after the first start with ``indent``.
+    """
+    rest = drawable(text).strip()
+    found: list[str] = []
+    while rest:
+        room = width - (columns(indent) if found else 0)
+        if len(found) == lines - 1:
+            found.append(shorten(rest, room))
+            break
+        line, rest = _break(rest, room)
+        found.append(line)
+    return [found[0], *(indent + line for line in found[1:])] if found else []
+
+
+def shorten(text: str, width: int) -> str:
+    """The text, or as much of it as fits with an ellipsis behind it."""
+    text = drawable(text)
+    if columns(text) <= width:
+        return text
+    return text[: _fitting(text, width - 1)].rstrip() + ELLIPSIS
+
+
+def _break(text: str, width: int) -> tuple[str, str]:
+    """The first line and what is left. A word longer than a line is cut; one that leaves a poor line is, too."""
+    if columns(text) <= width:
+        return text, ""
+    end = _fitting(text, width)
+    space = text.rfind(" ", 0, end + 1)
+    if space > end // 3:
+        end = space
+    return text[:end].rstrip(), text[end:].lstrip()
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters fit into ``width`` columns; at least one, so that wrapping always ends."""
+    used = 0
+    for place, character in enumerate(text):
+        used += _width(character)
+        if used > width:
+            return max(place, 1)
+    return len(text)

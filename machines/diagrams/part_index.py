@@ -1,0 +1,70 @@
+"""Which part of a drawing stands for what, and how the states are nested: plain JSON, for painters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+from .layout.folding import fold
+from .layout.state_tree import Tree
+from .part_names import edge_id, queue_id, state_id
+from .svg.controls import marks_of
+
+if TYPE_CHECKING:
+    from machines.engine.definitions import Outline
+
+
+def index(outline: Outline, *, folds: Collection[str] = ()) -> dict[str, Any]:
+    """``states``, ``transitions`` and ``queues``: name -> id of its part. ``sums``: state -> the leaves whose counts
+    add up to its own. ``parents``: state -> the state around it, or None. ``regions``: parallel state -> its regions.
+    ``marks``: id of a mark -> the state it stands on, and those it tells of.
+
+    Of a drawing with folds a state's part is that of the state it is folded into, and transitions that are drawn as one
+    line have the same part; those inside of a folded state have none.
+    """
+    tree = Tree(outline)
+    states = [state for state in outline.states if state.name in tree.summed]
+    structure = {
+        "sums": {name: list(leaves) for name, leaves in tree.summed.items()},
+        "parents": {state.name: state.parent for state in states},
+        "regions": {
+            state.name: [child.name for child in tree.children(state) if tree.is_region(child)]
+            for state in states
+            if state.type == "parallel"
+        },
+    }
+    if folds:
+        return _folded(outline, folds) | structure
+    return _whole(outline, [state.name for state in states]) | _marks(tree) | structure
+
+
+def _whole(outline: Outline, names: list[str]) -> dict[str, dict[str, Any]]:
+    return {
+        "states": {state.name: state_id(state.index) for state in outline.states if state.name in names},
+        "transitions": {t.id: edge_id(t.id) for state in outline.states for t in state.transitions},
+        "queues": {queue: queue_id(queue) for queue in outline.queues},
+    }
+
+
+def _folded(outline: Outline, folds: Collection[str]) -> dict[str, dict[str, Any]]:
+    small = fold(outline, folds)
+    ids = {state.name: state_id(state.index) for state in small.outline.states}
+    drawn = [transition.id for state in small.outline.states for transition in state.transitions]
+    summed = Tree(outline).summed
+    return {
+        "states": {name: ids[shown] for name, shown in small.shown.items() if name in summed},
+        "transitions": {member: edge_id(id) for id in drawn for member in small.members.get(id, (id,))},
+        "queues": {queue: queue_id(queue) for queue in small.outline.queues},
+    } | _marks(Tree(small.outline, outline))
+
+
+def _marks(tree: Tree) -> dict[str, dict[str, tuple[str, list[str]]]]:
+    states = [state for state in tree.outline.states if state.type != "history"]
+    return {"marks": {mark.id: (state.name, list(mark.states)) for state in states for mark in marks_of(tree, state)}}
+
+
+def active(outline: Outline, configuration: Iterable[str]) -> list[str]:
+    """Every state that is active when these leaves are, from the outside in."""
+    tree = Tree(outline)
+    found = {name for leaf in configuration for name in tree.ancestors(leaf)}
+    return [state.name for state in outline.states if state.name in found]

@@ -1,0 +1,210 @@
+"""Composes the Redis Functions library ``signalbox`` from the files under ``lua/``.
+
+The folders are for readers: a module is known by its file name alone, which is unique in the whole tree. Each file
+lists the modules it uses in lines ``-- needs: a, b``; the composer writes the modules in that order, each as a local,
+so nothing is global. Each file below ``lua/functions/`` is one registered function of the same name, with the flags
+and the number of keys of its header. A module that says ``-- before each call: name`` has its function of that name
+run before each call. A server hides ``string``, ``cjson`` and the like while it loads a library, so the modules are
+built at the first call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+NAME = "signalbox"
+FOLDER = Path(__file__).parents[1] / "lua"
+
+_NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
+_FLAGS = re.compile(r"^-- flags: *(.+)$", re.MULTILINE)
+_BEFORE = re.compile(r"^-- before each call: *(.+)$", re.MULTILINE)
+_KEYS = re.compile(r"^-- KEYS: *(none|1)\b(.*\bany further\b)?", re.MULTILINE)
+# A call without a root would write keys without one, and a second key would be ignored in silence: `refused` answers
+# both. `failed` turns each kind of error into a reply: the server's own errors keep their text and code, the engine's
+# keep their text, and all others (damaged keys, a fault of the library) are logged by the server with file and line.
+# No error leaves as a table without `err`: that would end a server of Redis 7.0.
+_ANSWERS = """local function refused(name, takes, given)
+return { 'BADARG', name .. ' takes ' .. takes .. ', not ' .. given }
+end
+local function failed(name, why)
+if type(why) == 'table' and why.err then return { err = why.err } end
+local told = type(why) == 'table' and why.sb
+if not told and type(why) == 'string' and not string.find(why, '^%S+:%d+: ') then return { err = why } end
+if not told then
+redis.log(redis.LOG_WARNING, name .. ' failed: ' .. tostring(why))
+told = 'it met what the engine does not write, or is at fault itself; the log of the server says where'
+end
+if string.sub(name, 1, 3) == 'sm_' then return { err = 'ERR ' .. name .. ': ' .. told } end
+return { 'FAULT', name .. ': ' .. told }
+end
+local function answer(name, keys, args)
+local ok, reply = pcall(prepare()[name], keys, args)
+if ok then return reply end
+return failed(name, reply)
+end
+"""
+OWN = "sb_"  # functions named sm_ answer in the style of the module whose commands they replace
+
+
+class LibraryError(Exception):
+    """The Lua files do not compose: a missing file, a cycle, or two files with one name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Holds one Lua file: its name, path, text, the modules it needs and, for a function, its flags and the least and
+    the most keys it takes."""
+
+    name: str
+    path: Path
+    text: str
+    needs: tuple[str, ...]
+    flags: tuple[str, ...]
+    before: tuple[str, ...]
+    keys: tuple[int, int | None]
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        text = path.read_text(encoding="utf-8")
+        return cls(
+            path.stem,
+            path,
+            text,
+            _names(_NEEDS, text),
+            _names(_FLAGS, text),
+            _names(_BEFORE, text),
+            _number_of_keys(text),
+        )
+
+
+def _number_of_keys(text: str) -> tuple[int, int | None]:
+    found = _KEYS.search(text)
+    if found is None:
+        return 0, None
+    count = int(found.group(1) == "1")
+    return count, None if found.group(2) else count
+
+
+def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for line in pattern.findall(text) for name in line.split(","))
+
+
+def module_paths(folder: Path = FOLDER) -> dict[str, Path]:
+    """List the modules, name -> path: every file that is not below ``functions/``."""
+    functions = folder / "functions"
+    return _by_name(folder, (path for path in folder.rglob("*.lua") if functions not in path.parents))
+
+
+def function_paths(folder: Path = FOLDER) -> dict[str, Path]:
+    """List the registered functions, name -> path."""
+    return _by_name(folder, (folder / "functions").rglob("*.lua"))
+
+
+def _by_name(folder: Path, paths: Iterable[Path]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in sorted(paths):
+        other = found.setdefault(path.stem, path)
+        if other != path:
+            first, second = other.relative_to(folder).as_posix(), path.relative_to(folder).as_posix()
+            raise LibraryError(f"two Lua files have the name {path.stem}: {first} and {second}")
+    return dict(sorted(found.items()))
+
+
+def _read(folder: Path) -> tuple[dict[str, Source], list[Source]]:
+    """Read modules and functions; refuse a name that both use, and a function that needs a missing module."""
+    modules = {name: Source.read(path) for name, path in module_paths(folder).items()}
+    functions = [Source.read(path) for path in function_paths(folder).values()]
+    _by_name(folder, (source.path for source in (*modules.values(), *functions)))
+    for function in functions:
+        for needed in function.needs:
+            if needed not in modules:
+                raise _missing(function, needed)
+    return modules, functions
+
+
+def _missing(source: Source, needed: str) -> LibraryError:
+    return LibraryError(f"{source.path.name} needs a module {needed}, and no folder has a file {needed}.lua")
+
+
+def _sort(modules: dict[str, Source]) -> list[Source]:
+    """Sort the modules so that each comes after all it needs."""
+    placed: list[Source] = []
+    done: set[str] = set()
+
+    def place(module: Source, path: tuple[str, ...]) -> None:
+        if module.name in done:
+            return
+        if module.name in path:
+            raise LibraryError(f"the Lua modules need each other in a circle: {' -> '.join((*path, module.name))}")
+        for needed in module.needs:
+            if needed not in modules:
+                raise _missing(module, needed)
+            place(modules[needed], (*path, module.name))
+        done.add(module.name)
+        placed.append(module)
+
+    for name in sorted(modules):
+        place(modules[name], ())
+    return placed
+
+
+def _build(function: Source) -> str:
+    return f"library.{function.name} = (function()\n{function.text}\nend)()\n"
+
+
+def _register(function: Source) -> str:
+    name, flags = function.name, ", ".join(f"'{flag}'" for flag in function.flags)
+    least, most = function.keys
+    takes = f"{least} key{'s' * (least != 1)}{'' if most is not None else ' or more'}"
+    asked = f"if #keys {'<' if most is None else '~='} {least} then return refused('{name}', '{takes}', #keys) end\n"
+    return (
+        f"redis.register_function{{ function_name = '{name}', flags = {{ {flags} }}, callback = function(keys, args)\n"
+        f"{asked if name.startswith(OWN) else ''}return answer('{name}', keys, args) end }}\n"
+    )
+
+
+def compose(folder: Path = FOLDER) -> str:
+    """Compose the whole library as one Lua text, ready for FUNCTION LOAD."""
+    modules, functions = _read(folder)
+    parts = [f"#!lua name={NAME}\n", "local library\n", "local function build()\nlibrary = {}\n"]
+    parts += [f"local {m.name} = (function()\n{m.text}\nend)()\n" for m in _sort(modules)]
+    parts += [_build(function) for function in functions]
+    first = "".join(f"{m.name}.{name}()\n" for m in modules.values() for name in m.before)
+    parts += [f"library.before = function()\n{first}end\nreturn library\nend\n"]
+    parts += ["local function prepare()\nlocal built = library or build()\nbuilt.before()\nreturn built\nend\n"]
+    parts.append(_ANSWERS)
+    parts += [_register(function) for function in functions]
+    body = "".join(parts)
+    return body + _version_function(hashlib.sha256(body.encode()).hexdigest()[:12])
+
+
+def _version_function(fingerprint: str) -> str:
+    """Write the function that answers which library the server holds; the only Lua not read from a file."""
+    return (
+        "redis.register_function{ function_name = 'sb_library', flags = { 'no-writes' }, "
+        f"callback = function() return '{fingerprint}' end }}\n"
+    )
+
+
+@cache
+def text() -> str:
+    return compose()
+
+
+@cache
+def fingerprint() -> str:
+    """Return 12 hex digits of SHA-256 over the library: what the server's ``sb_library`` must answer."""
+    match = re.search(r"callback = function\(\) return '(\w{12})' end \}\n\Z", text())
+    assert match is not None
+    return match.group(1)
+
+
+@cache
+def read_only() -> frozenset[str]:
+    """Return the names of the functions that write nothing (flag no-writes)."""
+    return frozenset(name for name, path in function_paths().items() if "no-writes" in Source.read(path).flags)

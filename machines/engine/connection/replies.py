@@ -1,0 +1,332 @@
+"""Reading what the functions library answers; ``lua/base/replies.lua`` is the other half."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any, NoReturn
+
+from machines.engine.errors import (
+    BadInput,
+    BadPayload,
+    Conflict,
+    EngineFault,
+    InstanceExists,
+    LeaseLost,
+    NeedsApproval,
+    NotAllowed,
+    NotPermitted,
+    Refused,
+    SignalboxError,
+    Suspended,
+    TooMuchWork,
+    UnknownEvent,
+    UnknownInstance,
+    UnknownMachine,
+)
+from machines.engine.records import Because, Candidate, Explanation, Instance, Live, Outcome, Step, Timer
+
+from . import server_permissions
+
+
+class Status(StrEnum):
+    """The first word of every reply."""
+
+    OK = "OK"
+    REFUSED = "REFUSED"
+    CONFLICT = "CONFLICT"
+    NO_INSTANCE = "NOINSTANCE"
+    NO_MACHINE = "NOMACHINE"
+    BAD_PAYLOAD = "BADPAYLOAD"
+    BAD_ARGUMENT = "BADARG"
+    EXISTS = "EXISTS"
+    LOST = "LOST"
+    FAULT = "FAULT"
+    SUSPENDED = "SUSPENDED"
+    GONE = "GONE"
+    FULL = "FULL"
+    OVERFLOW = "OVERFLOW"
+    NOT_ALLOWED = "NOTALLOWED"
+    APPROVAL = "APPROVAL"
+
+
+def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
+    """Raise what a reply says that is neither OK nor expected: BadInput for an argument, EngineFault for all else."""
+    if reply[0] == Status.BAD_ARGUMENT:
+        raise BadInput(str(reply[1]))
+    raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
+
+
+def whole(raw: Any) -> int:
+    """A whole number that Lua wrote; past 10**14 it may come with an exponent."""
+    try:
+        return int(raw)
+    except ValueError:
+        return int(float(raw))
+
+
+class FieldTypes:
+    """How the raw hash fields of one definition version read: scalars as they are, the rest as JSON."""
+
+    __slots__ = ("_numbers", "_read", "_states", "accepts", "finals", "names_of", "version")
+
+    _READERS: Mapping[str, Callable[[str], Any]] = {
+        "string": str,
+        "integer": whole,
+        "number": float,
+        "boolean": lambda raw: raw == "true",
+        "json": json.loads,
+    }
+
+    def __init__(self, program: Mapping[str, Any], version: int) -> None:
+        self.version = version
+        self.accepts = tuple(program["accepts"]["from"]) if "accepts" in program else None
+        self.finals = frozenset(s["name"] for s in program["states"] if s.get("final") and not s.get("parent"))
+        self._states = program["states"]
+        self.names_of = [""] + [s["name"] for s in program["states"]]
+        self._read = {spec["name"]: self._READERS[spec["type"]] for spec in program.get("data", ())}
+        self._numbers = [spec["name"] for spec in program.get("data", ()) if spec["type"] in ("integer", "number")]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._read)
+
+    def leaves(self, name: str) -> list[str]:
+        """The leaf states at or below a state; none when this version has no such state."""
+        inside: set[int] = set()
+        found = []
+        for index, state in enumerate(self._states, start=1):  # a parent comes before what is below it
+            if state["name"] == name or state.get("parent") in inside:
+                inside.add(index)
+                if "kind" not in state:
+                    found.append(state["name"])
+        return found
+
+    def typed(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Data that came as one JSON object, in which a number is not known by its field."""
+        for name in self._numbers:
+            if name in values:
+                values[name] = self._read[name](values[name])
+        return values
+
+    def data(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of an instance, in declared order; absent fields are left out."""
+        return {name: read(raw[name]) for name, read in self._read.items() if name in raw}
+
+
+def posted(reply: Sequence[Any]) -> bool:
+    """Did the step put messages into the outbox? A reply in short, a text, says that it did not."""
+    return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK
+
+
+def fields(reply: Sequence[Any]) -> dict[str, Any]:
+    """The raw instance hash that an OK reply of fire, create, get, force, delete or complete carries as JSON."""
+    found: dict[str, Any] = json.loads(reply[3])
+    return found
+
+
+def pairs(flat: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def instance(
+    machine: str, id: str, raw: Mapping[str, Any], types: FieldTypes, outcome: Outcome | None = None
+) -> Instance:
+    state = str(raw["_state"])
+    return Instance(
+        id=id,
+        machine=machine,
+        configuration=state.split("\n"),
+        data=types.data(raw),
+        version=int(raw["_version"]),
+        definition=types.version,
+        entered=whole(raw["_entered"]),
+        created=whole(raw["_created"]),
+        done="_done" in raw or state in types.finals,
+        jobs=str(raw.get("_jobs") or "").split(),
+        outcome=outcome,
+        actor=str(raw.get("_actor", "")),
+        **({} if _OWN.isdisjoint(raw) else _connections(raw, types)),
+    )
+
+
+_OWN = frozenset(["_timers", "_children", "_parent", "_suspended"])
+
+
+def _connections(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
+    """What only some instances have: timers, children, a parent, a suspension."""
+    children = json.loads(raw["_children"]) if raw.get("_children") else {}
+    return {
+        "timers": [_timer(row, types) for row in json.loads(raw.get("_timers") or "[]")],
+        "children": {invoke: {"machine": c["machine"], "id": c["id"]} for invoke, c in sorted(children.items())},
+        "parent": _parent(raw["_parent"]) if raw.get("_parent") else None,
+        "suspended": whole(raw["_suspended"]) if raw.get("_suspended") else None,
+    }
+
+
+def _parent(text: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(text)
+    return {word: found[word] for word in ("machine", "id", "invoke")}
+
+
+def _timer(row: Sequence[Any], types: FieldTypes) -> Timer:
+    id, due, event, state, sendid, _, target, *_ = row
+    return Timer(id=id, event=event, due=whole(due), state=types.names_of[int(state)], sendid=sendid, target=target)
+
+
+def outcome(reply: Sequence[Any]) -> Outcome:
+    return Outcome(str(reply[1]).split(), str(reply[2]) == "1")
+
+
+def explanation(machine: str, id: str, text: str) -> Explanation:
+    seen = json.loads(text)
+    candidates = [Candidate(**{**c, "because": [Because(**b) for b in c["because"]]}) for c in seen["candidates"]]
+    after = seen["outcome"]
+    if after is not None:
+        after["transitions"] = after["transitions"].split()
+    return Explanation(
+        machine=machine,
+        id=id,
+        event=seen["event"],
+        taken=seen["taken"],
+        version=int(seen["version"]),
+        configuration=seen["state"],
+        candidates=candidates,
+        why=seen["why"],
+        error=seen["error"],
+        outcome=after,
+        known_events=seen["known"],
+        work=seen.get("work", 0),
+        exhausted=seen.get("exhausted", False),
+        omitted=seen.get("omitted", 0),
+    )
+
+
+def refusal(why: Explanation) -> Refused:
+    """The error that an explanation of an event which was not taken stands for."""
+    if why.exhausted:
+        return TooMuchWork(why)
+    return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
+
+
+def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None = None) -> SignalboxError:
+    """The error a reply other than OK stands for."""
+    status = reply[0]
+    if status == Status.REFUSED:
+        return refusal(explanation(machine, id, reply[1]))
+    if status == Status.SUSPENDED:
+        return Suspended(machine, id, since=whole(reply[1]))
+    if status == Status.NOT_ALLOWED:
+        return _kept(machine, id, *map(str, reply[1:]))
+    if status == Status.APPROVAL:
+        return _alone(machine, *map(str, reply[1:]))
+    if status == Status.CONFLICT:
+        return Conflict(machine, id, expected=-1 if expect is None else expect, actual=int(reply[1]))
+    if status == Status.NO_INSTANCE:
+        return UnknownInstance(machine, id)
+    if status == Status.NO_MACHINE:
+        return UnknownMachine(machine)
+    if status == Status.EXISTS:
+        return InstanceExists(machine, id)
+    if status == Status.BAD_PAYLOAD:
+        return BadPayload(str(reply[1]), field=str(reply[2]) if len(reply) > 2 and reply[2] else None)
+    if status == Status.BAD_ARGUMENT:
+        return BadInput(str(reply[1]))
+    if status == Status.LOST:
+        return LeaseLost(id, why=str(reply[1]))
+    return _broken(machine, id, " ".join(map(str, reply[1:])))
+
+
+def _broken(machine: str, id: str, text: str) -> EngineFault:
+    """Of a function that met what it cannot work with; or what its caller's account may not do."""
+    if server_permissions.denied(text):
+        return NotPermitted([named] if (named := server_permissions.named(text)) else [])
+    return EngineFault(f"{machine}/{id}: {text}")
+
+
+def _kept(machine: str, id: str, event: str, transition: str, target: str, groups: str) -> NotAllowed:
+    return NotAllowed(machine, id, event, transition=transition, target=target, groups=json.loads(groups))
+
+
+def _alone(
+    machine: str, action: str, id: str, version: str, definition: str, transitions: str, approved: str
+) -> NeedsApproval:
+    return NeedsApproval(
+        machine, id, action, version=int(version), definition=int(definition),
+        transitions=transitions.split(), approved=approved.split(),
+    )  # fmt: skip
+
+
+def step(entry: str) -> Step:
+    """One history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]."""
+    version, at, event, state, transitions, actor, reason, payload, changed, *unset = json.loads(entry)
+    changes = dict(changed or {})
+    changes.update(dict.fromkeys(unset[0] if unset else ()))
+    return Step(
+        version=int(version),
+        at=int(at),
+        event=event,
+        source=None,
+        configuration=state if isinstance(state, list) else [state],
+        transitions=transitions.split(),
+        actor=actor or "",
+        reason=reason or "",
+        payload=payload or {},
+        changes=changes,
+    )
+
+
+def steps(entries: Sequence[str]) -> list[Step]:
+    """Entries oldest first; each step's source is the configuration before it."""
+    read = [step(entry) for entry in entries]
+    return [replace(s, source=b.configuration) for b, s in pairwise(read)][::-1] + read[:1]
+
+
+def live(machine: str, text: str) -> Live:
+    seen = json.loads(text)
+    return Live(
+        machine=machine,
+        version=int(seen["version"]),
+        counts=seen["counts"],
+        oldest=seen["oldest"],
+        flow=seen["flow"],
+        queues=seen["queues"],
+        now=int(seen["now"]),
+        total=int(seen["total"]),
+        timers=int(seen["timers"]),
+        overdue=int(seen["overdue"]),
+        mail=int(seen["mail"]),
+        breaches=seen["breaches"],
+        refused=seen["refused"],
+        late=int(seen["late"]),
+    )
+
+
+def merged(parts: Sequence[Live]) -> Live:
+    """The partitions of one machine as one."""
+    first, *rest = parts
+    for part in rest:
+        first = Live(
+            machine=first.machine,
+            version=max(first.version, part.version),
+            counts=_sum(first.counts, part.counts),
+            oldest=first.oldest | {s: min(ms, first.oldest.get(s, ms)) for s, ms in part.oldest.items()},
+            flow=_sum(first.flow, part.flow),
+            queues={q: _sum(first.queues.get(q, {}), part.queues.get(q, {})) for q in first.queues | part.queues},
+            now=max(first.now, part.now),
+            total=first.total + part.total,
+            timers=first.timers + part.timers,
+            overdue=first.overdue + part.overdue,
+            mail=first.mail + part.mail,
+            breaches=_sum(first.breaches, part.breaches),
+            refused=_sum(first.refused, part.refused),
+            late=first.late + part.late,
+        )
+    return first
+
+
+def _sum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *(n for n in b if n not in a))}

@@ -1,0 +1,48 @@
+"""Permissions of the account that is used on the server (ACL): which commands there have to be, and which is missing.
+
+A step runs inside the server with the rights of the account that asks for it, and writes many kinds of keys. So every
+account that moves instances may run all commands that the functions library runs: were one missing, a step would be
+refused half-way. ``dashboard.checks.redis_accounts`` makes ACL lines of these.
+"""
+
+from __future__ import annotations
+
+import re
+
+READS = (
+    "exists", "get", "hget", "hgetall", "hkeys", "hlen", "hmget", "llen", "lrange", "pfcount", "pttl", "scard",
+    "smembers", "strlen", "sunion", "time", "type", "xinfo|consumers", "xinfo|groups", "xinfo|stream", "xlen",
+    "xpending", "xrange", "xread", "xrevrange", "zcard", "zcount", "zlexcount", "zrange", "zrangebylex",
+    "zrangebyscore", "zrevrange", "zrevrangebylex", "zrevrank", "zscan", "zscore",
+)  # fmt: skip
+WRITES = (
+    "decrby", "del", "expire", "hdel", "hincrby", "hset", "hsetnx", "incr", "incrby", "lpush", "ltrim", "persist",
+    "pexpire", "pfadd", "rpop", "rpush", "sadd", "set", "unlink", "xack", "xadd", "xautoclaim", "xclaim", "xdel",
+    "xgroup|create", "xgroup|delconsumer", "xgroup|destroy", "xgroup|setid", "xreadgroup", "xtrim", "zadd", "zpopmin",
+    "zrem", "zremrangebyrank", "zremrangebyscore", "zunionstore",
+)  # fmt: skip
+CALLS = ("fcall", "fcall_ro", "function|load", "info", "ping", "spublish")
+STEP = (*READS, *WRITES, *CALLS)
+"""What the functions library runs, and what the engine and the patterns send beside it."""
+
+_NAMED = re.compile(r"run the '([a-z_|]+)' command")
+# Redis 7 names no command where a function ran it.
+_DENIED = re.compile(
+    r"no permissions|ACL failure in script|The user executing the script can't|can't access at least one of the keys",
+    re.IGNORECASE,
+)
+
+
+def denied(text: str) -> bool:
+    """Whether a server's error says that the account may not do something."""
+    return _DENIED.search(text) is not None
+
+
+def named(text: str) -> str:
+    """What such an error says is missing, as ACL SETUSER calls it; "" where it does not say."""
+    if found := _NAMED.search(text):
+        return found[1]
+    for word in ("channel", "key"):
+        if re.search(rf"\b{word}s?\b", text) and "command" not in text:
+            return f"a pattern for the {word}s in use"
+    return ""

@@ -1,0 +1,123 @@
+"""Transitions beside each other: which can never be reached, and which chains of guards leave a gap."""
+
+from __future__ import annotations
+
+import re
+
+from machines.engine import limits
+from machines.engine.definitions.model import Machine, State, Transition
+from machines.engine.definitions.report import Report, quote
+
+_TIMER = re.compile(r"after\.t\d+")
+_MADE = ("done.invoke", "done.state", "error.invoke", "error.execution", "error.communication", "error.platform")
+"""What the engine's own events begin with, timers aside."""
+
+
+def review(machine: Machine, report: Report) -> None:
+    for state in machine.states.values():
+        _check_guards(state, report)
+        _check_shadows(state, report)
+        _check_always(state, report)
+        _check_gaps(state, machine, report)
+        _check_internal_events(state, machine, report)
+
+
+def _check_guards(state: State, report: Report) -> None:
+    for transition in state.all_transitions:
+        if transition.never_holds and transition.guard:
+            report.add("SB210", transition.guard.path, "the guard is always false")
+
+
+def _check_shadows(state: State, report: Report) -> None:
+    """An earlier transition without a guard takes every event its descriptor covers."""
+    taken: dict[str, Transition] = {}
+    for transition in state.transitions:
+        for event in transition.events:
+            earlier = next((taken[prefix] for prefix in _covering(event) if prefix in taken), None)
+            if earlier is not None:
+                before = "its timer" if transition.cause == "after" else quote(earlier.events[0])
+                message = f"never reached: {earlier.id} before it takes {before} without a guard"
+                report.add("SB203", transition.path, message)
+            if transition.always_holds:
+                taken.setdefault(_base(event), transition)
+
+
+def _base(descriptor: str) -> str:
+    """``door.*`` and ``door`` cover the same events (SCXML 3.12.1); ``*`` covers all of them."""
+    return descriptor.removesuffix(".*") if descriptor != "*" else ""
+
+
+def _covering(descriptor: str) -> list[str]:
+    """The bases that cover a descriptor: itself, each of its prefixes, and everything. No pattern hears a timer."""
+    if _TIMER.fullmatch(descriptor):
+        return [descriptor]
+    words = _base(descriptor).split(".")
+    return ["", *(".".join(words[: end + 1]) for end in range(len(words)))]
+
+
+def _check_always(state: State, report: Report) -> None:
+    unguarded = next((t for t in state.always if t.always_holds), None)
+    if unguarded is None:
+        return
+    for transition in state.always[state.always.index(unguarded) + 1 :]:
+        report.add("SB203", transition.path, f"never reached: {unguarded.id} before it has no guard")
+    if state.transitions and state.kind == "atomic":
+        message = f"the state {quote(state.name)} is left at once by {unguarded.id}: no event is ever waited for"
+        report.add("SB211", state.transitions[0].path, message)
+
+
+def _check_gaps(state: State, machine: Machine, report: Report) -> None:
+    """One guard alone is an interlocking; several in a row are usually meant to cover every case."""
+    chains: dict[tuple[str, ...], list[Transition]] = {}
+    for transition in state.transitions:
+        if transition.cause != "after":
+            chains.setdefault(transition.events, []).append(transition)
+    listening = (t for around in machine.lineage(state.name) for t in around.transitions)
+    open_to_all = {_base(event) for t in listening if t.always_holds for event in t.events}
+    for events, chain in chains.items():
+        covered = any(base in open_to_all for event in events for base in _covering(event))
+        if len(chain) > 1 and not covered:
+            message = f"{len(chain)} guarded transitions for {quote(events[0])} and none without a guard after them"
+            report.add("SB204", chain[0].path[:-1], message, "without one, the event is refused when no guard holds")
+
+
+def _check_internal_events(state: State, machine: Machine, report: Report) -> None:
+    """``done.invoke.x`` comes from an invoke ``x`` that may be active with the state, and from nowhere else."""
+    for transition in state.transitions:
+        event = transition.events[0] if transition.cause == "on" else ""
+        if event.startswith(("done.invoke.", "error.invoke.")):
+            _check_invoked(event.partition("invoke.")[2], transition, state, machine, report)
+        elif event.startswith("done.state."):
+            _check_ended(event, transition, machine, report)
+        elif limits.is_reserved_event(event) and not _TIMER.fullmatch(event) and not _is_made(event):
+            message = f"the engine never makes {quote(event)}, and nobody else may: this never happens"
+            hint = "write a name that does not begin with done., error. or after."
+            report.add("SB209", transition.path, message, hint)
+
+
+def _is_made(descriptor: str) -> bool:
+    """Whether a descriptor covers one of the engine's own events, or is covered by their first words."""
+    base = f"{_base(descriptor)}."
+    return any(base.startswith(f"{own}.") or f"{own}.".startswith(base) for own in _MADE)
+
+
+def _check_invoked(id: str, transition: Transition, state: State, machine: Machine, report: Report) -> None:
+    active = [other for other in machine.states.values() if other.invokes and machine.together(state.name, other.name)]
+    ids = {invoke.id for other in active for invoke in other.invokes}
+    if not _names(id, ids):
+        hint = report.suggestions.hint(id, ids)
+        report.add("SB209", transition.path, f"the state has no invoke {quote(id)}, so this never happens", hint)
+
+
+def _check_ended(event: str, transition: Transition, machine: Machine, report: Report) -> None:
+    word = event.removeprefix("done.state.")
+    words = {state.word for state in machine.states.values() if state.done}
+    if not _names(word, words):
+        hint = report.suggestions.hint(word, words)
+        message = f"no state with states inside is called {quote(word)}, so this never happens"
+        report.add("SB209", transition.path, message, hint)
+
+
+def _names(id: str, known: set[str]) -> bool:
+    """A descriptor also matches what begins with it and a dot; a pattern is taken at its word."""
+    return id.endswith("*") or id in known or any(name.startswith(f"{id}.") for name in known)

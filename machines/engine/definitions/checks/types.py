@@ -1,0 +1,248 @@
+"""Types of expressions, as far as literals and declarations settle them.
+
+A type set of None means "could be anything". Only what is wrong for every possible value is reported;
+an absent field reads as null, so null never counts against an expression that might be something else.
+
+Reports values whose type cannot fit: text set to an integer field, a number compared with text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from machines.engine.definitions.fields import in_words as declared_words
+from machines.engine.definitions.model import Action, Machine, flat
+from machines.engine.definitions.report import Path, Report
+from machines.engine.expressions import FUNCTIONS, Node
+
+from .references import Payloads, PayloadTypes, spots
+
+Types = frozenset[str] | None
+Complain = Callable[[str, str], None]  # code, message
+
+NUMBERS = frozenset(["integer", "number"])
+TEXT = frozenset(["string"])
+LIST = frozenset(["array"])
+TRUTH = frozenset(["boolean"])
+NULL = frozenset(["null"])
+_LITERALS = {"null": NULL, "true": TRUTH, "false": TRUTH, "str": TEXT, "now": frozenset(["integer"]), "in": TRUTH}
+_LITERALS |= {"list": LIST, "obj": frozenset(["object"]), "not": TRUTH}
+_ORDERED = (NUMBERS, TEXT, LIST)
+
+
+class Inference:
+    """Types within one expression. ``payload`` is None where the event's fields are not known."""
+
+    def __init__(self, data: PayloadTypes, payload: PayloadTypes | None, complain: Complain) -> None:
+        self._data = data
+        self._payload = payload
+        self._complain = complain
+
+    def types(self, node: Node) -> Types:
+        """What the node may evaluate to; complains about what cannot be evaluated at all."""
+        parts = [self.types(part) for part in _parts(node)]
+        operator = node[0]
+        if operator in _LITERALS:
+            return _LITERALS[operator]
+        if operator == "num":
+            return frozenset(["integer" if isinstance(node[1], int) else "number"])
+        if operator == "because":
+            return parts[0]
+        rule = _RULES.get(operator)
+        return rule(self, node, parts) if rule else None
+
+    def _field(self, node: Node, parts: list[Types]) -> Types:
+        return declared(self._data.get(node[1]))
+
+    def _access(self, node: Node, parts: list[Types]) -> Types:
+        _, owner, key = node
+        if owner == ["event"] and key[0] == "str" and self._payload is not None:
+            return declared(self._payload.get(key[1]))
+        return None
+
+    def _either(self, node: Node, parts: list[Types]) -> Types:
+        return union(parts)
+
+    def _choice(self, node: Node, parts: list[Types]) -> Types:
+        return union(parts[1:])
+
+    def _negative(self, node: Node, parts: list[Types]) -> Types:
+        if impossible(parts[0], NUMBERS):
+            self._complain("SB112", f"{in_words(parts[0])} has no sign: a number is needed")
+        return NUMBERS
+
+    def _arithmetic(self, node: Node, parts: list[Types]) -> Types:
+        operator, (left, right) = node[1], parts
+        allowed = _ORDERED if operator == "+" else (NUMBERS,)
+        kinds = [kind for kind in allowed if not impossible(left, kind) and not impossible(right, kind)]
+        if not kinds:
+            self._complain("SB112", f'"{operator}" does not work with {in_words(left)} and {in_words(right)}')
+        return union(list(kinds)) if kinds else None
+
+    def _comparison(self, node: Node, parts: list[Types]) -> Types:
+        left = parts[0]
+        for (operator, _), right in zip(node[2:], parts[1:], strict=True):
+            self._compare(operator, left, right)
+            left = right
+        return TRUTH
+
+    def _compare(self, operator: str, left: Types, right: Types) -> None:
+        words = f"{in_words(left)} and {in_words(right)}"
+        if operator in ("<", "<=", ">", ">="):
+            if not any(not impossible(left, kind) and not impossible(right, kind) for kind in _ORDERED):
+                self._complain("SB112", f'"{operator}" does not order {words}')
+        elif operator in ("==", "!=") and _never_equal(left, right):
+            self._complain("SB213", f"{words} are never equal")
+        elif operator in ("in", "not in") and impossible(right, TEXT | LIST | {"object"}):
+            self._complain("SB112", f'nothing can be "in" {in_words(right)}')
+
+    def _call(self, node: Node, parts: list[Types]) -> Types:
+        name = node[1]
+        for position, (argument, wanted) in enumerate(zip(parts, ARGUMENTS.get(name, ()), strict=False), start=1):
+            if impossible(argument, wanted):
+                which = f"argument {position} of {name}()" if len(parts) > 1 else f"{name}()"
+                self._complain("SB112", f"{which} takes {in_words(wanted)}, not {in_words(argument)}")
+        gives = FUNCTIONS[name].gives
+        return None if gives == "any" else NUMBERS if gives == "number" else frozenset([gives])
+
+
+_RULES: dict[str, Callable[[Inference, Node, list[Types]], Types]] = {
+    "data": Inference._field,
+    "get": Inference._access,
+    "and": Inference._either,
+    "or": Inference._either,
+    "if": Inference._choice,
+    "neg": Inference._negative,
+    "bin": Inference._arithmetic,
+    "cmp": Inference._comparison,
+    "call": Inference._call,
+}
+ARGUMENTS: dict[str, tuple[frozenset[str], ...]] = {
+    "len": (TEXT | LIST | {"object"},),
+    "abs": (NUMBERS,),
+    "round": (NUMBERS, NUMBERS),
+    "floor": (NUMBERS,),
+    "ceil": (NUMBERS,),
+    "lower": (TEXT,),
+    "upper": (TEXT,),
+    "strip": (TEXT,),
+    "startswith": (TEXT, TEXT),
+    "endswith": (TEXT, TEXT),
+    "contains": (TEXT | LIST | {"object"},),
+    "split": (TEXT, TEXT),
+    "join": (LIST, TEXT),
+    "replace": (TEXT, TEXT, TEXT),
+    "keys": (frozenset(["object"]),),
+    "values": (frozenset(["object"]),),
+    "sum": (LIST,),
+    "sorted": (LIST,),
+    "random_token": (frozenset(["integer"]) | NUMBERS,),
+}
+
+
+def declared(types: tuple[str, ...] | None) -> Types:
+    """A declared field may be absent, and reads as null then."""
+    return None if types is None or "any" in types else frozenset(types) | NULL
+
+
+def union(parts: list[Types]) -> Types:
+    result: frozenset[str] = frozenset()
+    for part in parts:
+        if part is None:
+            return None
+        result |= part
+    return result
+
+
+def impossible(types: Types, wanted: frozenset[str]) -> bool:
+    """Whether no value of the types can be one of those wanted. An integer is a number and may be one."""
+    if types is None:
+        return False
+    widened = types | NUMBERS if types & NUMBERS else types
+    return not widened & wanted
+
+
+def in_words(types: Types) -> str:
+    if types is None:
+        return "something"
+    named = types - NULL or types
+    if named == NUMBERS:
+        return "number"
+    return " or ".join(sorted(named))
+
+
+def _never_equal(left: Types, right: Types) -> bool:
+    """Null equals null, and many a field can be that; so null on both sides settles nothing but is not meant either."""
+    if left is None or right is None or NULL in (left, right):
+        return False
+    return impossible(left - NULL, right - NULL | (NUMBERS if right & NUMBERS else frozenset()))
+
+
+def _parts(node: Node) -> list[Node]:
+    """The sub-expressions of a node."""
+    operator, *rest = node
+    if operator in ("obj", "cmp"):
+        first = [rest[0]] if operator == "cmp" else []
+        return first + [value for _, value in rest[len(first) :]]
+    if operator in ("data", "str", "num", "in"):
+        return []
+    return [part for part in rest if isinstance(part, list)]
+
+
+def review(machine: Machine, report: Report) -> None:
+    data = {field.name: field.types for field in machine.fields.values()}
+    for spot in spots(machine):
+        if not spot.expression.problems:
+            Inference(data, spot.payload, _complain_at(spot.path, report)).types(spot.expression.tree)
+    payloads = Payloads(machine)
+    for action in flat(machine.start.actions if machine.root is None else ()):
+        _check(action, data, None, report)
+    for state in machine.states.values():
+        for invoke in state.invokes:
+            _check_location(invoke.idlocation, (*invoke.path, "idlocation"), data, report)
+        for action in flat(state.own_actions):
+            _check(action, data, None, report)
+        for transition in state.all_transitions:
+            for action in flat(transition.actions):
+                _check(action, data, payloads.of(transition), report)
+
+
+def _check_location(name: str, path: Path, data: PayloadTypes, report: Report) -> None:
+    """Where an id is kept: ids are text."""
+    wanted = data.get(name)
+    if wanted is not None and "any" not in wanted and impossible(TEXT, frozenset(wanted)):
+        report.add("SB112", path, f'"{name}" is {declared_words(wanted)}, an id is string')
+
+
+def _complain_at(path: Path, report: Report) -> Complain:
+    return lambda code, message: report.add(code, path, message)
+
+
+def _check(action: Action, data: PayloadTypes, payload: PayloadTypes | None, report: Report) -> None:
+    _check_location(action.sending.idlocation if action.sending else "", action.path, data, report)
+    wanted = data.get(action.name)
+    if action.verb not in ("set", "append") or wanted is None or "any" in wanted or action.value is None:
+        return
+    if any(expression.problems for _, expression in action.value.parts):
+        return
+    if action.verb == "append":
+        if impossible(LIST, frozenset(wanted)):
+            report.add(
+                "SB112", action.path, f'"{action.name}" is {declared_words(wanted)}: only an array can be appended to'
+            )
+        return
+    found = Inference(data, payload, lambda code, message: None).types(action.value.tree)
+    if _misfit(found, wanted):
+        hint = f'write {{"unset": "{action.name}"}}' if found == NULL else ""
+        report.add(
+            "SB112", action.path, f'"{action.name}" is {declared_words(wanted)}, the value {in_words(found)}', hint
+        )
+
+
+def _misfit(found: Types, wanted: tuple[str, ...]) -> bool:
+    """A fraction written out does not fit an integer; a calculation may come out whole."""
+    if found is None:
+        return False
+    if found == frozenset(["number"]):
+        return not {"number"} & set(wanted)
+    return impossible(found, frozenset(wanted))

@@ -1,0 +1,307 @@
+"""The actions that hold other actions: ``if``, ``foreach`` and ``block``.
+
+The actions that have to do with events: ``raise``, ``send`` and ``cancel``.
+
+Actions: objects with one verb each, or XState's ``{"type": verb, "params": ...}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from machines.engine import limits
+from machines.engine.definitions.durations import read_delay
+from machines.engine.definitions.model import Action, Case, Sending, Value, Verb
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+from machines.engine.definitions.values import read_expression, read_guard, read_object, read_value
+
+from .naming import Check, name_of, required
+from .work import HINTS, read_work
+from .work import KEYS as WORK_KEYS
+
+ReadActions = Callable[[Place | None], tuple[Action, ...]]
+
+
+def read_if(place: Place, read: ReadActions) -> list[Action]:
+    """The first case whose guard holds is done; one without a guard is the else."""
+    cases: list[Case] = []
+    for one in place.one_or_many():
+        hint = 'write [{"guard": "expression", "do": [...]}, {"do": [...]}]'
+        if not one.is_object("a case", hint):
+            continue
+        one.refuse_unknown(("guard", "do"), {"then": 'write "do"', "actions": 'write "do"', "cond": 'write "guard"'})
+        if cases and cases[-1].guard is None:
+            one.error("SB211", "never done: the case before it has no guard")
+        cases.append(Case(read_guard(one.get("guard")), read(required(one, "do"))))
+    if place.value == []:
+        place.error("SB106", "there is no case", 'write [{"guard": "expression", "do": [...]}]')
+    return [Action("if", place.path, cases=tuple(cases))] if cases else []
+
+
+def read_foreach(place: Place, read: ReadActions) -> list[Action]:
+    """Once for each element of a list: ``item`` and ``index`` are data fields."""
+    hint = 'write {"foreach": {"in": "list", "item": "field", "do": [...]}}'
+    if not place.is_object("an object with in, item and do", hint):
+        return []
+    hints = {"array": 'write "in"', "of": 'write "in"', "actions": 'write "do"', "as": 'write "item"'}
+    place.refuse_unknown(("in", "item", "index", "do"), hints)
+    array, item, index = required(place, "in"), required(place, "item"), place.get("index")
+    actions = read(required(place, "do"))
+    name = item.text("a field's name") if item else None
+    position = index.text("a field's name") if index else None
+    if array is None or array.broken or not name:
+        return []
+    value = read_value(array)
+    return [Action("foreach", place.path, name, value=value, index=position or "", cases=(Case(None, actions),))]
+
+
+def read_block(place: Place, read: ReadActions) -> list[Action]:
+    """Where errors are raised, what fails ends the block and no more."""
+    return [Action("block", place.path, cases=(Case(None, read(place)),))]
+
+
+SEND_KEYS = ("event", "to", "data", "delay", "id", "idlocation", "type")
+_HINTS = {"type": 'write "event"', "payload": 'write "data"', "target": 'write "to"', "params": 'write "data"'}
+
+
+def read_raise(place: Place) -> list[Action]:
+    """With a delay it is a send to the instance itself."""
+    if isinstance(place.value, str):
+        return _event_action(place, place, None)
+    if not place.is_object("an event's name or an object", 'write {"raise": "event"}'):
+        return []
+    place.refuse_unknown(("event", "data", "delay", "id"), _HINTS)
+    if "delay" in place or "id" in place:
+        return _event_action(place, required(place, "event"), _read_sending(place))
+    return _event_action(place, required(place, "event"), None)
+
+
+def read_send(place: Place) -> list[Action]:
+    """To another instance, to the parent, to a child, or to itself through its own queue."""
+    if isinstance(place.value, str):
+        return _event_action(place, place, Sending())
+    if not place.is_object("an event's name or an object", 'write {"send": {"event": "name"}}'):
+        return []
+    place.refuse_unknown(SEND_KEYS, _HINTS)
+    return _event_action(place, required(place, "event"), _read_sending(place))
+
+
+def read_cancel(place: Place) -> list[Action]:
+    name, computed = _text_or_expression(place, "send", limits.check_send_id)
+    return [Action("cancel", place.path, name, computed=computed)] if name or computed else []
+
+
+def _event_action(place: Place, event: Place | None, sending: Sending | None) -> list[Action]:
+    """A raise when ``sending`` is None."""
+    data = place.get("data")
+    value = read_value(data) if data and not data.broken else None
+    keys = tuple(data.value) if data and isinstance(data.value, dict) else ()
+    name, computed = _read_event(event)
+    if event is None or not (name or computed):
+        return []
+    verb: Verb = "raise" if sending is None else "send"
+    refuse_reserved(event, name or _constant(computed), "raised" if sending is None else "sent")
+    return [Action(verb, event.path, name, value=value, keys=keys, computed=computed, sending=sending)]
+
+
+def refuse_reserved(place: Place, name: str, done: str) -> None:
+    """Report a name that only the engine gives to events. ``done``: what the action would do with it."""
+    if limits.is_reserved_event(name):
+        word = name.partition(".")[2].replace(".", "_") or "name"
+        message = f"the event {quote(name)} is the engine's own and cannot be {done}"
+        hint = f"write a name that does not begin with done., error. or after.: {quote(word)}"
+        place.report.add("SB107", place.path, message, hint, later=True)
+
+
+def _constant(value: Value | None) -> str:
+    """The text an expression always gives, as far as it is written out; what is computed the engine looks at."""
+    return str(value.tree[1]) if value is not None and value.tree[0] == "str" else ""
+
+
+def _read_event(place: Place | None) -> tuple[str, Value | None]:
+    """A name, ``{"expr": ...}``, or XState's ``{"type": name}``."""
+    if place is not None and "type" in place:
+        place.refuse_unknown(("type",), {key: 'write it under "data"' for key in place.value if key != "type"})
+        place = place.at("type")
+    return _text_or_expression(place, "event", limits.check_event_name)
+
+
+def _text_or_expression(place: Place | None, what: str, check: Check) -> tuple[str, Value | None]:
+    if place is None or place.broken:
+        return "", None
+    if isinstance(place.value, dict):
+        return "", read_expression(place)
+    return name_of(place, what, check), None
+
+
+def _read_sending(place: Place) -> Sending:
+    id, computed = _text_or_expression(place.get("id"), "send", limits.check_send_id)
+    location = place.get("idlocation")
+    type = place.get("type")
+    return Sending(
+        to=_read_to(place.get("to")),
+        delay=read_delay(place.get("delay")),
+        id=id,
+        computed=computed,
+        idlocation=(location.text("a field's name") or "") if location else "",
+        type=read_value(type) if type and type.text("an expression in quotes") is not None else None,
+    )
+
+
+def _read_to(place: Place | None) -> Value | None:
+    """An expression that gives an address, or a machine and an expression that gives the id."""
+    if place is None or place.broken:
+        return None
+    if not isinstance(place.value, dict):
+        what = "an expression in quotes, or an object with machine and id"
+        hint = 'write "\'#_parent\'" or {"machine": "name", "id": "expression"}'
+        return None if place.text(what, hint) is None else read_value(place)
+    place.refuse_unknown(("machine", "id"))
+    id = required(place, "id")
+    machine = name_of(required(place, "machine"), "machine", limits.check_machine_name)
+    if not machine or id is None or id.text("an expression in quotes") is None:
+        return None
+    value = read_value(id)
+    tree = ["obj", ["machine", ["str", machine]], ["id", value.tree]]
+    return Value(tree, f"{machine}/{value.text}", value.parts)
+
+
+_NOT_YET = ("spawn", "spawnChild", "stop", "stopChild")
+_SYNONYMS = {
+    "sendTo": "send",
+    "sendParent": "send",
+    "forwardTo": "send",
+    "choose": "if",
+    "pure": "if",
+    "assign": "set",
+    "delete": "unset",
+    "push": "append",
+    "fire": "raise",
+    "queue": "enqueue",
+    "job": "enqueue",
+}
+_SPELLING = 'write {"set": {"field": "expression"}} or another verb'
+
+
+def read_actions(place: Place | None, depth: int = 0) -> tuple[Action, ...]:
+    """One action or a list of them. ``depth``: how many actions they stand in."""
+    if place is None or place.broken:
+        return ()
+    if depth > limits.MAX_ACTION_DEPTH:
+        place.error("SB111", f"actions inside actions more than {limits.MAX_ACTION_DEPTH} levels deep")
+        return ()
+    return tuple(action for one in place.one_or_many() for action in _read_action(one, depth))
+
+
+def _read_action(place: Place, depth: int) -> list[Action]:
+    if isinstance(place.value, str):
+        place.error("SB116", f"the action {quote(place.value)} is only a name", _SPELLING)
+        return []
+    if not place.is_object("an action", _SPELLING):
+        return []
+    if "type" in place:
+        return _read_typed(place, depth)
+    if len(place.value) != 1:
+        found = ", ".join(quote(verb) for verb in list(place.value)[:5]) or "none"
+        place.error("SB116", f"an action has exactly one verb; here: {found}", "write a list of actions, one verb each")
+        return []
+    ((verb, argument),) = place.items()
+    return _read_verb(verb, argument, depth)
+
+
+def _read_typed(place: Place, depth: int) -> list[Action]:
+    verb = place.at("type").text("the name of a verb")
+    place.refuse_unknown(("type", "params"))
+    if verb is None:
+        return []
+    if "params" not in place:
+        place.report.add("SB106", place.below("params"), f'the action "{verb}" has no params', _SPELLING)
+        return []
+    return _read_verb(verb, place.at("params"), depth, place.at("type"))
+
+
+def _read_verb(verb: str, argument: Place, depth: int, named: Place | None = None) -> list[Action]:
+    """``named`` is where the verb itself stands, when that is not the argument's key."""
+    place = named or argument
+    if verb in _NOT_YET:
+        hint = 'a state starts and ends a child: "invoke": {"src": "machine:name"}'
+        place.error("SB108", f'the action "{verb}" is not yet available', hint)
+        return []
+    if verb not in VERBS:
+        known = " ".join(VERBS)
+        hint = f'write "{_SYNONYMS[verb]}"' if verb in _SYNONYMS else ""
+        hint = hint or place.report.suggestions.hint(verb, VERBS) or f"the verbs are: {known}"
+        place.error("SB116", f"no action {quote(verb)}", hint)
+        return []
+    if argument.broken:
+        return []
+    if verb in _HOLDERS:
+        return _HOLDERS[verb](argument, partial(read_actions, depth=depth + 1))
+    return _PLAIN[verb](argument)
+
+
+def _set(place: Place) -> list[Action]:
+    if not place.is_object("an object of fields and values", _SPELLING):
+        return []
+    return [Action("set", value.path, name, value=read_value(value)) for name, value in place.items()]
+
+
+def _append(place: Place) -> list[Action]:
+    if not place.is_object("an object of fields and values", 'write {"append": {"field": "expression"}}'):
+        return []
+    return [Action("append", value.path, name, value=read_value(value)) for name, value in place.items()]
+
+
+def _unset(place: Place) -> list[Action]:
+    fields = []
+    for one in place.one_or_many():
+        name = one.text("a field's name", 'write {"unset": "field"}')
+        if name is not None:
+            fields.append(Action("unset", one.path, name))
+    return fields
+
+
+def _enqueue(place: Place) -> list[Action]:
+    if not place.is_object("an object with src", 'write {"enqueue": {"src": "handler"}}'):
+        return []
+    place.refuse_unknown(("src", "queue", "input", *WORK_KEYS), HINTS | {"handler": 'write "src"'})
+    src = name_of(required(place, "src"), "handler", limits.check_handler_name)
+    queue = name_of(place.get("queue"), "queue", limits.check_queue_name)
+    value, keys = read_object(place.get("input"))
+    work = read_work(place)
+    return [Action("enqueue", place.path, queue or src, src, value, keys, work=work)] if src else []
+
+
+def _emit(place: Place) -> list[Action]:
+    if not place.is_object("an object with type", 'write {"emit": {"type": "name"}}'):
+        return []
+    place.refuse_unknown(("type", "data"), {"event": 'write "type"', "payload": 'write "data"'})
+    name = name_of(required(place, "type"), "message type", limits.check_event_name)
+    refuse_reserved(place.at("type") if "type" in place else place, name, "emitted")
+    value, keys = read_object(place.get("data"))
+    return [Action("emit", place.path, name, value=value, keys=keys)] if name else []
+
+
+def _log(place: Place) -> list[Action]:
+    return [Action("log", place.path, value=read_value(place))]
+
+
+_PLAIN: dict[str, Callable[[Place], list[Action]]] = {
+    "set": _set,
+    "unset": _unset,
+    "append": _append,
+    "raise": read_raise,
+    "send": read_send,
+    "cancel": read_cancel,
+    "enqueue": _enqueue,
+    "emit": _emit,
+    "log": _log,
+}
+_HOLDERS: dict[str, Callable[[Place, ReadActions], list[Action]]] = {
+    "if": read_if,
+    "foreach": read_foreach,
+    "block": read_block,
+}
+VERBS = (*_PLAIN, *_HOLDERS)

@@ -1,0 +1,201 @@
+"""The whole document: plain copy first, then its parts, then the checks that need all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from machines.engine import limits
+from machines.engine.definitions.access import read_accepts, read_approval
+from machines.engine.definitions.checks.review import review
+from machines.engine.definitions.durations import HINT, milliseconds
+from machines.engine.definitions.fields import read_context, read_events
+from machines.engine.definitions.model import Machine, Start, State
+from machines.engine.definitions.place import BROKEN, Place, Plain, TooLarge, text_of
+from machines.engine.definitions.report import Report, quote
+from machines.engine.definitions.scope import Scope, Tree
+from machines.engine.definitions.values import read_value
+
+from .embedded_machines import machines_of, names_of
+from .indexes import read_index
+from .invokes import read_queues
+from .naming import required
+from .states import MACHINE_KEYS, read_root, read_states
+
+KEYS = (
+    "id",
+    "description",
+    "initial",
+    "context",
+    "index",
+    "approval",
+    "accepts",
+    "events",
+    "states",
+    *MACHINE_KEYS,
+    "output",
+    "errors",
+    "machines",
+    "queues",
+    "history",
+    "retain",
+    "version",
+    "meta",
+    "$schema",
+)
+_ERRORS = ("refuse", "raise")
+_HINTS = {"data": 'write "context"', "name": 'write "id"', "key": 'write "id"', "schema": 'write "context"'}
+
+
+def read(definition: object) -> tuple[Machine | None, Report]:
+    """Never raises. The machine is None when there was nothing to read one from."""
+    report = Report()
+    try:
+        document = Plain(report.add).copy(definition)
+    except TooLarge:
+        report.add("SB111", (), f"the definition is larger than {limits.MAX_DEFINITION} bytes")
+        return None, report
+    report.document = document
+    machine = _read_document(document, report)
+    _check_embedded(document, report)
+    return machine, report
+
+
+def machine_of(definition: object) -> Machine | None:
+    """What a definition says, without the checks that need all of it, and the machines inside it. Never raises."""
+    report = Report()
+    try:
+        place = Place(Plain(report.add).copy(definition), (), report)
+    except TooLarge:
+        return None
+    return _read_machine(place) if isinstance(place.value, dict) else None
+
+
+def _read_document(document: Any, report: Report) -> Machine | None:
+    place = Place(document, (), report)
+    if not place.is_object("an object", 'a definition looks like {"id": ..., "initial": ..., "states": {...}}'):
+        return None
+    machine = _read_machine(place)
+    review(machine, report)
+    _read_embedded(place.get("machines"), machine.id, report)
+    return machine
+
+
+def _read_machine(place: Place) -> Machine:
+    _check_keys(place)
+    id = _read_id(place)
+    fields = read_context(place.get("context"))
+    events = read_events(place.get("events"))
+    tree = Tree(id, place.value)
+    scope = Scope(tree, tree.top, tuple(machines_of(place.value)))
+    if "states" not in place:
+        place.report.add("SB106", place.below("states"), '"states" is missing')
+    root, states = _read_states(place, scope)
+    history, output = place.get("history"), place.get("output")
+    steps = history.whole(0, limits.MAX_HISTORY) if history else None
+    return Machine(
+        id=id,
+        description=text_of(place.get("description")),
+        start=root.start or Start((), (), place.path),
+        history=limits.DEFAULT_HISTORY if steps is None else steps,
+        fields=fields,
+        events=events,
+        states={state.name: state for state in states},
+        root=root.name if root in states else None,
+        output=read_value(output) if output and not output.broken else None,
+        errors=_read_errors(place.get("errors")),
+        limits=read_queues(place.get("queues")),
+        index=read_index(place.get("index"), fields),
+        approval=read_approval(place.get("approval")),
+        accepts=read_accepts(place.get("accepts"), scope),
+        brings=scope.brings,
+    )
+
+
+def _read_states(place: Place, scope: Scope) -> tuple[State, list[State]]:
+    """The machine as a state, and all states in document order: with the former, where it behaves like one."""
+    root = read_root(place, scope)
+    inside = place.get("states")
+    states = list(read_states(inside, scope)) if inside is not None and not _too_many(scope.tree, inside) else []
+    behaves = scope.source.kind == "parallel" or any(place.value.get(key) for key in MACHINE_KEYS if key != "type")
+    has_root = behaves or scope.numbers.top_is_target
+    top = root.name if has_root else None
+    states = [root, *states] if has_root else states
+    numbered = [
+        replace(state, index=index, parent=None if state.root else state.parent or top)
+        for index, state in enumerate(states, start=1)
+    ]
+    return numbered[0] if has_root else root, numbered
+
+
+def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
+    """The machines a definition brings along are checked as what they will be published as."""
+    if place is None or not place.is_object("an object of definitions by name"):
+        return
+    for name, below in place.items():
+        if not below.is_object("a definition"):
+            continue
+        inner = Report()
+        inner.document = below.value | {"id": f"{machine}.{name}"}
+        found = _read_document(inner.document, inner)
+        report.absorb(inner, below.path)
+        report.embedded += inner.embedded
+        if found is not None:
+            report.embedded.append((found, inner))
+
+
+def _check_embedded(document: Any, report: Report) -> None:
+    """All of them together: ``a.b`` is the machine ``b`` inside ``a``, and also one that is called so."""
+    taken: set[str] = set()
+    for path, _, full in names_of(document):
+        if full in taken:
+            hint = "rename one of them: a dot also stands between a machine and one inside it"
+            report.add("SB115", path, f"two of the machines are published as {quote(full)}", hint)
+        taken.add(full)
+    if len(taken) > limits.MAX_EMBEDDED:
+        message = f"{len(taken)} machines come along; at most {limits.MAX_EMBEDDED} may"
+        report.add("SB111", ("machines",), message, "publish some of them by themselves")
+
+
+def _check_keys(place: Place) -> None:
+    place.refuse_unknown(KEYS, _HINTS)
+    kind = place.get("type")
+    if kind is not None and kind.text("a type") is not None and kind.value not in ("compound", "parallel"):
+        kind.error("SB104", f"no type of machine {quote(kind.value)}", '"parallel", or leave it out')
+    if "version" in place:
+        place.at("version").warn("SB205", '"version" has no effect: publishing numbers the versions')
+    retain = place.get("retain")
+    if retain is None or retain.broken:
+        return
+    if not isinstance(retain.value, str) or milliseconds(retain.value) is None:
+        retain.error("SB113", "not a duration", HINT)
+    else:
+        retain.warn("SB205", '"retain" is not yet in effect: final instances are kept')
+
+
+def _too_many(tree: Tree, place: Place) -> bool:
+    if len(tree.branches) > limits.MAX_STATES:
+        place.error("SB111", f"{len(tree.branches)} states; at most {limits.MAX_STATES} are allowed")
+        return True
+    return False
+
+
+def _read_errors(place: Place | None) -> str:
+    """What a failing action does; empty where the definition does not say."""
+    found = place.text("refuse or raise") if place else None
+    if place is None or found is None:
+        return ""
+    if found not in _ERRORS:
+        place.error("SB104", f"no way with errors {quote(found)}", '"refuse" or "raise"')
+        return ""
+    return found
+
+
+def _read_id(place: Place) -> str:
+    found = required(place, "id")
+    if found is None or found.value is BROKEN:
+        return ""
+    id = found.text("the machine's name")
+    if id is not None and (why := limits.check_machine_name(id)) is not None:
+        found.error("SB107", f"the machine name {quote(id)} {why}")
+    return id or ""

@@ -1,0 +1,154 @@
+"""``invoke``: what runs while a state is active, the work of a handler or an instance of another machine.
+
+``queues`` of a machine: how many jobs of a queue run at a time, and how fast they are handed out.
+"""
+
+from __future__ import annotations
+
+from machines.engine import limits, rates
+from machines.engine.definitions.model import Invoke, Limit, Transition, Value
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+from machines.engine.definitions.scope import Scope
+from machines.engine.definitions.values import read_expression, read_object
+
+from .actions import read_actions
+from .naming import required
+from .transitions import read_transitions
+from .work import HINTS, read_work
+from .work import KEYS as WORK_KEYS
+
+MACHINE = "machine:"
+_OF_WORK = ("queue", *WORK_KEYS)
+_OF_MACHINES = ("autoforward", "finalize", "idlocation")
+KEYS = ("src", "id", "input", "onDone", "onError", *_OF_WORK, *_OF_MACHINES, "description", "meta")
+_HINTS = HINTS | {"onFailure": 'write "onError"', "onSuccess": 'write "onDone"'}
+
+
+def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
+    """The invokes of a state, and the transitions of their ``onDone`` and ``onError``."""
+    if place is None or place.broken:
+        return (), ()
+    invokes: list[Invoke] = []
+    transitions: list[Transition] = []
+    several = isinstance(place.value, list) and len(place.value) > 1
+    for number, one in enumerate(place.one_or_many(), start=1):
+        if not one.is_object("an invoke", 'write {"src": "handler"}'):
+            continue
+        invoke = _read_invoke(one, default_id(scope.source.word, number if several else 0), scope)
+        transitions += read_transitions(one.get("onDone"), "done", (f"done.invoke.{invoke.id}",), scope)
+        transitions += read_transitions(one.get("onError"), "error", (f"error.invoke.{invoke.id}",), scope)
+        invokes.append(invoke)
+    return tuple(invokes), tuple(transitions)
+
+
+def default_id(word: str, number: int) -> str:
+    """The word of the state; ``.1``, ``.2``, ... where a state has several."""
+    suffix = f".{number}" if number else ""
+    return word[: limits.MAX_INVOKE_ID - len(suffix)] + suffix
+
+
+def _read_invoke(place: Place, default: str, scope: Scope) -> Invoke:
+    place.refuse_unknown(KEYS, _HINTS)
+    src = required(place, "src")
+    named = src.value if src else None
+    if src is not None and (isinstance(named, dict) or (isinstance(named, str) and named.startswith(MACHINE))):
+        return _read_machine(place, src, default, scope)
+    return _read_work(place, src, default)
+
+
+def _read_work(place: Place, src: Place | None, default: str) -> Invoke:
+    for key in _OF_MACHINES:
+        if key in place:
+            place.at(key).error("SB119", f'"{key}" belongs to an invoke of a machine', 'write "src": "machine:name"')
+    name = _read_src(src)
+    return Invoke(
+        id=_read_id(place.get("id")) or default,
+        src=name,
+        queue=_read_queue(place.get("queue")) or name or "_",
+        input=read_object(place.get("input"))[0],
+        path=place.path,
+        work=read_work(place),
+    )
+
+
+def _read_machine(place: Place, src: Place, default: str, scope: Scope) -> Invoke:
+    for key in _OF_WORK:
+        if key in place:
+            place.at(key).error("SB119", f'"{key}" belongs to the work of a handler, not to a machine')
+    machine, computed = _read_machine_name(src, scope)
+    autoforward, location = place.get("autoforward"), place.get("idlocation")
+    return Invoke(
+        id=_read_id(place.get("id")) or default,
+        src=f"{MACHINE}{computed.text if computed else machine}",
+        queue="",
+        input=read_object(place.get("input"))[0],
+        path=place.path,
+        machine=machine,
+        computed=computed,
+        autoforward=bool(autoforward.flag()) if autoforward else False,
+        finalize=read_actions(place.get("finalize")),
+        idlocation=(location.text("a field's name") or "") if location else "",
+    )
+
+
+def _read_machine_name(src: Place, scope: Scope) -> tuple[str, Value | None]:
+    if isinstance(src.value, dict):
+        return "", read_expression(src)
+    name = scope.machine_named(str(src.value).removeprefix(MACHINE))
+    if (why := limits.check_machine_name(name)) is not None:
+        src.error("SB107", f"the machine name {quote(name)} {why}")
+    return name, None
+
+
+def _read_src(src: Place | None) -> str:
+    name = src.text("a handler's name, or machine: and a machine's") if src else None
+    if src is None or name is None:
+        return ""
+    if (why := limits.check_handler_name(name)) is not None:
+        src.error("SB107", f"the handler name {quote(name)} {why}")
+    return name
+
+
+def _read_id(place: Place | None) -> str:
+    id = place.text("an id") if place else None
+    if place is None or id is None:
+        return ""
+    if (why := limits.check_invoke_id(id)) is not None:
+        place.error("SB107", f"the id {quote(id)} {why}")
+    return id
+
+
+def _read_queue(place: Place | None) -> str:
+    queue = place.text("a queue's name") if place else None
+    if place is None or queue is None:
+        return ""
+    if (why := limits.check_queue_name(queue)) is not None:
+        place.error("SB107", f"the queue name {quote(queue)} {why}")
+    return queue
+
+
+_QUEUE_HINTS = {"limit": 'write "concurrency"', "max": 'write "concurrency"', "per": 'write "rate": "100/s"'}
+
+
+def read_queues(place: Place | None) -> dict[str, Limit]:
+    if place is None or not place.is_object("an object of queues", 'write {"mail": {"concurrency": 10}}'):
+        return {}
+    found = {}
+    for name, below in place.items():
+        if (why := limits.check_queue_name(name)) is not None:
+            below.error("SB107", f"the queue name {quote(name)} {why}")
+        elif below.is_object("an object", 'write {"concurrency": 10, "rate": "100/s"}'):
+            found[name] = _read_limit(below)
+    return found
+
+
+def _read_limit(place: Place) -> Limit:
+    place.refuse_unknown(("concurrency", "rate", "description"), _QUEUE_HINTS)
+    concurrency, rate = place.get("concurrency"), place.get("rate")
+    at_a_time = concurrency.whole(1, limits.MAX_CONCURRENCY) if concurrency else None
+    text = rate.text("a rate", rates.HINT) if rate else None
+    parsed = rates.parse(text) if text is not None else None
+    if rate is not None and text is not None and parsed is None:
+        rate.error("SB113", f"{quote(text)} is no rate", rates.HINT)
+    return Limit(at_a_time, *(parsed or (0, 0)))

@@ -1,0 +1,29 @@
+"""Names that a definition writes out, checked where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+
+Check = Callable[[object], str | None]
+
+
+def required(place: Place, key: str) -> Place | None:
+    found = place.get(key)
+    if found is None:
+        place.report.add("SB106", place.below(key), f'"{key}" is missing')
+    return found
+
+
+def name_of(place: Place | None, what: str, check: Check) -> str:
+    """A checked name, or nothing."""
+    text = place.text(f"the {what}'s name") if place else None
+    if place is None or text is None:
+        return ""
+    why = check(text)
+    if why is not None:
+        place.error("SB107", f"the {what} name {quote(text)} {why}")
+        return ""
+    return text

@@ -1,0 +1,38 @@
+"""One event to be sent: from what a caller gives to what ``sb_fire`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from machines.engine import arguments, limits, permits
+from machines.engine.errors import BadInput
+from machines.engine.records import Fire
+
+
+def words(call: Fire) -> tuple[Any, ...]:
+    """The arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload for what does not fit."""
+    found = (
+        call.id,
+        arguments.event(call.event),
+        arguments.fields("payload", call.payload, limits.MAX_PAYLOAD),
+        arguments.whole("expect", call.expect),
+        arguments.key(call.key),
+        arguments.actor(call.actor),
+        arguments.reason(call.reason),
+        arguments.whole("now", call.now),
+    )
+    return found if call.permit is None else (*found, permits.text_of(call.permit))
+
+
+def call_of(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
+    """Read one item of ``Engine.fire_many``: a Fire, its fields by name, or the first five in order."""
+    try:
+        call = item if isinstance(item, Fire) else Fire(**item) if isinstance(item, Mapping) else Fire(*item)
+    except TypeError as error:
+        allowed = ", ".join(asdict(Fire("", "", "")))
+        raise BadInput(f"a call for fire_many() has the fields {allowed}: {error}", code="SB407") from error
+    arguments.machine(call.machine)
+    arguments.instance(call.id)
+    return call

@@ -1,0 +1,69 @@
+"""One job to be put on a queue: from what a caller gives to what ``sb_enqueue`` takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from machines.engine import arguments, limits
+from machines.engine.errors import BadInput
+
+from .records import Enqueue
+
+FIELDS = tuple(field.name for field in fields(Enqueue))
+
+
+def item_of(item: Enqueue | Mapping[str, Any]) -> Enqueue:
+    """One item of ``Engine.enqueue_many``: an Enqueue, or its fields by name."""
+    try:
+        return item if isinstance(item, Enqueue) else Enqueue(**item)
+    except TypeError as error:
+        allowed = ", ".join(FIELDS)
+        raise BadInput(f"a job for enqueue_many() has the fields {allowed}: {error}", code="SB409") from error
+
+
+def words(call: Enqueue) -> tuple[Any, ...]:
+    """The twelve words of ``sb_enqueue``, in its order. Raises BadInput or BadPayload for what does not fit."""
+    arguments.machine(call.machine)
+    arguments.whole("now", call.now)
+    if call.instance_key is not None:
+        arguments.instance(call.instance_key)
+    src = arguments.handler(call.src)
+    return (
+        src,
+        src if call.queue is None else arguments.queue(call.queue),
+        "" if call.input is None else arguments.document("input", call.input, limits.MAX_PAYLOAD),
+        arguments.between("priority", call.priority, 0, limits.MAX_PRIORITY),
+        arguments.between("delay", call.delay, 0, limits.MAX_DELAY),
+        arguments.unique(call.unique),
+        arguments.between("attempts", call.attempts, 1, limits.MAX_ATTEMPTS),
+        arguments.between("backoff", call.backoff, 0, limits.MAX_BACKOFF),
+        arguments.between("lease", call.lease, 1, limits.MAX_LEASE),
+        arguments.between("timeout", call.timeout, 0, limits.MAX_TIMEOUT),
+        "1" if call.jitter else "0",
+        arguments.kinds(call.stop) if call.stop else "",
+    )
+
+
+def row(words: tuple[Any, ...], now: int | None) -> dict[str, Any]:
+    """The hash of a job that was just made of these words; its time is this process's idea of the server's."""
+    src, queue, given, priority, delay, unique, attempts, backoff, lease, timeout, jitter, stop = words
+    created = round(time.time() * 1000) if now is None else now
+    return {
+        "place": "delayed" if delay else "ready",
+        "src": src,
+        "queue": queue,
+        "input": given,
+        "priority": priority,
+        "unique": unique,
+        "attempts": attempts,
+        "backoff": backoff,
+        "lease": lease,
+        "timeout": timeout,
+        "jitter": jitter,
+        "stop": stop,
+        "created": created,
+        "due": created + delay,
+    }

@@ -1,0 +1,374 @@
+"""Jobs: putting them on queues, taking, finishing, renewing, and looking at them.
+
+Delivery rule: a handler runs at least once; its effect on the machine happens exactly once. ``take`` pops, leases
+and counts the attempt in one call; ``complete`` and ``fail`` end the job and move its instance in one call, fenced
+by the token that take gave out.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from machines.engine import arguments, limits
+from machines.engine.connection import replies
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.replies import Status
+from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, Refused, SignalboxError
+from machines.engine.keys import Partition
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.records import Instance, Outcome
+
+from . import enqueue as enqueueing
+from . import rows
+from .records import Enqueue, Job, Taken
+
+PLACES = ("ready", "leased", "delayed", "dead")
+SWEEP_LIMIT = 500  # jobs of one queue moved by one sweep call: keeps the call in the low milliseconds
+MAX_RESULT = 64 * 1024  # bytes of JSON
+MAX_TAKEN = 1000  # jobs one call hands out
+MAX_LISTED = 1000  # jobs one call shows
+MAX_TOGETHER = 100  # jobs one call puts or ends: a few milliseconds in which the server does nothing else
+MAX_NOTE = 200  # characters
+
+End = tuple[Job, Any]
+
+
+class Queues:
+    """``posted`` is told of a partition whose step, caused by the end of a job, sent messages."""
+
+    def __init__(self, caller: Caller, catalog: Catalog, posted: Callable[[str, int | None], None]) -> None:
+        self._caller = caller
+        self._catalog = catalog
+        self._posted = posted
+
+    # Putting
+
+    def enqueue(self, item: Enqueue) -> Job:
+        (job,) = self.enqueue_many([item])
+        if isinstance(job, SignalboxError):
+            raise job
+        return job
+
+    def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
+        results: list[Any] = []
+        batches: dict[tuple[str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]] = {}
+        for index, item in enumerate(items):
+            results.append(None)
+            try:
+                call = enqueueing.item_of(item)
+                words = enqueueing.words(call)
+                root = self._place(call).root
+            except EngineUnavailable:
+                raise
+            except SignalboxError as error:
+                results[index] = error
+                continue
+            batches.setdefault((root, arguments.whole("now", call.now)), []).append((index, call, words))
+        wire, sent = [], []
+        for (root, now), batch in batches.items():
+            for start in range(0, len(batch), MAX_TOGETHER):
+                part = batch[start : start + MAX_TOGETHER]
+                wire.append(("sb_enqueue", root, (now, *(word for _, _, words in part for word in words))))
+                sent.append((root, part))
+        for (root, part), reply in zip(sent, self._caller.many(wire), strict=True):
+            for (index, _, _), job in zip(part, self._put(root, part, reply), strict=True):
+                results[index] = job
+        return results
+
+    def _place(self, call: Enqueue) -> Partition:
+        partitions = self._catalog.partitions(call.machine)
+        if len(partitions) == 1:
+            return partitions[0]
+        near = call.unique or call.instance_key
+        return self._catalog.partition(call.machine, near) if near else secrets.choice(partitions)
+
+    def _put(
+        self, root: str, part: Sequence[tuple[int, Enqueue, tuple[Any, ...]]], reply: Any
+    ) -> list[Job | SignalboxError]:
+        failed = _fault(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
+        if failed is not None:
+            return [failed for _ in part]
+        found: list[Job | SignalboxError] = []
+        for (_, call, words), id, flat in zip(part, reply[1::2], reply[2::2], strict=True):
+            row = replies.pairs(flat) if flat else enqueueing.row(words, call.now)
+            found.append(rows.job(call.machine, root, id, row, {}))
+        return found
+
+    # Working
+
+    def take(self, machine: str, queue: str, worker: str, count: int, lease: int | None, now: int | None) -> Taken:
+        """Up to ``count`` jobs, over the machine's partitions; each is leased to ``worker`` when this returns."""
+        arguments.queue(queue)
+        arguments.text("worker", worker, limits.MAX_ACTOR)
+        arguments.count("count", count, MAX_TAKEN)
+        ends = (_number("lease", lease), _number("now", now))
+        taken = Taken()
+        failed = None
+        for partition in self._in_turn(machine):
+            wanted = count - len(taken)
+            if wanted <= 0:
+                break
+            args = (queue, worker, wanted, *ends, os.urandom(6).hex())
+            try:
+                reply = self._caller.call("sb_take", partition.root, *args)
+                if reply[0] != Status.OK:
+                    raise BadInput(str(reply[1]))
+                types_of = partial(self._catalog.types, machine, partition.root)
+                taken += rows.taken(machine, partition.root, worker, reply, types_of)
+                _note(taken, reply[1])
+            except SignalboxError as error:
+                failed = error  # what the other partitions gave is leased already and has to reach its worker
+        if failed is not None and not taken:
+            raise failed
+        return taken
+
+    def _in_turn(self, machine: str) -> list[Partition]:
+        """The partitions from any of them on: one that always has work must not keep the others from their turn."""
+        partitions = self._catalog.partitions(machine)
+        if len(partitions) == 1:
+            return partitions
+        start = secrets.randbelow(len(partitions))
+        return partitions[start:] + partitions[:start]
+
+    def complete(self, job: Job, result: Any, now: int | None) -> Instance | None:
+        words = (_number("now", now), "", held(job).id, job.token, _result(result))
+        reply = self._caller.call("sb_complete", job.root, *words)
+        ended = reply[1] if reply[0] == Status.OK else reply
+        if ended[0] != Status.OK:
+            raise self._failure(job, ended)
+        moved = self._moved(job, ended)
+        if replies.posted(ended):
+            self._posted(job.root, now)
+        return moved
+
+    def complete_many(self, ends: Iterable[End], now: int | None) -> list[Outcome | SignalboxError | None]:
+        at = _number("now", now)
+        results: list[Any] = []
+        batches: dict[str, list[tuple[int, Job, str]]] = {}
+        for index, (job, result) in enumerate(ends):
+            results.append(None)
+            try:
+                batches.setdefault(held(job).root, []).append((index, job, _result(result)))
+            except SignalboxError as error:
+                results[index] = error
+        wire, sent = [], []
+        for root, batch in batches.items():
+            for start in range(0, len(batch), MAX_TOGETHER):
+                part = batch[start : start + MAX_TOGETHER]
+                words = [word for _, job, result in part for word in (job.id, job.token, result)]
+                wire.append(("sb_complete", root, (at, "short", *words)))
+                sent.append((root, part))
+        for (root, part), reply in zip(sent, self._caller.many(wire), strict=True):
+            ended = self._ended(part, reply)
+            for (index, _, _), outcome in zip(part, ended, strict=True):
+                results[index] = outcome
+            if not isinstance(reply, Exception) and any(
+                not isinstance(each, str) and replies.posted(each) for each in reply[1:]
+            ):
+                self._posted(root, now)
+        return results
+
+    def _ended(self, part: Sequence[tuple[int, Job, str]], reply: Any) -> list[Outcome | SignalboxError | None]:
+        failed = _fault(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
+        if failed is not None:
+            return [failed for _ in part]
+        found: list[Outcome | SignalboxError | None] = []
+        for (_, job, _), each in zip(part, reply[1:], strict=True):
+            if isinstance(each, str):
+                found.append(Outcome(each.split()) if each else None)
+            elif each[0] == Status.OK:
+                found.append(replies.outcome(each) if len(each) > 1 else None)
+            else:
+                found.append(self._failure(job, each))
+        return found
+
+    def fail(
+        self,
+        job: Job,
+        error: str,
+        kind: str,
+        trace: str,
+        again: str,
+        now: int | None,
+        delay: int | None = None,
+        kinds: Iterable[str] = (),
+    ) -> str:
+        """The place the job went to: "delayed", "dead", or "ready" when handed back."""
+        args = (
+            held(job).id,
+            job.token,
+            arguments.any_text("error", error)[:1000],
+            arguments.any_text("kind", kind)[:200],
+            arguments.any_text("trace", trace)[-16000:],
+            again,
+            _number("now", now),
+            _number("delay", delay),
+            " ".join(arguments.any_text("one of kinds", one) for one in kinds)[:4000],
+        )
+        reply = self._caller.call("sb_fail", job.root, *(_clean(a) if isinstance(a, str) else a for a in args))
+        if reply[0] != Status.OK:
+            raise self._failure(job, reply)
+        return str(reply[1])
+
+    def progress(self, job: Job, done: float, total: float | None, note: str, now: int | None) -> None:
+        words = (
+            held(job).id,
+            job.token,
+            arguments.amount("done", done),
+            "" if total is None else arguments.amount("total", total),
+            arguments.text("note", note, MAX_NOTE),
+            _number("now", now),
+        )
+        reply = self._caller.call("sb_progress", job.root, *words)
+        if reply[0] != Status.OK:
+            raise self._failure(job, reply)
+
+    def renew(self, jobs: Sequence[Job], lease: int, now: int | None) -> list[str]:
+        """For each lease in order '' when it is still held, and now runs ``lease`` ms from now, or why it is not."""
+        head = (_number("now", now), arguments.count("lease", lease, limits.MAX_LEASE))
+        found = [""] * len(jobs)
+        for root in dict.fromkeys(held(job).root for job in jobs):
+            own = [number for number, job in enumerate(jobs) if job.root == root]
+            words = [word for number in own for word in (jobs[number].id, jobs[number].token)]
+            reply = self._caller.call("sb_extend", root, *head, *words)
+            if reply[0] != Status.OK:
+                raise BadInput(str(reply[1]))
+            for number, word in zip(own, reply[1:], strict=True):
+                found[number] = "" if str(word) == "1" else str(word)
+        return found
+
+    def sweep(self, machine: str, now: int | None) -> int:
+        """Take back expired leases and wake what is due; how many jobs moved."""
+        at, moved, failed = _number("now", now), 0, None
+        for partition in self._catalog.partitions(machine):
+            try:
+                moved += self._sweep(machine, partition, at)
+            except SignalboxError as error:
+                failed = error  # the others are swept all the same
+        if failed is not None:
+            raise failed
+        return moved
+
+    def _sweep(self, machine: str, partition: Partition, now: str) -> int:
+        reply = self._caller.call("sb_sweep", partition.root, now, SWEEP_LIMIT)
+        if reply[0] != Status.OK:
+            raise EngineFault(f"sweeping {machine}: {reply[1]}")
+        return sum(int(n) for n in reply[1:4])
+
+    # Looking
+
+    def bells(self, machine: str, queue: str) -> list[str]:
+        arguments.queue(queue)
+        return [partition.bell(queue) for partition in self._catalog.partitions(machine)]
+
+    def jobs(self, machine: str, queue: str, place: str, limit: int, offset: int) -> list[Job]:
+        arguments.queue(queue)
+        known_place(place, PLACES)
+        arguments.count("limit", limit, MAX_LISTED)
+        arguments.whole("offset", offset)
+        found: list[Job] = []
+        for partition in self._catalog.partitions(machine):
+            words = (queue, place, limit - len(found), offset)
+            reply = self._caller.call("sb_jobs", partition.root, *words)
+            found += self._read(machine, partition, reply)
+            offset = max(0, offset - int(reply[1]))
+            if len(found) >= limit:
+                break
+        return found
+
+    def job(self, machine: str, id: str) -> Job:
+        partition = self.home(machine, id)
+        found = self._read(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
+        return found[0] if found else _no_job(machine, id)
+
+    def home(self, machine: str, id: str) -> Partition:
+        """The partition a job's id names."""
+        number, dash, _ = str(id).partition("-")
+        ending = f":{number}}}"
+        found = [p for p in self._catalog.partitions(machine) if dash and p.root.endswith(ending)]
+        return found[0] if found else _no_job(machine, id)
+
+    def _read(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
+        if reply[0] != Status.OK:
+            raise BadInput(str(reply[1]))
+        found = []
+        for id, row, flat in zip(reply[2::3], reply[3::3], reply[4::3], strict=True):
+            raw = replies.pairs(flat)
+            data = self._catalog.types(machine, partition.root, raw["_def"]).data(raw) if "_def" in raw else {}
+            found.append(rows.job(machine, partition.root, id, replies.pairs(row), data))
+        return found
+
+    def _moved(self, job: Job, reply: Sequence[Any]) -> Instance | None:
+        if len(reply) < 3:
+            return None
+        raw = replies.fields(reply)
+        types = self._catalog.types(job.machine, job.root, raw["_def"])
+        return replies.instance(job.machine, job.instance, raw, types, replies.outcome(reply))
+
+    @staticmethod
+    def _failure(job: Job, reply: Sequence[Any]) -> SignalboxError:
+        if reply[0] == Status.REFUSED:
+            return Refused(replies.explanation(job.machine, job.instance, reply[1]))
+        return replies.failure(job.machine, job.id, reply)
+
+
+def known_place(place: str, places: Sequence[str]) -> None:
+    if place not in places:
+        raise BadInput(f"a job is in one of {', '.join(places)}, not {arguments.shown(place)}", code="SB406")
+
+
+def held(job: object) -> Job:
+    """A job as ``take`` gave it out; its id alone does not hold it."""
+    if not isinstance(job, Job):
+        raise BadInput(f"a job that take() gave out is needed here, not {arguments.shown(job)}")
+    return job
+
+
+def id_of(job: object) -> str:
+    """The id of a job that is given as such or by its id."""
+    if not isinstance(job, Job | str):
+        raise BadInput(f"a job or its id is needed here, not {arguments.shown(job)}")
+    return job if isinstance(job, str) else job.id
+
+
+def _no_job(machine: str, id: str) -> NoReturn:
+    raise LookupFailed(
+        f"machine {machine!r} has no job {arguments.shown(id)}: it is finished, withdrawn or never was", code="SB423"
+    )
+
+
+def _note(taken: Taken, hint: Any) -> None:
+    """Of several partitions: where there may soon be more goes before where there is none."""
+    word = str(hint)
+    if word.isdigit():
+        taken.hint = "rate"
+        taken.wait = int(word) if taken.wait is None else min(taken.wait, int(word))
+    elif word and not taken.hint:
+        taken.hint = word
+
+
+def _fault(reply: Any) -> SignalboxError | None:
+    """What a Redis error in place of a reply means; None for a reply."""
+    if not isinstance(reply, Exception):
+        return None
+    try:
+        translate(reply)
+    except SignalboxError as error:
+        return error
+
+
+def _result(value: Any) -> str:
+    return "" if value is None else arguments.document("result", value, MAX_RESULT)
+
+
+def _number(what: str, value: int | None) -> str:
+    return "" if value is None else arguments.whole(what, value)
+
+
+def _clean(text: str) -> str:
+    """Text of an exception as Redis and JSON can carry it: half surrogates and NUL become visible marks."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")

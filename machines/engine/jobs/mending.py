@@ -1,0 +1,143 @@
+"""The slow full check that each job is in the one place its hash names.
+
+Every move of a job is one atomic call, so the engine never loses one between two places. Keys can be damaged from
+outside: somebody deletes or edits a sorted set, a backup is restored in part. A walk goes over all keys with SCAN, in
+small steps that may be hours apart, and has ``sb_mend`` look at the jobs and the places it meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import redis
+
+from machines.engine import arguments
+from machines.engine.connection import routing
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.client import FAILURES
+from machines.engine.connection.replies import Status
+from machines.engine.errors import EngineFault
+from machines.engine.keys import Keys
+
+KEYS = 1000  # of the keyspace one step reads: well below a millisecond of the server's time
+JOBS = 500  # one call looks at: a few milliseconds
+PAGES = 4  # of places one step reads, each of about as many members
+
+Call = tuple[str, str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What was put right. ``ready``, ``leased``, ``delayed``, ``dead``: jobs put back there; ``strays``: jobs taken out
+    of a place that was not theirs; ``ghosts``: members without a job taken out; ``words``: words of a job's hash, and
+    queues that were not listed. ``faults``: what could not be put right."""
+
+    ready: int = 0
+    leased: int = 0
+    delayed: int = 0
+    dead: int = 0
+    strays: int = 0
+    ghosts: int = 0
+    words: int = 0
+    faults: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        counted: list[int] = [getattr(self, kind) for kind in KINDS]
+        return sum(counted)
+
+    def __add__(self, other: Mended) -> Mended:
+        counted: dict[str, Any] = {kind: getattr(self, kind) + getattr(other, kind) for kind in KINDS}
+        return Mended(**counted, faults=tuple(dict.fromkeys(self.faults + other.faults)))
+
+    def __str__(self) -> str:
+        return ", ".join(f"{found} {kind}" for kind in KINDS if (found := getattr(self, kind))) or "nothing"
+
+
+KINDS = tuple(field.name for field in fields(Mended) if field.name != "faults")
+
+
+class Walk:
+    """Once over all jobs of one machine, or of all machines below the prefix, on each server that holds some. What is
+    moved meanwhile may be met twice or not at all. Not to be shared between threads."""
+
+    def __init__(self, caller: Caller, keys: Keys, machine: str | None = None) -> None:
+        self._caller = caller
+        self._keys = keys
+        self._pattern = keys.jobs_pattern(machine)
+        self._nodes: list[redis.Redis] | None = None  # those that are left, once it has begun
+        self._cursor = 0
+        self._pages: list[tuple[str, str, str, str]] = []  # root, queue, place, where to go on
+
+    @property
+    def over(self) -> bool:
+        return self._nodes == [] and not self._pages
+
+    def step(self, now: int | None = None) -> Mended:
+        """Goes on from where the last one ended, at most some thousand keys or jobs. Raises EngineUnavailable; the walk
+        is then best begun anew, for cursors belong to one server."""
+        at = arguments.whole("now", now)
+        calls = self._members(at) if self._pages else self._jobs(at)
+        found = Mended()
+        for call, reply in zip(calls, self._caller.many(calls), strict=True):
+            found += self._note(call, reply)
+        return found
+
+    def _members(self, now: str) -> list[Call]:
+        pages, self._pages = self._pages[:PAGES], self._pages[PAGES:]
+        return [("sb_mend", root, (now, queue, place, cursor)) for root, queue, place, cursor in pages]
+
+    def _jobs(self, now: str) -> list[Call]:
+        """Of the jobs among the next keys; the places among them are for the steps to come."""
+        jobs: dict[str, list[str]] = {}
+        for name in self._scan():
+            if (found := self._keys.job_or_place(name)) is None:
+                continue
+            root, job, queue, place = found
+            if job:
+                jobs.setdefault(root, []).append(job)
+            else:
+                self._pages.append((root, queue, place, "0"))
+        return [
+            ("sb_mend", root, (now, "", "", *ids[start : start + JOBS]))
+            for root, ids in jobs.items()
+            for start in range(0, len(ids), JOBS)
+        ]
+
+    def _scan(self) -> Iterable[str]:
+        try:
+            if self._nodes is None:
+                self._nodes = routing.nodes(self._caller.client)
+            if not self._nodes:
+                return []
+            self._cursor, names = self._nodes[0].scan(self._cursor, match=self._pattern, count=KEYS)
+        except FAILURES as error:
+            translate(error)
+        if self._cursor == 0:
+            self._nodes = self._nodes[1:]
+        return dict.fromkeys(map(str, names))
+
+    def _note(self, call: Call, reply: Any) -> Mended:
+        _, root, words = call
+        if isinstance(reply, Exception):
+            try:
+                translate(reply)
+            except EngineFault as error:
+                return Mended(faults=(f"{root}: {error}",))
+        if reply[0] != Status.OK:
+            raise EngineFault(f"mending {root}: {reply[1]}")
+        more, numbers, why = str(reply[1]), reply[2 : 2 + len(KINDS)], reply[2 + len(KINDS) :]
+        if more != "0":
+            self._pages.append((root, words[1], words[2], more))
+        counted: dict[str, Any] = dict(zip(KINDS, map(int, numbers), strict=True))
+        return Mended(**counted, faults=tuple(f"{root}: {each}" for each in why))
+
+
+def through(walk: Walk, now: int | None) -> Mended:
+    """The whole walk in one go."""
+    found = Mended()
+    while not walk.over:
+        found += walk.step(now)
+    return found

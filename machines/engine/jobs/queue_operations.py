@@ -1,0 +1,230 @@
+"""What operators do to queues: pause, limit, purge, re-drive, withdraw; and the figures they look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from machines.engine import arguments, limits, permits, rates
+from machines.engine.connection import replies
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.replies import Status
+from machines.engine.errors import BadInput, Miscounted
+from machines.engine.keys import Partition
+from machines.engine.permits import Permit
+from machines.engine.publishing.catalog import Catalog
+
+from .lifecycle import PLACES, Queues, id_of, known_place
+from .records import Job, Pause, QueueStats
+
+TOGETHER = 250  # jobs one call takes away or revives: each may be a step of an instance
+Words = tuple[str | int, ...]
+PURGED = ("ready", "delayed", "dead")
+
+
+class Operator:
+    """Each call on each partition is atomic; where a machine has several, they follow one another."""
+
+    def __init__(self, caller: Caller, catalog: Catalog, queues: Queues) -> None:
+        self._caller = caller
+        self._catalog = catalog
+        self._queues = queues
+
+    # Rules
+
+    def hold(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
+        """``action``: pause or resume."""
+        arguments.queue(queue)
+        words = (queue, action, arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        for partition in self._catalog.partitions(machine):
+            self._call("sb_queue", partition, *words)
+
+    def limit(
+        self, machine: str, queue: str, concurrency: int | None, rate: str | None, actor: str, reason: str
+    ) -> None:
+        arguments.queue(queue)
+        most = limits.MAX_CONCURRENCY
+        wanted = None if concurrency is None else arguments.between("concurrency", concurrency, 0, most)
+        per = _rate(rate)
+        head = (queue, "limit", arguments.actor(actor), arguments.reason(reason), "")
+        partitions = self._catalog.partitions(machine)
+        for number, partition in enumerate(partitions):
+            share = "" if wanted is None else _share(wanted, number, len(partitions))
+            slower = per if isinstance(per, str) else f"{per[0]}/{per[1] * len(partitions)}"
+            self._call("sb_queue", partition, *head, share, slower)
+
+    # Jobs
+
+    def purge(
+        self,
+        machine: str,
+        queue: str,
+        place: str,
+        expect: int | None,
+        actor: str,
+        reason: str,
+        now: int | None,
+        permit: Permit | None,
+    ) -> int:
+        arguments.queue(queue)
+        known_place(place, PURGED)
+        who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        held_to = _permit(permit)
+        held = [(p, self._held(p, queue, place)) for p in self._catalog.partitions(machine)]
+        total = sum(count for _, count in held)
+        if expect is not None and arguments.between("expect", expect, 0, limits.MAX_INTEGER) != total:
+            raise Miscounted(queue, place, expected=expect, actual=total)
+        purged = 0
+        for partition, count in held:
+            left, told = count, str(count)
+            while left > 0:
+                words: Words = (queue, place, min(left, TOGETHER), *who, told, *held_to)
+                reply = self._call("sb_purge", partition, *words, machine=machine)
+                gone, told = int(reply[1]), ""
+                if not gone:
+                    break
+                purged, left = purged + gone, left - gone
+        return purged
+
+    def redrive(
+        self,
+        machine: str,
+        queue: str,
+        place: str,
+        job: Job | str | None,
+        actor: str,
+        reason: str,
+        now: int | None,
+        permit: Permit | None,
+    ) -> int:
+        arguments.queue(queue)
+        who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        held_to = _permit(permit)
+        if job is not None:
+            id = id_of(job)
+            words: Words = (queue, place, id, 0, *who, id, *held_to)
+            return int(self._call("sb_redrive", self._queues.home(machine, id), *words, machine=machine)[1])
+        return sum(self._revive(each, queue, place, who, held_to) for each in self._catalog.partitions(machine))
+
+    def _revive(self, partition: Partition, queue: str, place: str, who: tuple[str, str, str], held_to: Words) -> int:
+        moved = passed = 0
+        left = self._held(partition, queue, place)
+        told = str(left)
+        while left > 0:
+            words: Words = (queue, place, min(left, TOGETHER), passed, *who, told, *held_to)
+            reply = self._call("sb_redrive", partition, *words)
+            moved, passed, told = moved + int(reply[1]), passed + int(reply[2]), ""
+            seen = int(reply[1]) + int(reply[2])
+            if not seen:
+                break
+            left -= seen
+        return moved
+
+    def withdraw(
+        self, machine: str, job: Job | str, actor: str, reason: str, now: int | None, permit: Permit | None
+    ) -> None:
+        id = id_of(job)
+        found = self._queues.job(machine, id)
+        who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        partition = self._queues.home(machine, id)
+        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *_permit(permit))
+        if reply[0] != Status.OK:
+            self._queues.job(machine, id)  # raises when it went meanwhile
+            raise replies.failure(machine, id, reply)
+
+    def _held(self, partition: Partition, queue: str, place: str) -> int:
+        return int(self._call("sb_jobs", partition, queue, place, 1)[1])
+
+    # Figures
+
+    def stats(self, machine: str) -> dict[str, QueueStats]:
+        partitions = self._catalog.partitions(machine)
+        parts: list[dict[str, Any]] = []
+        for reply in self._caller.many([("sb_stats", partition.root, ()) for partition in partitions]):
+            if isinstance(reply, Exception):
+                translate(reply)
+            parts.append(json.loads(reply[1]))
+        return merged(parts)
+
+    def _call(self, function: str, partition: Partition, *words: str | int, machine: str = "") -> list[Any]:
+        reply = self._caller.call(function, partition.root, *words)
+        if reply[0] != Status.OK:
+            raise replies.failure(machine or partition.root, str(words[0]), reply)
+        return reply
+
+
+def _permit(permit: Permit | None) -> Words:
+    """Behind all other words; none for a program."""
+    return () if permit is None else (permits.text_of(permit),)
+
+
+def _rate(rate: str | None) -> tuple[int, int] | str:
+    """What ``sb_queue`` takes for a rate, or how many in how many ms."""
+    if rate is None:
+        return ""
+    if rate == "none":
+        return "0"
+    parsed = rates.parse(rate) if isinstance(rate, str) else None
+    if parsed is None:
+        raise BadInput(f"{arguments.shown(rate)} is no rate; {rates.HINT}", code="SB414")
+    return parsed
+
+
+def _share(whole: int, number: int, partitions: int) -> int:
+    """As ``limits.share`` in Lua: together the whole, and at least one for each; 0 is no limit."""
+    return 0 if whole == 0 else max(1, whole // partitions + (1 if number < whole % partitions else 0))
+
+
+def merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, QueueStats]:
+    """Queue -> figures, of what ``sb_stats`` answered for each partition of a machine."""
+    names = sorted({name for part in parts for name in part["queues"]})
+    return {name: _figures(name, parts) for name in names}
+
+
+def _figures(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
+    rows = [part["queues"][queue] for part in parts if queue in part["queues"]]
+    counters: dict[str, int] = {}
+    for row in rows:
+        for name, value in row["counters"].items():
+            counters[name] = counters.get(name, 0) + int(value)
+    depth = {place: sum(int(row[place]) for row in rows) for place in PLACES}
+    waits, runs = _histogram(counters, "wait:"), _histogram(counters, "run:")
+    completed, withdrawn, purged = sum(runs.values()), counters.get("withdrawn", 0), counters.get("purged", 0)
+    waiting = [int(row["oldest"]) for row in rows if row["oldest"] is not None]
+    return QueueStats(
+        queue=queue,
+        now=max(int(part["now"]) for part in parts),
+        depth=depth,
+        oldest=min(waiting, default=None),
+        # Every job that ever came is still there, or has left in one of these three ways.
+        enqueued=sum(depth.values()) + completed + withdrawn + purged,
+        taken=sum(waits.values()),
+        completed=completed,
+        failed=counters.get("failed", 0),
+        lost=counters.get("lost", 0),
+        died=counters.get("dead", 0),
+        withdrawn=withdrawn,
+        purged=purged,
+        waits=waits,
+        runs=runs,
+        **_rules([row["rules"] for row in rows]),
+    )
+
+
+def _histogram(counters: Mapping[str, int], prefix: str) -> dict[int, int]:
+    found = {int(name.removeprefix(prefix)): n for name, n in counters.items() if name.startswith(prefix)}
+    return dict(sorted(found.items()))
+
+
+def _rules(rules: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """What is in force, over all partitions."""
+    paused = next((row for row in rules if "paused" in row), None)
+    shares = [int(row.get("concurrency", row.get("declared_concurrency", "0"))) for row in rules]
+    rate = rules[0].get("rate", rules[0].get("declared_rate", "0"))
+    count, _, per = rate.partition("/")
+    return {
+        "paused": paused and Pause(int(paused["paused"]), paused.get("actor", ""), paused.get("reason", "")),
+        "concurrency": sum(shares) if all(shares) else None,
+        "rate": rates.show(int(count), int(per) // len(rules)) if per else "",
+    }

@@ -1,0 +1,202 @@
+"""Records whose fields are read when somebody looks at them.
+
+What the engine answers with about jobs, queues and workers. Times are as in ``records``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+
+class Late:
+    """A worker takes thousands of jobs a second and looks at few of their fields; reading all of them costs more than
+    the rest of taking a job. ``_late`` holds how each field is read, by its name, and what it is read from.
+    """
+
+    __slots__ = ("_late",)
+
+    if not TYPE_CHECKING:  # to a type checker, fields are there from the start
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                readers, source = object.__getattribute__(self, "_late")
+                read = readers[name]
+            except (AttributeError, KeyError):
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
+            value = read(source)
+            object.__setattr__(self, name, value)
+            return value
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Late):
+    """One unit of work. ``data``: the instance's when it was taken; ``token`` fences complete, fail and extend.
+
+    ``lease`` and ``timeout`` (0: none) are lengths, all other times moments; 0 where there was no such moment.
+    ``due``: since when it is ready, or when it will be; ``deadline``: when this attempt has to be over; ``started``:
+    its first attempt, ``taken`` its latest; ``finished``: when it went to the dead. ``progress``: what its handler said
+    last, ``{"done", "total", "note", "at"}``. ``log``: the last ten attempts that ended, oldest first, ``{"attempt",
+    "worker", "taken", "ended", "outcome", "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran
+    out) or "handed back". ``instance`` and ``invoke`` are empty for work nobody waits for.
+    """
+
+    id: str
+    machine: str
+    root: str
+    queue: str
+    src: str
+    _: KW_ONLY
+    instance: str
+    invoke: str
+    input: Any
+    data: dict[str, Any]
+    attempt: int
+    attempts: int
+    token: str
+    lease_until: int
+    lease: int
+    created: int
+    place: str
+    worker: str = ""
+    error: str = ""
+    kind: str = ""
+    trace: str = ""
+    priority: int = 5
+    unique: str = ""
+    timeout: int = 0
+    deadline: int = 0
+    due: int = 0
+    started: int = 0
+    taken: int = 0
+    finished: int = 0
+    backoff: int = 0
+    jitter: bool = True
+    stop: tuple[str, ...] = ()
+    progress: dict[str, Any] | None = None
+    log: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """An idempotency key for what the handler does outside: the same for every attempt of this job."""
+        return f"{self.machine}:{self.id}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Taken(list[Job]):
+    """The jobs one ``take`` gave, and in ``hint`` why they are fewer than asked for: "" (there are no more), "paused",
+    "busy" (as many are leased as may be) or "rate"; then ``wait`` is the ms until the rate allows one more."""
+
+    def __init__(self, jobs: Iterable[Job] = (), *, hint: str = "", wait: int | None = None) -> None:
+        super().__init__(jobs)
+        self.hint = hint
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """One job for ``Engine.enqueue_many``; the fields are ``Engine.enqueue``'s arguments."""
+
+    machine: str
+    src: str
+    input: Any = None
+    queue: str | None = None
+    _: KW_ONLY
+    priority: int = 5
+    delay: int = 0
+    unique: str | None = None
+    attempts: int = 3
+    backoff: int = 1_000
+    lease: int = 30_000
+    timeout: int = 0
+    jitter: bool = True
+    stop: Sequence[str] = ()
+    instance_key: str | None = None
+    now: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """``since`` is ms since the epoch."""
+
+    since: int
+    actor: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """One queue of a machine at one moment.
+
+    ``depth``: jobs in each place; ``oldest``: since when the ready job has waited that waits longest, None where none
+    does. Counters that only grow, from which rates come as differences: ``enqueued``, ``taken``, ``completed``,
+    ``failed`` (attempts that raised), ``lost`` (attempts whose lease ran out), ``died`` (jobs that went to the dead),
+    ``withdrawn``, ``purged``. ``waits`` and ``runs`` are histograms: magnitude -> how many, see ``quantile``. Limits:
+    ``concurrency`` and ``rate`` ("100/s") are those in force, None and "" where there are none.
+    """
+
+    queue: str
+    _: KW_ONLY
+    now: int
+    depth: dict[str, int]
+    oldest: int | None
+    enqueued: int
+    taken: int
+    completed: int
+    failed: int
+    lost: int
+    died: int
+    withdrawn: int
+    purged: int
+    waits: dict[int, int]
+    runs: dict[int, int]
+    paused: Pause | None = None
+    concurrency: int | None = None
+    rate: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last beat.
+
+    ``status``: "working", "quiet" (it takes no further jobs) or "stopping"; ``memory``: bytes it occupies, 0 where that
+    is not known; ``concurrency``: jobs it works on at a time; ``holding``: the first of those it works on, each
+    ``{"id", "machine", "queue", "src", "instance", "attempt", "since"}``; ``done``: jobs completed since it started,
+    ``failed``: attempts that were not; ``lacking``: ``machine/queue`` -> handlers asked for there that it lacks.
+    """
+
+    id: str
+    host: str
+    pid: int
+    queues: list[str]
+    _: KW_ONLY
+    in_hand: int
+    started: int
+    seen: int
+    version: str = ""
+    note: str = ""
+    status: str = "working"
+    memory: int = 0
+    concurrency: int = 0
+    holding: list[dict[str, Any]] = field(default_factory=list)
+    done: int = 0
+    failed: int = 0
+    lacking: dict[str, list[str]] = field(default_factory=dict)
+
+    def only(self, machines: Container[str]) -> WorkerRow:
+        """Without the jobs it holds of other machines, and their queues."""
+        return replace(
+            self,
+            holding=[job for job in self.holding if isinstance(job, dict) and job.get("machine") in machines],
+            queues=[queue for queue in self.queues if queue.partition("/")[0] in machines],
+            lacking={queue: names for queue, names in self.lacking.items() if queue.partition("/")[0] in machines},
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

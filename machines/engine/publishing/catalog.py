@@ -1,0 +1,203 @@
+"""Published machines as Redis knows them: names, versions, programs, and how their data reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from machines.engine import arguments
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.replies import FieldTypes, Status
+from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, digest, outline
+from machines.engine.errors import BadInput, DefinitionError, EngineFault, UnknownMachine
+from machines.engine.keys import Keys, Partition, partition_of
+from machines.engine.records import PublishedMachine
+
+from .sensitive_fields import Sensitive, sensitive
+
+MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
+SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it makes
+
+
+class Catalog:
+    """What is published below one prefix. Remembers what can never change, and nothing else for long."""
+
+    def __init__(self, caller: Caller, keys: Keys, partitions: int) -> None:
+        self._caller = caller
+        self._keys = keys
+        self._partitions_of_new = partitions
+        self._partitions: dict[str, int] = {}
+        self._types: dict[tuple[str, str], FieldTypes] = {}
+        self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
+
+    # Where things are
+
+    def partitions(self, machine: str) -> list[Partition]:
+        """Every partition of a machine. Raises UnknownMachine."""
+        return [self._keys.partition(machine, n) for n in range(self._count(machine))]
+
+    def partition(self, machine: str, id: str) -> Partition:
+        return self._keys.partition(machine, partition_of(id, self._count(machine)))
+
+    def _count(self, machine: str) -> int:
+        count = self._partitions.get(machine) if isinstance(machine, str) else None
+        if count is None:
+            arguments.machine(machine)
+            held = self._caller.command("HGET", self._keys.machines, machine)
+            if held is None:
+                raise UnknownMachine(machine, known=sorted(self._caller.command("HKEYS", self._keys.machines)))
+            count = self._partitions[machine] = int(held)
+        return count
+
+    def forget(self, machine: str) -> None:
+        """Drop what is remembered of a machine: the server no longer knows it."""
+        self._partitions.pop(machine, None)
+        self._types = {slot: types for slot, types in self._types.items() if slot[0] != machine}
+        self._outlines = {slot: states for slot, states in self._outlines.items() if slot[0] != machine}
+
+    def types(self, machine: str, root: str, definition: str) -> FieldTypes:
+        """How the data of ``<version>:<digest>`` reads; one round trip the first time."""
+        types = self._types.get((machine, definition))
+        if types is None:
+            version = int(definition.partition(":")[0])
+            program = self._caller.command("HGET", Partition(root).definition(version), "program")
+            if program is None:
+                raise UnknownMachine(machine, version=version)
+            types = self._types[machine, definition] = FieldTypes(json.loads(program), version)
+        return types
+
+    def states(self, machine: str) -> list[str]:
+        """Names of the states of every published version."""
+        return sorted(self._caller.command("SMEMBERS", self._keys.partition(arguments.machine(machine)).states))
+
+    def leaves(self, machine: str, state: str) -> list[str]:
+        """The leaf states below a state, in any published version; a leaf stands for itself."""
+        found = dict.fromkeys(leaf for types in self._all_types(machine) for leaf in types.leaves(state))
+        return list(found) or [state]
+
+    def fields(self, machine: str) -> frozenset[str]:
+        """Names of the data fields of every published version."""
+        return frozenset().union(*(types.names for types in self._all_types(machine)))
+
+    def sensitive(self, machine: str) -> Sensitive:
+        """What any published version marks as sensitive. One round trip. Raises UnknownMachine."""
+        self._count(machine)
+        return sensitive(self._caller.command("HGET", self._keys.partition(machine).meta, "sensitive"))
+
+    def check_state(self, machine: str, state: str) -> None:
+        """Raise BadInput for a state that no version has."""
+        states = self.states(machine)
+        if state not in states and self.leaves(machine, state) == [state]:
+            raise BadInput(f"machine {machine!r} has no state {state!r}; it has: {', '.join(states)}", code="SB412")
+
+    def check_fields(self, machine: str, fields: Sequence[str]) -> None:
+        """Raise BadInput for a data field that no version declares."""
+        declared = self.fields(machine) if fields else frozenset()
+        for name in fields:
+            if name not in declared:
+                known = ", ".join(sorted(declared)) or "none"
+                raise BadInput(f"machine {machine!r} declares no data field {name!r}; it has: {known}", code="SB413")
+
+    def tagged(self, machine: str, tag: str) -> list[str]:
+        """The leaf states at or below those that carry a tag, in any published version. Raises BadInput without any."""
+        found: dict[str, None] = {}
+        for types in self._all_types(machine):
+            slot = machine, types.version
+            if slot not in self._outlines:
+                self._outlines[slot] = outline(self.definition(machine, types.version)).states
+            tagged = [state for state in self._outlines[slot] if tag in state.tags]
+            found |= dict.fromkeys(leaf for state in tagged for leaf in types.leaves(state.name))
+        if not found:
+            raise BadInput(f"machine {machine!r} has no state with the tag {tag!r}", code="SB412")
+        return list(found)
+
+    def _all_types(self, machine: str) -> list[FieldTypes]:
+        root = self._keys.partition(machine).root
+        named = self._caller.command("HGETALL", self._keys.partition(machine).meta)
+        definitions = [value for field, value in named.items() if field.startswith("def:")]
+        return [self.types(machine, root, definition) for definition in definitions]
+
+    # Publishing
+
+    def publish(
+        self, definition: dict[str, Any] | CompiledDefinition, version: int | None, alone: bool
+    ) -> PublishedMachine:
+        compiled = compile_definition(definition)
+        restored = version is not None and compiled.runs
+        if compiled.has_errors and not restored:
+            raise DefinitionError(list(compiled.findings))
+        for inner in () if alone else compiled.along.values():  # those that others invoke come first
+            self._publish(inner, None, [])
+        return self._publish(compiled, version, list(compiled.findings))
+
+    def _publish(self, compiled: CompiledDefinition, version: int | None, findings: list[Any]) -> PublishedMachine:
+        program = compiled.program
+        # Over the source too: a change of words alone is a new version as well.
+        name, fingerprint = program["machine"], digest({"program": program, "source": compiled.source})
+        number = "" if version is None else str(arguments.count("version", version, MAX_VERSION))
+        source = json.dumps(compiled.source, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
+        count = int(self._caller.command("HGET", self._keys.machines, name) or self._partitions_of_new)
+        created = False
+        for n in range(count):
+            number, new = self._put(name, n, count, number, (fingerprint, text, source))
+            created = created or new
+        self._agree(name, count, f"{number}:{fingerprint}")
+        self._caller.command("HSET", self._keys.machines, name, count)
+        self._partitions[name] = count
+        return PublishedMachine(name, int(number), fingerprint, created, findings)
+
+    def _put(self, name: str, n: int, count: int, number: str, row: Sequence[str]) -> tuple[str, bool]:
+        """Store on one partition. ``row``: digest, program, source. The version's number, and whether it is new."""
+        root, secret = self._keys.partition(name, n).root, os.urandom(SECRET_BYTES).hex()
+        reply = self._caller.call("sb_publish", root, *row, secret, count, number)
+        if reply[0] == Status.CONFLICT:
+            raise BadInput(f"version {reply[1]} of {name!r} is published with another content: versions never change")
+        if reply[0] != Status.OK:
+            raise EngineFault(f"publishing {name!r}: {' '.join(map(str, reply))}")
+        return str(reply[1]), str(reply[2]) == "1"
+
+    def _agree(self, name: str, count: int, current: str) -> None:
+        """Of publishers that race, each may be last on another partition. What the first partition then holds as its
+        current version is right: whoever finds another one there than their own carries it to the others."""
+        first = self._keys.partition(name)
+        while count > 1 and (held := self._caller.command("HGET", first.meta, "current")) not in (current, None):
+            current, number = held, held.partition(":")[0]
+            row = self._caller.command("HMGET", first.definition(int(number)), "digest", "program", "source")
+            for n in range(1, count):
+                self._put(name, n, count, number, row)
+
+    # Looking up
+
+    def machines(self) -> dict[str, int]:
+        return {name: int(current.partition(":")[0]) for name, current in self.current().items()}
+
+    def current(self) -> dict[str, str]:
+        """One round trip after the list of names."""
+        names = sorted(self._caller.command("HKEYS", self._keys.machines))
+        metas = [self._keys.partition(name).meta for name in names]
+        answers = self._caller.commands([(meta, ("HGET", meta, "current")) for meta in metas])
+        return {name: current for name, current in zip(names, answers, strict=True) if current}
+
+    def versions(self, machine: str) -> list[int]:
+        self._count(machine)
+        held = self._caller.command("HKEYS", self._keys.partition(machine).meta)
+        return sorted(int(field[4:]) for field in held if field.startswith("def:"))
+
+    def definition(self, machine: str, version: int | None) -> dict[str, Any]:
+        self._count(machine)
+        first = self._keys.partition(machine)
+        if version is None:
+            current = self._caller.command("HGET", first.meta, "current")
+            if current is None:
+                self.forget(machine)
+                raise UnknownMachine(machine)
+            version = int(current.partition(":")[0])
+        arguments.whole("version", version, least=1)
+        source = self._caller.command("HGET", first.definition(version), "source")
+        if source is None:
+            raise UnknownMachine(machine, version=version)
+        found: dict[str, Any] = json.loads(source)
+        return found

@@ -1,0 +1,139 @@
+"""What a search compares: for each data field a value, a prefix or a range; and the same of an instance's id, actor,
+version and error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from machines.engine import arguments
+from machines.engine.definitions.reading.indexes import ACTOR, FACTS, IDS, VERSION
+from machines.engine.errors import BadInput
+
+ERROR = "instance.error"
+ANY = "any"  # error of a search that is after all that is wrong
+MAX_ERROR = 200  # bytes: as much as is kept of what is wrong
+#: compared with all instances where no index leads to fewer
+SOFT = frozenset((ACTOR, VERSION))
+#: conditions on these are on no data field
+OWN = frozenset((*FACTS, ERROR))
+BOUNDS = ("ge", "gt", "le", "lt")
+HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``rule`` is ``{"eq": value}``, ``{"prefix": text}``, or any of ge, gt, le, lt with texts or numbers."""
+
+    field: str
+    rule: Mapping[str, Any]
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        return {"field": self.field, **self.rule}
+
+    @property
+    def ordered(self) -> bool:
+        """Could an index serve it? Those hold texts, numbers, true and false; nothing for null."""
+        return "eq" not in self.rule or isinstance(self.rule["eq"], str | int | float)
+
+    def holds(self, value: Any) -> bool:
+        """As expressions compare: True is not 1, text has no place among numbers. Text is ordered by code points."""
+        if "eq" in self.rule:
+            return same(value, self.rule["eq"])
+        if "prefix" in self.rule:
+            return isinstance(value, str) and value.startswith(self.rule["prefix"])
+        return all(_bounded(value, bound, limit) for bound, limit in self.rule.items())
+
+
+def same(held: Any, wanted: Any) -> bool:
+    return bool(held == wanted) and isinstance(held, bool) == isinstance(wanted, bool)
+
+
+def _bounded(value: Any, bound: str, limit: Any) -> bool:
+    if _kind(value) != _kind(limit):
+        return False
+    return bool({"ge": value >= limit, "gt": value > limit, "le": value <= limit, "lt": value < limit}[bound])
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else "text" if isinstance(value, str) else "other"
+
+
+def read(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
+    """Raises BadInput for a condition that is none."""
+    return tuple(_condition(field, value) for field, value in (where or {}).items())
+
+
+def of_facts(
+    id_prefix: object = None, actor: object = None, version: int | None = None, error: object = None
+) -> tuple[Condition, ...]:
+    """The conditions on what an instance is beside its data; none for None."""
+    found = []
+    if id_prefix is not None:
+        found.append(_condition(IDS, {"prefix": id_prefix}))
+    if actor is not None:
+        found.append(_of_actor(actor))
+    if version is not None:
+        arguments.whole("definition", version, least=1)
+        found.append(Condition(VERSION, {"eq": version}))
+    if error is not None:
+        found.append(_of_error(error))
+    return tuple(found)
+
+
+def _of_actor(actor: object) -> Condition:
+    found = _condition(ACTOR, actor)
+    if not isinstance(found.rule.get("eq", found.rule.get("prefix")), str) or found.rule.get("eq") == "":
+        raise BadInput('actor is a name, or {"prefix": "text"}', code="SB418")
+    return found
+
+
+def _of_error(error: object) -> Condition:
+    if not isinstance(error, str) or not error or len(error.encode(errors="replace")) > MAX_ERROR:
+        raise BadInput(
+            f"error is {ANY!r}, or how its kind or text begins: 1 to {MAX_ERROR} bytes, not {error!r:.60}", code="SB418"
+        )
+    _check(ERROR, error)
+    return Condition(ERROR, {"prefix": "" if error == ANY else error})
+
+
+def _condition(field: str, value: Any) -> Condition:
+    if not isinstance(value, Mapping) or not value or not set(value) & {"prefix", *BOUNDS}:
+        _check(field, value)
+        return Condition(field, {"eq": value})
+    if set(value) == {"prefix"}:
+        if not isinstance(value["prefix"], str) or not value["prefix"]:
+            raise refusal(field, "a prefix is a text of at least one character")
+        _check(field, value["prefix"])
+    elif set(value) <= set(BOUNDS):
+        _check_bounds(field, value)
+    else:
+        raise refusal(field, "it mixes what does not go together")
+    return Condition(field, dict(value))
+
+
+def _check_bounds(field: str, rule: Mapping[str, Any]) -> None:
+    kinds = {_kind(limit) for limit in rule.values()}
+    if len(kinds) > 1 or not kinds <= {"number", "text"}:
+        raise refusal(field, "the ends of a range are numbers, or texts")
+    for limit in rule.values():
+        _check(field, limit)
+
+
+def _check(field: str, value: Any) -> None:
+    """Raise BadInput for what no data may hold."""
+    try:
+        sound = b"\0" not in value.encode() if isinstance(value, str) else _kind(value) != "number" or isfinite(value)
+    except (OverflowError, UnicodeEncodeError):  # an integer that no double holds, half a character
+        sound = False
+    if not sound:
+        raise refusal(field, f"data never holds {value!r:.60}")
+
+
+def refusal(field: str, why: str) -> BadInput:
+    return BadInput(f"the condition on {field!r} is none: {why}; write {HINT}", code="SB418")

@@ -1,0 +1,163 @@
+"""The part of the engine's front door that finds instances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from machines.engine import arguments
+from machines.engine.connection.calls import Caller
+from machines.engine.keys import Partition
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.records import Live
+
+from . import filters
+from .counts import MOST_COUNTED, Tallying
+from .filters import Condition
+from .finder import MAX_LIMIT, Finder, Query
+from .reindex import Indexing
+from .results import Page, Tally, Trouble
+
+
+class Searching(Indexing):
+    """What ``Engine`` answers about which instances there are."""
+
+    _caller: Caller
+    _catalog: Catalog
+
+    def live(self, machine: str, *, now: int | None = None) -> Live:
+        raise NotImplementedError
+
+    def find(
+        self,
+        machine: str,
+        *,
+        state: str | None = None,
+        older_than: float | None = None,
+        where: Mapping[str, Any] | None = None,
+        tag: str | None = None,
+        definition: int | None = None,
+        id_prefix: str | None = None,
+        actor: str | Mapping[str, str] | None = None,
+        error: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest: bool = False,
+        now: int | None = None,
+    ) -> Page:
+        """Instances by the time they entered their state, longest-staying first; or, where an indexed data field leads
+        to fewer, in the order of its values (``newest`` turns both round).
+
+        ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than``
+        is in seconds, ``definition`` a version. ``where``: data field -> value, ``{"prefix": text}``, or a range like
+        ``{"ge": 1, "lt": 5}``. ``actor``: who made an instance's last step that named one, a name or ``{"prefix":
+        text}``. ``error``: how the kind or the text of what is wrong with it now begins (a dead job's; a timer's that
+        could not be carried out has the kind "timer"), or "any".
+
+        One index leads, all else is compared, 2000 instances at most for each call: a page may come back short with a
+        cursor that goes on. Raises BadInput where neither a state nor an index serves, and for a state, tag or field
+        that no published version has: a slip of the pen must not look like "none".
+        """
+        asked = (*filters.read(where), *filters.of_facts(id_prefix, actor, definition, error))
+        query = self._query(machine, state, tag, self._before(machine, older_than, now), asked)
+        query = replace(query, limit=limit, newest=newest)
+        finder = Finder(self._caller, self._catalog)
+        page = finder.page(query, cursor)
+        if page.instances or page.cursor is not None:
+            return page
+        if state is not None and query.states == [state]:
+            leaves = self._catalog.leaves(machine, state)
+            if leaves != [state]:
+                return finder.page(replace(query, states=leaves), cursor)
+        self._known(machine, state, query)
+        return page
+
+    def tally(
+        self,
+        machine: str,
+        *,
+        state: str | None = None,
+        older_than: float | None = None,
+        where: Mapping[str, Any] | None = None,
+        tag: str | None = None,
+        definition: int | None = None,
+        id_prefix: str | None = None,
+        actor: str | Mapping[str, str] | None = None,
+        error: str | None = None,
+        now: int | None = None,
+        most: int = MOST_COUNTED,
+    ) -> Tally:
+        """How many instances ``find`` would list for the same terms, by leaf state and in all.
+
+        State and age alone are counted exactly. Else the narrowest index is walked, in calls of some 4 ms, and ``most``
+        instances at most are looked at: past that the tally is not complete, and says "at least". Raises as ``find``.
+        """
+        asked = (*filters.read(where), *filters.of_facts(id_prefix, actor, definition, error))
+        query = self._query(machine, state, tag, self._before(machine, older_than, now), asked)
+        if state is not None and tag is None:
+            query = replace(query, states=self._catalog.leaves(machine, state))
+        found = Tallying(self._caller, self._catalog).tally(query, most)
+        if not found.total:
+            self._known(machine, state, query)
+        return found
+
+    def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Trouble]]:
+        """What is wrong now with each of these instances that anything is wrong with; what ``error=`` finds them by."""
+        asked = [arguments.instance(id) for id in ids]
+        places = {id: self._catalog.partition(machine, id).wrong for id in asked}
+        answers = self._caller.commands([(key, ("HGET", key, id)) for id, key in places.items()])
+        return {
+            id: [Trouble(cause, kind, text) for cause, (kind, text) in sorted(json.loads(held).items())]
+            for id, held in zip(places, answers, strict=True)
+            if held
+        }
+
+    def _query(
+        self, machine: str, state: str | None, tag: str | None, before: int | None, asked: tuple[Condition, ...]
+    ) -> Query:
+        named = state is not None or tag is not None
+        query = Query(machine, (), MAX_LIMIT, before, asked, False, named)
+        return replace(query, states=self._states(machine, state, tag, query))
+
+    def holders(self, id: str, machines: Sequence[str], *, of: str = "instance") -> list[str]:
+        """Which of the machines have the instance, or the ``job``, of that id: one command each, in one round trip."""
+        spots = [(name, partition) for name in machines if (partition := self._spot(name, id, of)) is not None]
+        keys = [partition.job(id) if of == "job" else partition.instance(id) for _, partition in spots]
+        there = self._caller.commands([(key, ("EXISTS", key)) for key in keys])
+        return [name for (name, _), one in zip(spots, there, strict=True) if one]
+
+    def _spot(self, machine: str, id: str, of: str) -> Partition | None:
+        """Where it would be; None where the machine has no such partition."""
+        if of != "job":
+            return self._catalog.partition(machine, id)
+        number, partitions = int(id.partition("-")[0]), self._catalog.partitions(machine)
+        return partitions[number] if number < len(partitions) else None
+
+    def _answers(self, machine: str, calls: Sequence[tuple[str, str, Sequence[Any]]]) -> list[list[Any]]:
+        return list(Finder(self._caller, self._catalog).ask(machine, calls))
+
+    def _before(self, machine: str, older_than: float | None, now: int | None) -> int | None:
+        if older_than is None:
+            return None
+        at = now if now is not None else self.live(machine).now
+        return at - round(arguments.seconds("older_than", older_than) * 1000)
+
+    def _states(self, machine: str, state: str | None, tag: str | None, query: Query) -> list[str]:
+        """The leaves to look into; where nothing is compared, a state that may be compound."""
+        if state is not None:
+            arguments.state(state)
+        if tag is not None:
+            tagged = self._catalog.tagged(machine, tag)
+            inside = tagged if state is None else self._catalog.leaves(machine, state)
+            return [leaf for leaf in tagged if leaf in inside]
+        if state is None:
+            return [] if query.needs_index else self._catalog.states(machine)
+        return self._catalog.leaves(machine, state) if query.selects else [state]
+
+    def _known(self, machine: str, state: str | None, query: Query) -> None:
+        """Raise BadInput when a search that found nothing named what no version has."""
+        if state is not None:
+            self._catalog.check_state(machine, state)
+        self._catalog.check_fields(machine, [c.field for c in query.where if c.field not in filters.OWN])

@@ -1,0 +1,76 @@
+"""Everything there is, read together: what the overview and the metrics are made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine.connection import replies
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.replies import Status
+from machines.engine.errors import EngineUnavailable, LookupFailed, SignalboxError
+from machines.engine.jobs import queue_operations
+from machines.engine.jobs.records import QueueStats, WorkerRow
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.records import Live
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """By machine its figures and those of its queues. ``faults``: machines that cannot be read, and why."""
+
+    lives: dict[str, Live] = field(default_factory=dict)
+    queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
+    faults: dict[str, SignalboxError] = field(default_factory=dict)
+    workers: list[WorkerRow] = field(default_factory=list)
+
+    def only(self, names: Container[str]) -> Survey:
+        """Of some machines, with every worker."""
+        return Survey(
+            lives={name: live for name, live in self.lives.items() if name in names},
+            queues={name: queues for name, queues in self.queues.items() if name in names},
+            faults={name: fault for name, fault in self.faults.items() if name in names},
+            workers=self.workers,
+        )
+
+
+def survey(caller: Caller, catalog: Catalog, workers: list[WorkerRow]) -> Survey:
+    """One round trip once the machines are known, however many there are. Raises EngineUnavailable."""
+    found = Survey(workers=workers)
+    roots: dict[str, list[str]] = {}
+    for name in catalog.machines():
+        try:
+            roots[name] = [partition.root for partition in catalog.partitions(name)]
+        except LookupFailed:  # it went this very moment
+            continue
+    calls = [call for each in roots.values() for root in each for call in _calls(root)]
+    answers = iter(caller.many(calls))
+    for name, each in roots.items():
+        parts = [(next(answers), next(answers)) for _ in each]
+        try:
+            found.lives[name] = replies.merged([replies.live(name, _text(live)) for live, _ in parts])
+            found.queues[name] = queue_operations.merged([json.loads(_text(stats)) for _, stats in parts])
+        except EngineUnavailable:
+            raise
+        except LookupError:
+            catalog.forget(name)
+            found.lives.pop(name, None)
+        except SignalboxError as fault:
+            found.lives.pop(name, None)
+            found.faults[name] = fault
+    return found
+
+
+def _calls(root: str) -> list[tuple[str, str, Sequence[str]]]:
+    return [("sb_live", root, ("",)), ("sb_stats", root, ())]
+
+
+def _text(reply: Any) -> str:
+    """The JSON of an answer. Raises LookupError where the machine is no longer there."""
+    if isinstance(reply, Exception):
+        translate(reply)
+    if reply[0] != Status.OK:
+        raise LookupError(reply[0])
+    return str(reply[1])

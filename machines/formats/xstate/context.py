@@ -1,0 +1,84 @@
+"""What every part of the reader needs to know about the document at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import Path, Report, quote
+
+from .names import field_name
+from .target_tree import Branch, States
+
+NO_CODE = 'write an expression there, such as "failed < 3"'
+
+
+@dataclass(slots=True)
+class Reading:
+    """``ours``: expressions are in our language. ``fields``: the data fields, by what the config calls them.
+
+    ``longer``: the events of the document that begin with another one of it and a dot. ``lookups``: how often names
+    were replaced by what they stand for.
+    """
+
+    report: Report
+    states: States
+    machine: str = ""
+    four: bool = False
+    ours: bool = False
+    fields: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, frozenset[str]] = field(default_factory=dict)
+    undeclared: list[str] = field(default_factory=list)
+    implementations: Place | None = None
+    longer: dict[str, list[str]] = field(default_factory=dict)
+    lookups: int = 0
+
+    def absolute(self, branch: Branch) -> str:
+        """A target that means this state wherever it stands."""
+        return f"#{branch.name if branch.parent else self.machine}"
+
+    def code_missing(self, place: Place, what: str, name: str) -> None:
+        self.report.add("SB140", place.path, f"{what} {quote(name)} has no expression in this text", NO_CODE)
+
+    def cannot(self, place: Place, message: str, hint: str = "") -> None:
+        self.report.add("SB141", place.path, message, hint)
+
+    def left_out(self, path: Path, message: str, hint: str = "") -> None:
+        self.report.add("SB221", path, message, hint)
+
+    def leave_out_unknown(self, place: Place, known: Collection[str]) -> None:
+        """Keys that no part of the reader looks at."""
+        for key in place.value:
+            if key not in known:
+                self.left_out(place.below(key), f"the key {quote(key)} has no meaning here")
+
+    def field(self, name: str, place: Place) -> str:
+        """The data field as the definition calls it. XState needs no declaration; a field of any type stands for it."""
+        if name not in self.fields:
+            self.fields[name] = field_name(name, place.path, self)
+            self.undeclared.append(self.fields[name])
+            message = f'the data field {quote(name)} is used and not in "context"; it is declared with any type'
+            self.report.add("SB224", place.path, message, 'declare it in "context" with an example')
+        return self.fields[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression stands: below which state, and what it can see of the event.
+
+    ``output``: what ``event.output`` is called here, on an event that has one. ``failing``: on the event of work that
+    failed. ``params``: what a named guard or action is called with.
+    """
+
+    reading: Reading
+    state: Branch
+    output: str = ""
+    failing: bool = False
+    params: Any = None
+    depth: int = 0
+
+    def finishing(self, output: str) -> Scope:
+        """On an event that says something is done."""
+        return replace(self, output=output)

@@ -1,0 +1,266 @@
+"""XState's own actions. They say what they do in ``params``, or beside ``type`` as older tools write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from machines.engine import expressions
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.report import quote
+from machines.formats.xstate.context import Scope
+from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.names import event_to_send
+from machines.formats.xstate.source import scripts
+
+from .durations import read_delay
+from .guards import read_guard
+from .values import literal, read_expression, read_value
+
+Action = dict[str, Any]
+Read = Callable[[Place | None, Scope], list[Action]]
+_INSTEAD = {
+    "spawnChild": 'let a state "invoke" it',
+    "spawn": 'let a state "invoke" it',
+    "stopChild": "an invoke ends when its state is left",
+    "stop": "an invoke ends when its state is left",
+    "escalate": 'raise an error event of your own, or send one to "#_parent"',
+    "enqueueActions": 'write the actions out, with {"if": [...]} where they depend on something',
+    "pure": 'write the actions out, with {"if": [...]} where they depend on something',
+}
+
+
+def read(place: Place, name: str, scope: Scope, read_actions: Read) -> list[Action]:
+    """``read_actions`` reads the actions inside a choice."""
+    if name == "choose":
+        return _choose(place, scope, read_actions)
+    reader = _READERS.get(name)
+    if reader is None:
+        hint = _INSTEAD.get(name, "")
+        scope.reading.cannot(place, f"the action {quote(f'xstate.{name}')} does not exist here", hint)
+        return []
+    return reader(_Arguments(place), scope)
+
+
+class _Arguments:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        params = place.get("params")
+        self._homes = [home for home in (params, place) if home is not None and isinstance(home.value, dict)]
+
+    def get(self, *names: str) -> Place | None:
+        """The first of these that is there."""
+        return next(
+            (home.at(n) for n in names for home in self._homes if n in home and home.value[n] is not None), None
+        )
+
+
+def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
+    place = arguments.get("assignment", "assignments") or arguments.place.get("params") or arguments.place
+    if isinstance(place.value, str):
+        return _computed(place, scope)
+    if not place.is_object("an object of fields and values"):
+        return []
+    if place is arguments.place and len(place.value) == 1:
+        scope.reading.code_missing(place, "the assignment", "xstate.assign")
+    values = {}
+    for name, value in place.items():
+        if place is not arguments.place or name != "type":
+            values[scope.reading.field(name, value)] = read_value(value, scope)
+    return [{"set": _in_order(values, arguments.place, scope)}] if values else []
+
+
+def _computed(place: Place, scope: Scope) -> list[Action]:
+    """``assign(({context}) => ({field: value}))``"""
+    code = braced(place.value) or place.value
+    found = scripts.fields_of(code, scope, place)
+    if isinstance(found, dict):
+        values = {scope.reading.field(name, place): value for name, value in found.items()}
+        return [{"set": _in_order(values, place, scope)}]
+    message = f"the assignment {quote(code)} cannot be translated: {found.why}"
+    place.report.add("SB140", place.path, message, found.hint or 'write {"set": {"field": "expression"}}')
+    return []
+
+
+def _in_order(values: dict[str, Any], place: Place, scope: Scope) -> dict[str, Any]:
+    """XState computes all values before it sets any field; here one after the other: who reads a field goes first."""
+    readers: dict[str, list[str]] = {name: [] for name in values}
+    for name, value in values.items():
+        for read in _fields_read(value):
+            if read in values and read != name:
+                readers[read].append(name)
+    order = TopologicalSorter(readers)
+    try:
+        return {name: values[name] for name in order.static_order()}
+    except CycleError as error:
+        message = (
+            f"the fields {', '.join(sorted(set(error.args[1])))} are set from each other; here one after the other is"
+        )
+        scope.reading.report.add("SB224", place.path, message, "use a further field to hold a value meanwhile")
+        return values
+
+
+def _fields_read(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return {name for item in value.values() for name in _fields_read(item)}
+    if isinstance(value, list):
+        return {name for item in value for name in _fields_read(item)}
+    return {use.name for use in expressions.read(value).uses if use.kind == "data"} if isinstance(value, str) else set()
+
+
+def _event(arguments: _Arguments, scope: Scope) -> dict[str, Any]:
+    """``event`` and ``data`` of a raise or a send."""
+    place = arguments.get("event")
+    if place is None:
+        scope.reading.cannot(arguments.place, "no event is named", 'write {"event": {"type": "name"}}')
+        return {"event": "_"}
+    if isinstance(place.value, str):
+        code = braced(place.value)
+        if code is None:
+            return {"event": event_to_send(place.value, place.path, scope.reading)}
+        return _computed_event(place, code, scope)
+    if not place.is_object("an event", 'write {"type": "name"}'):
+        return {"event": "_"}
+    return _event_object(place, scope)
+
+
+def _computed_event(place: Place, code: str, scope: Scope) -> dict[str, Any]:
+    """``raise(({context}) => ({type: "name", field: value}))``"""
+    fields = {} if scope.reading.ours else scripts.fields_of(code, scope, place)
+    if not isinstance(fields, dict) or "type" not in fields:
+        whole = read_expression(place, code, scope)
+        return {"event": {"expr": f"({whole}).type"}, "data": whole}
+    named = expressions.read(fields["type"]).tree
+    event: Any = {"expr": fields["type"]}
+    if named[0] == "str":
+        event = event_to_send(named[1], place.path, scope.reading)
+    data = {key: value for key, value in fields.items() if key != "type"}
+    return {"event": event, "data": data} if data else {"event": event}
+
+
+def _event_object(place: Place, scope: Scope) -> dict[str, Any]:
+    kind = place.get("type")
+    name = kind.text("an event's name") if kind else None
+    if kind is None or name is None:
+        scope.reading.cannot(place, "the event has no type", 'write {"type": "name"}')
+        return {"event": "_"}
+    code = braced(name)
+    event: Any = (
+        event_to_send(name, kind.path, scope.reading) if code is None else {"expr": read_expression(kind, code, scope)}
+    )
+    data = {key: read_value(value, scope) for key, value in place.items() if key != "type"}
+    return {"event": event, "data": data} if data else {"event": event}
+
+
+def _name_or_expression(place: Place, scope: Scope) -> Any:
+    """The id of a send or a cancel."""
+    text = place.text("an id")
+    code = braced(text) if text else None
+    return text if code is None else {"expr": read_expression(place, code, scope)}
+
+
+def _with_options(event: dict[str, Any], arguments: _Arguments, scope: Scope) -> dict[str, Any]:
+    delay, id = arguments.get("delay"), arguments.get("id", "sendId")
+    if delay is not None and delay.value not in (0, ""):
+        event["delay"] = read_delay(delay, scope)
+    if id is not None and id.value != "":
+        event["id"] = _name_or_expression(id, scope)
+    return event
+
+
+def _raise(arguments: _Arguments, scope: Scope) -> list[Action]:
+    """Now: an internal event. Later: one from outside, which is what XState makes of it, too."""
+    event = _with_options(_event(arguments, scope), arguments, scope)
+    if "delay" in event:
+        return [{"send": event}]
+    event.pop("id", None)
+    return [{"raise": event["event"] if list(event) == ["event"] and isinstance(event["event"], str) else event}]
+
+
+def _send_to(arguments: _Arguments, scope: Scope) -> list[Action]:
+    to = arguments.get("to", "actorRef", "targetId")
+    return _send(arguments, scope, _actor(to, scope) if to else None)
+
+
+def _send_parent(arguments: _Arguments, scope: Scope) -> list[Action]:
+    return _send(arguments, scope, literal("#_parent"))
+
+
+def _respond(arguments: _Arguments, scope: Scope) -> list[Action]:
+    return _send(arguments, scope, "trigger.origin")
+
+
+def _forward(arguments: _Arguments, scope: Scope) -> list[Action]:
+    to = arguments.get("to", "target")
+    send: dict[str, Any] = {"event": {"expr": "trigger.name"}, "data": "event"}
+    return [{"send": send | ({"to": _actor(to, scope)} if to else {})}]
+
+
+def _send(arguments: _Arguments, scope: Scope, to: str | None) -> list[Action]:
+    event = _event(arguments, scope)
+    return [{"send": _with_options(event | ({} if to is None else {"to": to}), arguments, scope)}]
+
+
+def _actor(place: Place, scope: Scope) -> str:
+    """An actor is reached by the id of its invoke."""
+    text = place.text("the id of an actor")
+    if text is None:
+        return literal("")
+    code = braced(text)
+    if code is not None:
+        return read_expression(place, code, scope)
+    return literal(text if text.startswith("#_") else f"#_{text}")
+
+
+def _cancel(arguments: _Arguments, scope: Scope) -> list[Action]:
+    id = arguments.get("sendId", "id")
+    if id is None:
+        scope.reading.cannot(arguments.place, "the cancel names no id", 'write {"sendId": "id"}')
+        return []
+    return [{"cancel": _name_or_expression(id, scope)}]
+
+
+def _log(arguments: _Arguments, scope: Scope) -> list[Action]:
+    message, label = arguments.get("message", "value", "expr"), arguments.get("label")
+    value = read_value(message, scope) if message else literal("")
+    return [{"log": {"label": read_value(label, scope), "message": value} if label and label.value else value}]
+
+
+def _emit(arguments: _Arguments, scope: Scope) -> list[Action]:
+    event = _event(arguments, scope)
+    if not isinstance(event["event"], str):
+        scope.reading.cannot(arguments.place, "the type of a message cannot be computed", "write the messages out")
+        return []
+    return [{"emit": {"type": event["event"]} | ({"data": event["data"]} if "data" in event else {})}]
+
+
+def _custom(arguments: _Arguments, scope: Scope) -> list[Action]:
+    scope.reading.code_missing(arguments.place, "the action", str(arguments.place.value.get("value", ""))[:200])
+    return []
+
+
+def _choose(place: Place, scope: Scope, read_actions: Read) -> list[Action]:
+    """XState 4: the actions of the first branch whose guard holds."""
+    branches = []
+    conditions = _Arguments(place).get("conds", "guards", "branches")
+    for one in conditions.one_or_many() if conditions else ():
+        guard = one.get("cond") or one.get("guard")
+        branch: Action = {"do": read_actions(one.get("actions"), scope)}
+        branches.append(branch if guard is None else {"guard": read_guard(guard, scope), **branch})
+    return [{"if": branches}] if branches else []
+
+
+_READERS: dict[str, Callable[[_Arguments, Scope], list[Action]]] = {
+    "assign": _assign,
+    "raise": _raise,
+    "send": _send_to,
+    "sendTo": _send_to,
+    "sendParent": _send_parent,
+    "forwardTo": _forward,
+    "respond": _respond,
+    "cancel": _cancel,
+    "log": _log,
+    "emit": _emit,
+    "custom": _custom,
+}

@@ -1,0 +1,84 @@
+"""What a worker does beside jobs and timers: some of it in every worker, the rest in one of them at a time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from machines.access import last_seen
+from machines.catalog import accepted_senders
+from machines.engine import Engine
+from machines.models.database_retry import Patience
+from machines.services import approvals
+from machines.statistics import Sampler, writing
+from machines.statistics.activity import Mover
+from machines.statistics.scoreboards import Boards
+from machines.webhooks import Pump, Sender
+from machines.webhooks.fan_out import prune
+from machines.worker.maintenance.buffer_flush import flushers
+from machines.worker.maintenance.index_builder import Indexer
+from machines.worker.maintenance.job_check import Mender
+from machines.worker.maintenance.periodic import Duty
+from machines.worker.options import Options
+
+log = logging.getLogger(__name__)
+
+DUTIES: Mapping[str, str] = MappingProxyType(
+    {
+        "acceptance": "grants existing senders to machines without accepted senders",
+        "activity": "counts active instances",
+        "approvals": "expires approval requests",
+        "boards": "updates the scoreboards once a minute",
+        "indexer": "builds new data indexes",
+        "mender": "checks all jobs and repairs damaged ones",
+        "sampler": "records statistics once a minute",
+        "statistics prune": "removes old statistics",
+        "webhook prune": "removes old webhook deliveries",
+    }
+)
+"""Of the house: name -> what people are told. One worker at a time has each."""
+
+
+class Chore:
+    """Something small that is done in the database again and again."""
+
+    def __init__(self, work: Callable[[], object], *, pause: float, told: str) -> None:
+        self._work = work
+        self._pause = pause
+        self._database = Patience(log, told)
+
+    def once(self) -> bool:
+        """One pass. There is never more to do at once: False."""
+        with self._database.around():
+            self._work()
+        return False
+
+    def pause(self) -> float:
+        return self._pause
+
+
+def house(engine: Engine, options: Options) -> dict[str, Duty]:
+    """Those of which each is one worker's at a time; DUTIES has their names."""
+    return {
+        "acceptance": Chore(accepted_senders.grant_used, pause=300.0, told="who sends to whom cannot be granted: %s"),
+        "activity": Mover(engine),
+        "approvals": Chore(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
+        "boards": Boards(engine),
+        "indexer": Indexer(engine),
+        "mender": Mender(engine, pause=options.mend),
+        "sampler": Sampler(engine),
+        "statistics prune": Chore(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
+        "webhook prune": Chore(prune, pause=60.0, told="old deliveries cannot be removed: %s"),
+    }
+
+
+def everywhere(engine: Engine) -> dict[str, Duty]:
+    """Those that every worker has, side by side."""
+    return {**flushers(), "webhook pump": Pump(engine), "webhook sender": Sender()}
+
+
+def _prune_measured() -> None:
+    writing.prune(int(time.time() * 1000))
+    last_seen.prune()

@@ -1,0 +1,121 @@
+"""Scoreboards of each machine: its busiest edges, the events it refuses most, the states that hold instances longest.
+
+A duty of a worker sets them once a minute: edges and events to what was measured of the UTC day so far, states to how
+long the instance in the middle has stood there. Setting is absolute, so that it may be done twice, late, or by two.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from machines.catalog import outlines
+from machines.connections import get_engine
+from machines.engine import Engine, SignalboxError
+from machines.engine.connection.client import Client
+from machines.engine.instances.activity import middle
+from machines.engine.keys import Keys
+from machines.models import Measurement
+from machines.models.database_retry import Patience
+from machines.patterns import Place, Scoreboard
+
+log = logging.getLogger(__name__)
+
+DAY = 86_400  # s
+WEEK = 7  # days that are kept, and added up
+MOST = 500  # edges or events of a day: as many as one definition seldom has
+LATE = 300  # s after midnight in which the last minutes of the day before are still on their way
+PAUSE = (15.0, 60.0)  # s: while nothing is there yet, and then
+UNHEARD = "(events nothing listens for)"
+"""In place of the name of an event that no version knows: they are counted together, under an empty name."""
+
+
+class MachineBoard(Scoreboard):
+    """One of a machine's, kept beside its instances. ``kind``: edges, refused or states."""
+
+    def __init__(self, redis: Client, prefix: str, machine: str, kind: str) -> None:
+        super().__init__(redis, kind, prefix=prefix, most=MOST, period="day", keep=0 if kind == "states" else WEEK)
+        self._root = Keys(prefix).partition(machine).board(kind)
+
+
+@lru_cache(maxsize=1024)
+def _board(engine: Engine, machine: str, kind: str) -> MachineBoard:
+    return MachineBoard(engine.client, engine.keys.prefix, machine, kind)
+
+
+def board(machine: str, kind: str) -> MachineBoard:
+    return _board(get_engine(), machine, kind)
+
+
+def busiest(machine: str, kind: str, n: int, *, days: int = 1, at: int | None = None) -> list[Place]:
+    """The first ``n`` edges (``<version>:<transition>``) or refused events of today, or of the last so many days."""
+    return board(machine, kind).top(n, span=days, at=at)
+
+
+def slowest(machine: str, n: int, *, at: int | None = None) -> list[Place]:
+    """The states in which half of the instances have stood longest; the score is that time in ms, a minute old at
+    most."""
+    return board(machine, "states").top(n, at=at)
+
+
+class Boards:
+    """The duty."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._filled = False
+        self._database = Patience(log, "scoreboards cannot be filled: %s")
+
+    def once(self) -> bool:
+        """One pass. There is never more to do at once: False."""
+        with self._database.around():
+            for machine, version in self._engine.machines().items():
+                try:
+                    self._filled |= self.fill(machine, version)
+                except SignalboxError as error:
+                    log.info("the scoreboards of %s cannot be filled: %s", machine, error)
+        return False
+
+    def pause(self) -> float:
+        return PAUSE[self._filled] * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
+
+    def fill(self, machine: str, version: int, *, now: int | None = None) -> bool:
+        """One machine; whether anything was measured of it. ``now``: ms."""
+        live = self._engine.live(machine, now=now)
+        self._stays(machine, version, live.counts, live.now)
+        days = {(live.now // 1000 - late) // DAY for late in (LATE, 0)}
+        found = [self._day(machine, day, live.now) for day in sorted(days)]
+        return any(found)
+
+    def _day(self, machine: str, day: int, now: int) -> bool:
+        totals: dict[str, Counter[str]] = {"edges": Counter(), "refused": Counter()}
+        rows = Measurement.objects.filter(machine=machine, period=Measurement.Period.HOUR)
+        for numbers in rows.filter(at__gte=day * DAY, at__lt=(day + 1) * DAY).values_list("numbers", flat=True):
+            for kind, total in totals.items():
+                total.update(numbers.get(kind, {}))
+        # The moment that says which day it is: its last one, once it is over.
+        moment = min(now, (day + 1) * DAY * 1000 - 1)
+        for kind, total in totals.items():
+            if total:
+                scores = {name or UNHEARD: count for name, count in total.most_common(MOST)}
+                _board(self._engine, machine, kind).set_many(scores, now=moment)
+        return any(totals.values())
+
+    def _stays(self, machine: str, version: int, counts: Mapping[str, int], now: int) -> None:
+        """States that hold nobody any more go from the board."""
+        states = list(self._resting(machine, version, counts))[:MOST]
+        since = middle(self._engine.moving().ages(machine, states))
+        states_of = _board(self._engine, machine, "states")
+        if since:
+            states_of.set_many({state: max(0, now - at) for state, at in since.items()}, now=now)
+        empty = [state for state in counts if state not in since]
+        if empty:
+            states_of.remove(*empty[:1000], now=now)
+
+    def _resting(self, machine: str, version: int, counts: Mapping[str, int]) -> Iterator[str]:
+        """States with instances in them, without the final ones: who has arrived is in no hurry."""
+        final = {state.name for state in outlines.outline_of(machine, version).states if state.type == "final"}
+        return (state for state, count in counts.items() if count and state not in final)

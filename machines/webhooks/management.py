@@ -1,0 +1,219 @@
+"""What operators do with webhooks: the service that pages and the API call. It takes ``operate`` on every machine,
+since a webhook carries messages out of the house. Each call is in the audit, refused ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from machines.connections import get_engine
+from machines.engine.limits import check_machine_name
+from machines.models import Delivery, LogGap, Webhook
+from machines.models.webhook import shown_address
+from machines.services.actor import Actor
+
+from . import consumer_group, fan_out, message_body
+from .addresses import checked
+from .errors import BadWebhook, UnknownWebhook
+from .signing import new_secret
+
+RIGHT = "operate"
+BOTH = timedelta(days=1)  # a former secret is valid beside its successor for so long
+MOST = 100  # webhooks: each message is compared with all of them
+MOST_TYPES, LONGEST_TYPE, LONGEST_NAME = 50, 200, 80
+TEST = "signalbox.test"
+WAITING = (Delivery.State.WAITING, Delivery.State.SENDING)
+
+
+def listed(actor: Actor) -> QuerySet[Webhook]:
+    """Each with ``waiting`` and ``dead``, how many deliveries are. Raises Forbidden."""
+    actor.demand(RIGHT)
+    return Webhook.objects.annotate(
+        waiting=Count("deliveries", filter=Q(deliveries__state__in=WAITING)),
+        dead=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DEAD)),
+    )
+
+
+def gaps(actor: Actor) -> QuerySet[LogGap]:
+    """What was lost before it was read, newest first."""
+    actor.demand(RIGHT)
+    return LogGap.objects.all()
+
+
+def get(actor: Actor, id: int) -> Webhook:
+    """Raises Forbidden, UnknownWebhook."""
+    actor.demand(RIGHT)
+    return _found(id)
+
+
+def deliveries(actor: Actor, id: int, *, state: str = "", before: int | None = None) -> QuerySet[Delivery]:
+    """Newest first. ``state``: one of Delivery.State; ``before``: the number of the last one seen."""
+    rows = get(actor, id).deliveries.all()
+    if state:
+        rows = rows.filter(state=state)
+    return rows if before is None else rows.filter(pk__lt=before)
+
+
+def make(
+    actor: Actor, *, name: str, url: str, machines: Iterable[str] = (), types: Iterable[str] = ("*",)
+) -> tuple[Webhook, str]:
+    """A new webhook, for what is emitted from now on, and its secret, which nobody is shown again.
+
+    Raises Forbidden, BadWebhook, EngineUnavailable.
+    """
+    with actor.records("webhook.make", target=str(name)) as deed:
+        actor.demand(RIGHT)
+        fields = _fields(name=name, url=url, machines=machines, types=types)
+        if Webhook.objects.count() >= MOST:
+            raise BadWebhook("name", f"{MOST} webhooks is the maximum")
+        secret = new_secret()
+        webhook = Webhook(secret=secret, maker=actor.name, since=_from_now_on(), **fields)
+        _save(webhook)
+        deed.note(**shown_address(webhook.url), machines=webhook.machines, types=webhook.types)
+        return webhook, secret
+
+
+def change(actor: Actor, id: int, **fields: Any) -> Webhook:
+    """``name``, ``url``, ``machines``, ``types``; what is left out stays."""
+    with actor.records("webhook.change", target=str(id)) as deed:
+        actor.demand(RIGHT)
+        webhook = _named(deed, id)
+        held = {"name": webhook.name, "url": webhook.url, "machines": webhook.machines, "types": webhook.types}
+        if unknown := set(fields) - set(held):
+            raise BadWebhook(min(unknown), f"a webhook has {', '.join(held)}, and no {min(unknown)}")
+        for field, value in _fields(**held | fields).items():
+            setattr(webhook, field, value)
+        webhook.failures, webhook.rest_until = 0, None
+        _save(webhook)
+        deed.note(**fields | (shown_address(webhook.url) if "url" in fields else {}))
+        return webhook
+
+
+def pause(actor: Actor, id: int) -> Webhook:
+    """What waits stays; what is emitted meanwhile is not sent, ever."""
+    return _switch(actor, id, False)
+
+
+def resume(actor: Actor, id: int) -> Webhook:
+    """What waited is sent, and what is emitted from now on."""
+    return _switch(actor, id, True)
+
+
+def rotate(actor: Actor, id: int) -> tuple[Webhook, str]:
+    """A new secret. For a day messages carry a signature with the old one, too; the one before that ends now."""
+    with actor.records("webhook.rotate", target=str(id)) as deed:
+        actor.demand(RIGHT)
+        webhook = _named(deed, id)
+        secret = new_secret()
+        webhook.former, webhook.former_until, webhook.secret = webhook.secret, timezone.now() + BOTH, secret
+        webhook.save(update_fields=["secret", "former", "former_until"])
+        return webhook, secret
+
+
+def delete(actor: Actor, id: int) -> None:
+    """With its delivery log."""
+    with actor.records("webhook.delete", target=str(id)) as deed:
+        actor.demand(RIGHT)
+        webhook = _named(deed, id)
+        deed.note(**shown_address(webhook.url))
+        webhook.delete()
+
+
+def test(actor: Actor, id: int) -> Delivery:
+    """A message of the type ``signalbox.test``, sent at once, also by one that is paused for the rest."""
+    with actor.records("webhook.test", target=str(id)) as deed:
+        actor.demand(RIGHT)
+        webhook = _named(deed, id)
+        if not webhook.active:
+            raise BadWebhook("active", "the webhook is paused: resume it first")
+        key, now = fan_out.new_key(), timezone.now()
+        body = message_body.written(TEST, int(now.timestamp() * 1000), {"webhook": webhook.name, "by": actor.name})
+        Webhook.objects.filter(pk=webhook.pk).update(rest_until=None)
+        return Delivery.objects.create(webhook=webhook, message=f"test:{key}", key=key, type=TEST, body=body)
+
+
+def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
+    """Sends it once more, now and with all its attempts, whatever became of it. Its ``webhook-id`` stays."""
+    with actor.records("webhook.redeliver", target=str(id)) as deed:
+        actor.demand(RIGHT)
+        webhook = _named(deed, id)
+        deed.note(delivery=delivery)
+        ended = Delivery.objects.filter(webhook=webhook, pk=delivery).exclude(state=Delivery.State.SENDING)
+        fresh = {"state": Delivery.State.WAITING, "due": timezone.now(), "tries": 0, "ended_at": None}
+        if not ended.update(**fresh, made_at=timezone.now()):
+            raise UnknownWebhook(f"webhook {webhook.name} has no delivery {delivery} that is not under way")
+        Webhook.objects.filter(pk=webhook.pk).update(rest_until=None)
+        return Delivery.objects.get(pk=delivery)
+
+
+def _switch(actor: Actor, id: int, active: bool) -> Webhook:
+    with actor.records("webhook.change", target=str(id)) as deed:
+        actor.demand(RIGHT)
+        webhook = _named(deed, id)
+        if active and not webhook.active:
+            webhook.since = _from_now_on()
+        webhook.active, webhook.stopped, webhook.failures, webhook.rest_until = active, "", 0, None
+        webhook.save(update_fields=["active", "stopped", "failures", "rest_until", "since"])
+        deed.note(active=active)
+        return webhook
+
+
+def _from_now_on() -> int:
+    """The moment from which messages are sent. Logs nobody was reading are read from their ends."""
+    engine = get_engine()
+    if not Webhook.objects.filter(active=True).exists():
+        consumer_group.align(engine)
+    return engine.emitted().now()
+
+
+def _found(id: int) -> Webhook:
+    webhook = Webhook.objects.filter(pk=id).first()
+    if webhook is None:
+        raise UnknownWebhook(f"webhook {id} not found")
+    return webhook
+
+
+def _named(deed: Any, id: int) -> Webhook:
+    webhook = _found(id)
+    deed.name(target=webhook.name)
+    return webhook
+
+
+def _save(webhook: Webhook) -> None:
+    try:
+        with transaction.atomic():
+            webhook.save()
+    except IntegrityError:
+        raise BadWebhook("name", f"a webhook named {webhook.name!r} already exists") from None
+
+
+def _fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]:
+    """What a webhook is made of, checked. Raises BadWebhook for the first that does not fit."""
+    name = name.strip() if isinstance(name, str) else ""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise BadWebhook("name", f"enter a name of 1 to {LONGEST_NAME} visible characters")
+    machines, types = _texts("machines", machines), _texts("types", types)
+    for machine in machines:
+        if (why := check_machine_name(machine)) is not None:
+            raise BadWebhook("machines", f"the name {machine!r:.80} {why}")
+    if not types or len(types) > MOST_TYPES or any(not 0 < len(type) <= LONGEST_TYPE for type in types):
+        raise BadWebhook("types", f"1 to {MOST_TYPES} types, of 1 to {LONGEST_TYPE} characters each; * is any of them")
+    if not all(type.isprintable() for type in types):  # a NUL no database takes, and nobody would see why
+        raise BadWebhook("types", "a type holds characters that can be seen, and no NUL")
+    if any(type.count("*") > 5 for type in types):
+        raise BadWebhook("types", "a type has five * at most")
+    return {"name": name, "url": str(checked(url)), "machines": machines, "types": types}
+
+
+def _texts(field: str, given: Any) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise BadWebhook(field, f"{field} is a list of texts")
+    found = list(dict.fromkeys(given))
+    if any(not isinstance(text, str) for text in found):
+        raise BadWebhook(field, f"{field} is a list of texts")
+    return found

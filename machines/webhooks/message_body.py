@@ -1,0 +1,53 @@
+"""The body of a message: what a receiver reads, with nothing in it that is marked sensitive."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from machines.access.redaction import MASK, Redactor, strict_redactor
+from machines.connections import get_engine
+from machines.engine import BadInput, EngineFault, LookupFailed
+from machines.engine.messages.emitted import Entry
+
+
+class Writer:
+    """Of one pass: what a machine hides is asked once."""
+
+    def __init__(self) -> None:
+        self._sensitive: dict[str, bool] = {}
+
+    def body(self, machine: str, entry: Entry) -> str:
+        """JSON in ASCII, so that its characters are its bytes."""
+        about = {"machine": machine, "instance": entry.instance, "version": entry.version}
+        return written(entry.name, entry.at, about | {"payload": self._masked(machine, entry)})
+
+    def _masked(self, machine: str, entry: Entry) -> Any:
+        """What is called like a sensitive field, and what the instance holds in one, wherever it stands.
+
+        Of an instance that is gone, or damaged, nobody knows what its fields held: nothing of the payload is told.
+        """
+        if self._sensitive.get(machine) is False:
+            return entry.data
+        redactor = strict_redactor(machine)
+        self._sensitive[machine] = not redactor.open
+        if redactor.open:
+            return entry.data
+        try:
+            self._teach(redactor, machine, entry.instance)
+        except (LookupFailed, EngineFault, BadInput):
+            return MASK
+        return redactor.value(entry.data)
+
+    @staticmethod
+    def _teach(redactor: Redactor, machine: str, instance: str) -> None:
+        engine = get_engine()
+        redactor.learn(engine.get(machine, instance).data)
+        redactor.steps(engine.history(machine, instance))
+
+
+def written(type: str, at: int, data: dict[str, Any]) -> str:
+    """``at``: ms since the epoch."""
+    moment = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+    return json.dumps({"type": type, "timestamp": moment.replace("+00:00", "Z"), "data": data}, separators=(",", ":"))

@@ -1,0 +1,74 @@
+"""Those who work: the threads, the loop, and who watches the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from machines.worker.job import Job
+from machines.worker.registry import Registry
+
+from .completer import Completer
+from .coroutines import Coroutines
+from .deadlines import Deadlines
+from .in_flight import Hand
+from .processor import Processor
+from .threads import Threads
+
+
+class Crew:
+    """Gives each job to whoever runs its kind of handler."""
+
+    def __init__(self, registry: Registry, hand: Hand, completer: Completer) -> None:
+        self._registry = registry
+        self._hand = hand
+        self._completer = completer
+        self._processor = Processor(hand, completer)
+        self._threads = Threads(self._processor, hand)
+        self._coroutines = Coroutines(self._processor, hand)
+        self._deadlines = Deadlines(self._overdue)
+
+    def start(self) -> None:
+        self._coroutines.start()
+
+    def give(self, jobs: Iterable[Job]) -> None:
+        together = []
+        self._deadlines.watch(jobs)
+        for job in jobs:
+            handler = self._registry.get(job.taken.src)
+            if handler is None:
+                self._turn_away(job)
+            elif handler.is_async:
+                together.append((handler, job))
+            else:
+                self._threads.give(handler, job)
+        if together:
+            self._coroutines.give(together)
+
+    def return_waiting(self, keep: int, why: str) -> int:
+        """Hands back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
+        jobs = self._threads.take_back(keep) + self._coroutines.take_back(keep)
+        for job in jobs:
+            self._hand.rest(job)
+            if job.end():
+                self._completer.returned(job, why)
+        return len(jobs)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs nobody has begun with."""
+        return self._threads.waiting() + self._coroutines.waiting()
+
+    def stop(self) -> None:
+        self._deadlines.stop()
+        self._threads.stop()
+        self._coroutines.stop()
+
+    def _turn_away(self, job: Job) -> None:
+        self._hand.rest(job)
+        if job.end():
+            self._completer.missing(job)
+
+    def _overdue(self, job: Job) -> None:
+        self._processor.overdue(job)
+        self._threads.leave_behind(job)
+        self._coroutines.leave_behind(job)

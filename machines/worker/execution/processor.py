@@ -1,0 +1,115 @@
+"""Runs one job's handler, and passes on how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from machines.engine import errors
+from machines.worker.job import Job
+from machines.worker.registry import Handler
+
+from .completer import Completer
+from .in_flight import Hand
+
+log = logging.getLogger(__name__)
+
+STOPPED = "the worker stopped and returned the job"
+
+
+class Processor:
+    """Shared by all threads and the loop.
+
+    The delivery rule: a handler runs at least once, its effect on the machine happens exactly once. Whoever ends a job
+    first, its handler or its deadline, is the one that is heard.
+    """
+
+    def __init__(self, hand: Hand, completer: Completer) -> None:
+        self._hand = hand
+        self._completer = completer
+
+    def process(self, handler: Handler, job: Job) -> None:
+        """Runs a plain function in the thread that calls it."""
+        if not self._begin(job):
+            return
+        try:
+            result = handler.function(job)
+        except Exception as error:
+            self._failed(job, error)
+        except BaseException as error:
+            self._failed(job, _exit(handler, error))
+        else:
+            self._completed(job, result)
+
+    async def process_async(self, handler: Handler, job: Job) -> None:
+        """The same for a coroutine, whose cancelling is how it learns that its job is."""
+        if not self._begin(job):
+            return
+        try:
+            result = await handler.function(job)
+        except asyncio.CancelledError:
+            self._failed(job, RuntimeError(f"the handler {handler.where} cancelled itself"))
+        except Exception as error:
+            self._failed(job, error)
+        except BaseException as error:
+            self._failed(job, _exit(handler, error))
+        else:
+            self._completed(job, result)
+
+    def overdue(self, job: Job) -> None:
+        """The job's deadline is over."""
+        first, begun = job.end(), self._hand.runs(job)
+        job.expire()
+        if not first:
+            return
+        if begun:
+            self._completer.failed(job, job.late())
+        else:
+            self._hand.rest(job)
+            self._completer.returned(job, "the deadline passed before the attempt started")
+
+    def never_begun(self, job: Job) -> None:
+        """A coroutine that was cancelled before its first step."""
+        self._failed(job, RuntimeError("cancelled before it began"))
+
+    def _begin(self, job: Job) -> bool:
+        """Whether to run it: a job may be lost, or its deadline over, while it waits in line."""
+        self._hand.begin(job)
+        if job.lost and job.end():
+            self._hand.rest(job)
+            self._completer.lost(job)
+            return False
+        if job.ended:
+            self._hand.rest(job)
+            return False
+        return True
+
+    def _completed(self, job: Job, result: object) -> None:
+        if not job.end():
+            self._hand.rest(job)
+        elif job.lost:
+            self._lost(job)
+        else:
+            self._completer.completed(job, result)
+            self._hand.rest(job)
+
+    def _failed(self, job: Job, error: BaseException) -> None:
+        if not job.end():
+            log.info("%s: ended too late: %s", job, type(error).__name__)
+            self._hand.rest(job)
+            return
+        if isinstance(error, errors.LeaseLost) and error.job == job.id:
+            job.lose(error.why)
+        if job.lost:  # a handler that was told to stop may end any way it likes
+            self._lost(job)
+            return
+        self._completer.failed(job, error)
+        self._hand.rest(job)
+
+    def _lost(self, job: Job) -> None:
+        self._hand.rest(job)
+        self._completer.lost(job)
+
+
+def _exit(handler: Handler, error: BaseException) -> RuntimeError:
+    return RuntimeError(f"the handler {handler.where} ended with {error!r}")

@@ -1,0 +1,173 @@
+"""The loop that takes jobs. It decides how long to wait, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from machines.engine import Engine, errors
+from machines.worker.backoff import Backoff
+from machines.worker.execution.executor import Crew
+from machines.worker.execution.in_flight import Hand
+from machines.worker.job import Job
+from machines.worker.options import Options
+from machines.worker.reconnect import forget_connections
+
+from .fetcher import Fetcher
+from .prefetch import Pace
+from .reclaim import Reclaim
+from .served_queues import Routes
+
+log = logging.getLogger(__name__)
+
+ROOM = 0.5  # seconds a full hand is waited on before looking what else there is to do
+SECOND_LOOK = 5.0  # seconds after an outage: what a server that hung had still to read may come to pass late
+OVERTAKEN = "others may have time for it sooner"
+
+
+class Line:
+    """Fetches as much as there is room for, gives it to the crew, and waits for more."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        fetcher: Fetcher,
+        routes: Routes,
+        hand: Hand,
+        crew: Crew,
+        options: Options,
+        *,
+        on_jobs: Callable[[Sequence[Job]], None],
+    ) -> None:
+        self._engine = engine
+        self._fetcher = fetcher
+        self._routes = routes
+        self._hand = hand
+        self._crew = crew
+        self._options = options
+        self._on_jobs = on_jobs
+        self._pace = Pace(options.prefetch)
+        self._reclaim = Reclaim(engine, options.id, hand.holds)
+        self._stopped = threading.Event()
+        self._taking = threading.Event()
+        self._taking.set()
+        self._backoff = Backoff(options.backoff)
+        self._away = False
+        self._reclaim_at: float | None = None
+        self._full_since: float | None = None
+        self._tried: list[Job] = []  # those in hand that are not at their first attempt
+
+    def quiet(self) -> None:
+        """Takes no further jobs for now."""
+        self._taking.clear()
+
+    def work(self) -> None:
+        self._taking.set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._taking.set()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                ended = self._turn()
+            except errors.EngineUnavailable as error:
+                self._outage(error)
+                continue
+            except Exception:
+                log.exception("taking jobs failed; it goes on")
+                self._stopped.wait(self._backoff.next())
+                continue
+            self._back()
+            if ended:
+                return
+        self._fetcher.pass_on()
+
+    def _turn(self) -> bool:
+        """One round; says whether the work this worker was started for is done."""
+        if not self._taking.is_set():
+            self._fetcher.pass_on()
+            self._taking.wait(ROOM)
+            self._fetcher.rescan()
+            return False
+        ahead = self._ahead()
+        room = self._hand.wait_room(ahead, ROOM)
+        if self._stopped.is_set() or not self._taking.is_set():
+            return False
+        if not room:
+            self._lighten(ahead)
+            return False
+        self._full_since = None
+        jobs = self._fetch(room)
+        if self._options.once:
+            return True
+        if jobs:
+            return False
+        if self._options.drain and self._drained():
+            return True
+        self._fetcher.wait()
+        return False
+
+    def _ahead(self) -> int:
+        """A job that was tried before may be one that kills its worker, and costs all that is in hand an attempt: while
+        such a one is at work nothing is taken ahead."""
+        ahead = self._pace.ahead(self._hand.ended)
+        self._tried = [job for job in self._tried if not job.ended]
+        return 0 if self._tried and self._options.prefetch is None else ahead
+
+    def _fetch(self, room: int) -> list[Job]:
+        if self._reclaim_at is not None and time.monotonic() >= self._reclaim_at:
+            self._reclaim.once(self._routes.heard)
+            self._reclaim_at = None
+        self._fetcher.look()
+        jobs = self._fetcher.fetch(room)
+        if jobs:
+            self._hand.pick_up(jobs)
+            self._tried += [job for job in jobs if job.taken.attempt > 1]
+            self._on_jobs(jobs)
+            self._crew.give(jobs)
+        return jobs
+
+    def _lighten(self, ahead: int) -> None:
+        """What was taken ahead at another pace, and would now wait long, goes back for others to take."""
+        if not self._crew.waiting:
+            return
+        now = time.monotonic()
+        if self._full_since is None:
+            self._full_since = now
+        elif now - self._full_since >= ROOM and (count := self._crew.return_waiting(ahead, OVERTAKEN)):
+            log.info("%d jobs that were taken ahead go back: those at work take their time", count)
+
+    def _drained(self) -> bool:
+        """Nothing in hand, nothing ready, leased or delayed on the queues served, no message that could change that."""
+        machines = {route.machine for route in self._routes.heard}
+        if len(self._hand) or any(map(self._open, machines)):
+            return False
+        return not self._engine.drive(self._routes.machines).moved
+
+    def _open(self, machine: str) -> int:
+        depths = self._engine.queues(machine)
+        served = [route.queue for route in self._routes.heard if route.machine == machine]
+        return sum(depths[q][place] for q in served if q in depths for place in ("ready", "leased", "delayed"))
+
+    def _outage(self, error: errors.EngineUnavailable) -> None:
+        if not self._away:
+            log.warning("Redis is away: %s; trying on", error)
+        self._away = True
+        self._fetcher.rescan()
+        forget_connections(self._engine)
+        self._stopped.wait(self._backoff.next())
+
+    def _back(self) -> None:
+        if self._away:
+            log.warning("Redis is back")
+            self._fetcher.rescan()
+        self._away = False
+        self._backoff.reset()
+        if self._fetcher.unanswered:
+            self._fetcher.unanswered = False
+            self._reclaim.once(self._routes.heard)
+            self._reclaim_at = time.monotonic() + SECOND_LOOK

@@ -1,0 +1,107 @@
+"""The duty of a worker that writes a buffer out to the database: any number of them may, at the same moment too.
+And what waits for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from django.db import DataError, Error, IntegrityError
+
+from machines.access import last_seen
+from machines.connections import get_pattern
+from machines.engine.connection.client import Client
+from machines.engine.errors import EngineFault, SignalboxError
+from machines.models.database_retry import Patience
+from machines.patterns import Batch, Lost, Stats, WriteBuffer
+from machines.statistics import recording, writing
+
+log = logging.getLogger(__name__)
+
+LIMIT = 500  # entries of one transaction
+LEASE = 60.0  # s: far longer than a transaction takes
+
+Make = Callable[[Client, str], WriteBuffer]
+
+BUFFERS: Mapping[str, Make] = MappingProxyType({"statistics": recording.buffer, "last seen": last_seen.buffer})
+"""What waits -> the buffer it waits in."""
+
+
+def flushers() -> dict[str, Flusher]:
+    """One duty for each buffer."""
+    return {
+        "statistics": Flusher(recording.buffer, writing.write, told="statistics wait for the database: %s"),
+        "last seen": Flusher(
+            last_seen.buffer,
+            last_seen.write,
+            gather=last_seen.GATHER,
+            told="who was last seen waits for the database: %s",
+        ),
+    }
+
+
+def waiting() -> dict[str, Stats]:
+    """What is not written yet, by what it is; without a buffer that cannot be read. Raises EngineUnavailable."""
+    found = {}
+    for name, make in BUFFERS.items():
+        try:
+            found[name] = get_pattern(make).stats()
+        except EngineFault as error:
+            log.warning("the buffer of %s cannot be read: %s", name, error)
+    return found
+
+
+class Flusher:
+    """``make``: gives the buffer (``get_pattern``); ``write``: writes a batch in one transaction, and one that it has
+    written before not again. ``gather``: seconds that an entry waits for more to come.
+
+    A database that is away costs a line in the log and nothing else: what was claimed goes back and waits.
+    """
+
+    EVERY = 3.0  # seconds
+
+    def __init__(
+        self,
+        make: Make,
+        write: Callable[[Batch], object],
+        *,
+        told: str,
+        gather: float = 0.0,
+    ) -> None:
+        self._make = make
+        self._write = write
+        self._gather = gather
+        self._database = Patience(log, told)
+
+    def once(self) -> bool:
+        """One batch. Says whether there may be more."""
+        with self._database.around():
+            return self._flush(get_pattern(self._make))
+        return False
+
+    def pause(self) -> float:
+        return self.EVERY
+
+    def _flush(self, buffer: WriteBuffer) -> bool:
+        batch = buffer.claim(limit=LIMIT, lease=LEASE, gather=self._gather)
+        if batch is None:
+            return False
+        try:
+            self._write(batch)
+        except Error as error:
+            if not isinstance(error, (DataError, IntegrityError)):  # not for what is in it: the database is away
+                _give_back(buffer, batch)
+            raise
+        try:
+            buffer.settle(batch)
+        except Lost as error:
+            log.info("%s: it took longer than its lease, and is written once all the same", error)
+        return True
+
+
+def _give_back(buffer: WriteBuffer, batch: Batch) -> None:
+    try:
+        buffer.give_back(batch)
+    except SignalboxError as error:
+        log.debug("a batch comes back when its lease ends: %s", error)

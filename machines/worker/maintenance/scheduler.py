@@ -1,0 +1,154 @@
+"""Duties that run in one worker at a time: whoever holds a duty's lock does it, and renews the lock while it lives."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from machines.engine import errors
+from machines.patterns import HeldLock, Holder, Locks, Lost, Taken
+
+from .periodic import Duty
+
+log = logging.getLogger(__name__)
+
+TTL = 15.0  # seconds after which a duty is another worker's when the one that had it is not heard of
+LOOK = 0.5  # seconds between two looks of a duty's thread at whether it is this worker's turn; asks nobody
+LONGEST = 600.0  # seconds of one pass after which its worker is taken to be stuck and lets go of the duty
+
+
+def lock_name(duty: str) -> str:
+    return f"house.{duty.replace(' ', '-')}"
+
+
+def held_by(locks: Locks, duties: Iterable[str]) -> dict[str, Holder | None]:
+    """Who has each duty now, in one round trip. ``Holder.owner`` is the id of a worker."""
+    names = list(duties)
+    found = locks.peeks(lock_name(name) for name in names)
+    return {name: found[lock_name(name)] for name in names}
+
+
+class Scheduler:
+    """Shares duties out among workers: each pass renews the locks this one holds, and asks for those that are free.
+
+    The lock is for economy: that ten workers do not look at one thing ten times. A worker that was stopped for a while
+    may still be in the middle of a pass when another begins with one, so that each duty's own compare and set is what
+    makes it correct.
+    """
+
+    def __init__(
+        self, locks: Locks, duties: Mapping[str, Duty], owner: str, *, ttl: float = TTL,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._ttl = ttl
+        self._turns = {name: Turn(locks, name, duty, owner, ttl, clock) for name, duty in duties.items()}
+
+    @property
+    def duties(self) -> dict[str, Duty]:
+        """For one thread each: the scheduler, and each duty, which does nothing where it is not this worker's turn."""
+        return {"scheduler": self, **self._turns}
+
+    def once(self) -> bool:
+        """One pass over all locks. There is never more to do at once: False."""
+        failed = None
+        for turn in self._turns.values():
+            try:
+                turn.keep()
+            except errors.EngineUnavailable:
+                raise  # for one lock it is as for all: each would cost its whole time
+            except errors.SignalboxError as error:
+                failed = error  # one that is damaged must not cost the others theirs
+        if failed is not None:
+            raise failed
+        return False
+
+    def pause(self) -> float:
+        """Seconds: a third of the time, or until the first lock of another ends if it is not renewed."""
+        ends = min((turn.ends for turn in self._turns.values()), default=self._ttl)
+        return min(self._ttl / 3, ends) * random.uniform(0.9, 1.0) + 0.01  # noqa: S311  spreading load, not a secret
+
+    def leave(self) -> None:
+        """Lets go of all of them, for others to take at once. What cannot be told ends by itself."""
+        for turn in self._turns.values():
+            try:
+                turn.leave()
+            except errors.EngineUnavailable as error:
+                log.warning("duties could not be given up: %s; others have them in %g s", error, self._ttl)
+                return
+            except errors.SignalboxError as error:
+                log.warning("a duty could not be given up: %s", error)
+
+
+class Turn:
+    """One duty. ``keep`` and ``leave`` are called by the scheduler's thread, ``once`` and ``pause`` by the duty's."""
+
+    def __init__(self, locks: Locks, name: str, duty: Duty, owner: str, ttl: float, clock: Callable[[], float]) -> None:
+        self._lock = locks.lock(lock_name(name), ttl=ttl, owner=owner)
+        self._name, self._duty, self._ttl, self._clock = name, duty, ttl, clock
+        self._held: HeldLock | None = None
+        self._began: float | None = None  # of the pass under way
+        self._rests = -float("inf")  # until when others are to have it, who may get further
+        self.ends = ttl  # seconds until another's lock ends, as was last told
+
+    @property
+    def is_mine(self) -> bool:
+        return self._held is not None and not self._held.over
+
+    def once(self) -> bool:
+        """A pass of the duty where it is this worker's turn. One that fails leaves the duty to others for a while."""
+        if not self.is_mine:
+            return False
+        self._began = self._clock()
+        try:
+            return self._duty.once()
+        except errors.EngineUnavailable:
+            raise
+        except Exception:
+            self._rests = self._clock() + self._ttl
+            raise
+        finally:
+            self._began = None
+
+    def pause(self) -> float:
+        return self._duty.pause() if self.is_mine else LOOK
+
+    def keep(self) -> None:
+        """Renews the lock, lets go of it where the duty does not get on, or asks for it where it is another's."""
+        self.ends = self._ttl
+        if self.is_mine:
+            if self._is_stuck():
+                log.error("%s has been at one pass for %g s: another worker may have it", self._name, LONGEST)
+                self.leave()
+            elif self._clock() < self._rests:
+                self.leave()
+            else:
+                self._renew()
+        elif self._clock() >= self._rests and not self._is_stuck():
+            self._ask()
+
+    def leave(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.release()  # also where it may be lost: to ask is cheaper than to let others wait
+
+    def _is_stuck(self) -> bool:
+        began = self._began
+        return began is not None and self._clock() - began > LONGEST
+
+    def _renew(self) -> None:
+        held = self._held
+        assert held is not None
+        try:
+            held.renew()
+        except Lost as lost:
+            log.warning("%s is another worker's now: %s", self._name, lost)
+
+    def _ask(self) -> None:
+        try:
+            self._held = self._lock.acquire()
+        except Taken as taken:
+            self.ends = max(0.0, taken.retry_after)
+        else:
+            log.info("%s is this worker's turn now, fence %d", self._name, self._held.fence)

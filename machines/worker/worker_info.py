@@ -1,0 +1,93 @@
+"""What the workers page shows of this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from machines.engine import WorkerRow
+
+from .counters import Tally
+from .execution.in_flight import Hand
+from .intake.served_queues import Routes
+from .job import Job
+
+MOST_SHOWN = 20  # jobs
+STATM = Path("/proc/self/statm")
+
+
+class Row:
+    """Makes the worker's row as it is now. Times are ms of wall clock; the engine turns them into the server's."""
+
+    def __init__(
+        self,
+        id: str,
+        routes: Routes,
+        hand: Hand,
+        *,
+        version: str,
+        tally: Tally | None = None,
+        status: Callable[[], str] = lambda: "working",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._id = id
+        self._routes = routes
+        self._hand = hand
+        self._tally = tally or Tally()
+        self._status = status
+        self._version = version
+        self._clock = clock
+        self._born = time.monotonic()
+
+    def now(self) -> WorkerRow:
+        seen = int(self._clock() * 1000)
+        return WorkerRow(
+            id=self._id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            queues=[str(route) for route in self._routes.served],
+            in_hand=len(self._hand),
+            started=seen - int((time.monotonic() - self._born) * 1000),
+            seen=seen,
+            version=self._version,
+            note=self._note(),
+            status=self._status(),
+            memory=memory(),
+            concurrency=self._hand.size,
+            holding=[_shown(job, since) for job, since in self._hand.running()[:MOST_SHOWN]],
+            done=self._tally.done,
+            failed=self._tally.failed,
+            lacking={str(route): sorted(lacking) for route, lacking in self._routes.missing.items()},
+        )
+
+    def _note(self) -> str:
+        """Names the handlers that queues ask for and this worker does not have, and those that do not end."""
+        missing = sorted({src for lacking in self._routes.missing.values() for src in lacking})
+        stuck = sorted({job.src for job in list(self._hand.stuck)})
+        notes = [f"no handler here for {', '.join(missing)}"] if missing else []
+        if stuck:
+            notes.append(f"{len(self._hand.stuck)} handlers stuck past their deadline: {', '.join(stuck)}")
+        return "; ".join(notes)
+
+
+def _shown(job: Job, since: int) -> dict[str, object]:
+    return {
+        "id": job.id,
+        "machine": job.machine,
+        "queue": job.queue,
+        "src": job.src,
+        "instance": job.instance,
+        "attempt": job.attempt,
+        "since": since,
+    }
+
+
+def memory() -> int:
+    """Bytes of memory this process occupies; 0 where the system does not say (it is not Linux)."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0

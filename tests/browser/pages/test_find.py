@@ -1,0 +1,58 @@
+"""A list that stays put while instances move, and figures that follow a search."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import is_live
+
+TOKEN = {"token": "MTOB1J"}
+
+
+def test_rows_stay_and_say_where_to_and_new_ones_wait_to_be_asked_for(page, engine, activation):
+    for number in range(4):
+        engine.create(activation, f"d{number}")
+    page.goto("/machines/activation/?state=New")
+    is_live(page)
+    rows = page.locator("tr[data-row]")
+    expect(rows).to_have_count(4)
+    engine.fire(activation, "d1", "activate", TOKEN)
+    engine.delete(activation, "d2")
+    engine.create(activation, "d4")
+    engine.create(activation, "d5")
+    expect(rows.nth(1)).to_contain_text("moved to Waiting")
+    expect(rows.nth(2)).to_contain_text("deleted")
+    expect(page.locator("[data-fresh]")).to_have_text("2 new")
+    assert page.locator("[data-fresh]").get_attribute("aria-live") == "polite"
+    assert [row.get_attribute("data-row") for row in rows.all()] == ["d0", "d1", "d2", "d3"]
+    page.locator("[data-fresh] a").click()
+    expect(rows).to_have_count(4)
+    expect(rows.last).to_have_attribute("data-row", "d5")
+    expect(page.locator("[data-fresh]")).to_have_text("")
+
+
+def test_figures_follow_a_search_and_views_are_kept(page, engine, activation):
+    for number in range(3):
+        engine.create(activation, f"d{number}", actor=("anna", "bert")[number % 2])
+    page.goto("/machines/activation/")
+    page.locator(".narrower summary").first.click()
+    page.get_by_label("last actor").fill("anna")
+    page.get_by_role("button", name="Find", exact=True).click()
+    is_live(page)
+    tab = page.locator(".tabs [data-state='New'] [data-count]")
+    drawn = page.locator(".sb-diagram [data-state='New'] .count")
+    for place in (tab, drawn, page.locator("tr[data-state='New'] [data-count]")):
+        expect(place).to_have_text("2")
+    engine.create(activation, "d8", actor="bert")
+    engine.create(activation, "d9", actor="anna")
+    for place in (tab, drawn, page.locator(".narrower [data-found]")):
+        expect(place).to_have_text("3")
+    expect(page.locator(".facts [data-total]")).to_have_text("5")
+    page.get_by_label("a name for this view").fill("anna's")
+    page.get_by_role("button", name="Save view").click()
+    page.goto("/machines/activation/")
+    page.locator(".narrower summary").first.click()
+    page.get_by_role("link", name="anna's").click()
+    expect(page.locator("tr[data-row]")).to_have_count(3)
+    page.get_by_role("link", name="without actor anna").click()
+    expect(page.locator("tr[data-row]")).to_have_count(5)

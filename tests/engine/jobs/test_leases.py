@@ -1,0 +1,135 @@
+"""Leases: whose a job is, for how long, and what becomes of it afterwards."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from machines.engine import LeaseLost
+from tests.engine.builders import NOW, machine, started
+from tests.engine.dumps import unchanged
+from tests.engine.instances.racing import in_processes, in_threads
+
+from .queueing import busy, places, take
+
+
+def test_the_lease_is_what_the_definition_says_unless_the_worker_asks(engine):
+    busy(engine, "a", "b", lease="7s")
+    assert take(engine)[0].lease_until == NOW + 7000
+    assert take(engine, lease=90)[0].lease_until == NOW + 90
+
+
+def test_no_two_workers_get_one_job(engine, redis_url):
+    busy(engine, *(f"i{n}" for n in range(60)))
+    taken = in_threads([lambda: take(engine, count=10)] * 8)
+    jobs = [job.id for batch in taken for job in batch]
+    assert (len(jobs), len(set(jobs))) == (60, 60)
+    assert set(places(engine).values()) == {"leased"}
+
+
+def test_a_failed_attempt_waits_longer_each_time(engine):
+    busy(engine, "x", retry={"attempts": 4, "backoff": "2s", "jitter": False})
+    at = NOW
+    for attempt, delay in enumerate([2000, 4000, 8000], start=1):
+        (job,) = take(engine, now=at)
+        assert job.attempt == attempt
+        assert engine.fail(job, "no", kind="ValueError", trace="line 1", now=at) == "delayed"
+        assert places(engine) == {"0-1": "delayed"}
+        assert take(engine, now=at + delay - 1) == []
+        at += delay
+    (job,) = take(engine, now=at)
+    assert (job.attempt, job.error, job.kind, job.trace) == (4, "no", "ValueError", "line 1")
+    assert engine.fail(job, "no more", now=at) == "dead"
+    assert places(engine) == {"0-1": "dead"}
+    assert engine.get("errand", "x").state == "Failed"
+
+
+def test_a_backoff_longer_than_an_hour_stays_as_long_as_it_is(engine):
+    busy(engine, "x", retry={"attempts": 3, "backoff": "2h", "jitter": False})
+    for at in (NOW, NOW + 7_200_000):
+        (job,) = take(engine, now=at)
+        engine.fail(job, "no", now=at)
+        assert take(engine, now=at + 7_199_999) == []
+
+
+def test_a_job_handed_back_counts_no_attempt(engine):
+    busy(engine, "x")
+    (job,) = take(engine)
+    engine.hand_back(job, now=NOW)
+    assert places(engine) == {"0-1": "ready"}
+    (again,) = take(engine)
+    assert (again.attempt, again.token != job.token) == (1, True)
+    engine.hand_back(again, delay=500, now=NOW)
+    assert places(engine) == {"0-1": "delayed"}
+    assert take(engine, now=NOW + 499) == []
+    assert take(engine, now=NOW + 500)[0].attempt == 1
+
+
+def test_a_lease_renewed_is_not_taken_back(engine):
+    busy(engine, "a", "b")
+    first, second = take(engine, count=2, lease=1000)
+    assert engine.extend([first, replace(second, token="x")], 5000, now=NOW + 900) == [True, False]
+    assert engine.sweep("errand", now=NOW + 1000) == 1
+    assert places(engine) == {first.id: "leased", second.id: "ready"}
+    assert engine.job("errand", first.id).lease_until == NOW + 5900
+    assert engine.extend([], 5000) == []
+
+
+def test_an_expired_lease_is_taken_back_and_its_token_is_worth_nothing(engine):
+    busy(engine, "x")
+    (job,) = take(engine, lease=1000)
+    assert engine.sweep("errand", now=NOW + 999) == 0
+    assert engine.sweep("errand", now=NOW + 1000) == 1
+    assert places(engine) == {"0-1": "ready"}
+    with unchanged(engine):
+        for late in (lambda: engine.complete(job), lambda: engine.fail(job, "no"), lambda: engine.hand_back(job)):
+            with pytest.raises(LeaseLost, match="taken back") as caught:
+                late()
+        assert caught.value.why == "taken back"
+        assert engine.extend(job, 1000) == [False]
+    (again,) = take(engine)
+    assert (again.attempt, engine.complete(again).state) == (2, "Done")
+    with pytest.raises(LeaseLost, match="gone"):
+        engine.complete(again)
+
+
+def test_work_that_kills_its_worker_ends_among_the_dead(engine):
+    busy(engine, "x", retry={"attempts": 2})
+    for attempt in (1, 2):
+        (job,) = take(engine, lease=1000)
+        assert job.attempt == attempt
+        assert engine.sweep("errand", now=NOW + 1000) == 1
+    assert places(engine) == {"0-1": "dead"}
+    dead = engine.job("errand", "0-1")
+    assert (dead.kind, engine.get("errand", "x").state) == ("LeaseExpired", "Failed")
+
+
+def test_a_sweep_wakes_what_is_due_in_every_queue(engine):
+    states = {"A": {"invoke": [{"src": s, "id": s, "retry": {"jitter": False}} for s in ("one", "two")]}}
+    started(engine, machine("m", states))
+    for queue in ("one", "two"):
+        (job,) = engine.take("m", queue, "w", now=NOW)
+        engine.fail(job, "no", now=NOW)
+    assert engine.sweep("m", now=NOW + 999) == 0
+    assert engine.tick(now=NOW + 1000) == 2
+    assert [engine.queues("m")[queue]["ready"] for queue in ("one", "two")] == [1, 1]
+
+
+def test_leaving_the_state_withdraws_the_job_wherever_it_is(engine):
+    for place, prepare in [
+        ("ready", lambda: None),
+        ("leased", lambda: take(engine)),
+        ("delayed", lambda: engine.fail(take(engine)[0], "no", now=NOW)),
+    ]:
+        busy(engine, place)
+        prepare()
+        assert list(places(engine).values()) == [place]
+        assert engine.fire("errand", place, "abandon").jobs == []
+        assert places(engine) == {}
+
+
+def test_workers_in_other_processes_take_each_job_once(engine, redis_url):
+    busy(engine, *(f"i{n}" for n in range(30)))
+    in_processes(engine, redis_url, [("take", ["errand", "work", "w"], {"count": 3})] * 10)
+    assert Counter(places(engine).values()) == {"leased": 30}
+    assert {job.attempt for job in engine.jobs("errand", "work", place="leased")} == {1}

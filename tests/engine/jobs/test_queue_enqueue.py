@@ -1,0 +1,225 @@
+"""Jobs that no instance waits for: how they come to a queue, and in which order they leave it."""
+
+import pytest
+
+from machines.engine import BadInput, BadPayload, Engine, EngineFault, Enqueue, UnknownMachine
+from tests.engine.builders import NOW, door, machine, publish, started
+from tests.engine.dumps import unchanged
+from tests.engine.instances.racing import in_threads
+
+from .queueing import places
+
+
+@pytest.fixture
+def yard(engine):
+    """A machine that feeds no queue itself."""
+    publish(engine, door())
+    return engine
+
+
+def put(engine, *items, **facts):
+    return engine.enqueue_many([{"machine": "door", "src": "work", "now": NOW} | facts | item for item in items])
+
+
+def take(engine, count=10, now=NOW, queue="work"):
+    return engine.take("door", queue, "w", count=count, now=now)
+
+
+def test_a_bare_job_is_taken_and_completed(yard):
+    job = yard.enqueue("door", "work", {"n": 1}, queue="bulk", now=NOW)
+    assert (job.id, job.place, job.queue, job.src, job.instance, job.attempts) == (
+        "0-1",
+        "ready",
+        "bulk",
+        "work",
+        "",
+        3,
+    )
+    assert yard.queues("door")["bulk"]["ready"] == 1, "a queue is known by its first job"
+    (taken,) = take(yard, queue="bulk")
+    assert (taken.input, taken.data, taken.attempt, taken.invoke) == ({"n": 1}, {}, 1, "")
+    assert yard.complete(taken, {"ok": True}) is None
+    assert places(yard, "bulk", "door") == {}
+
+
+def test_what_enqueue_answers_is_what_stands_there(yard):
+    facts = {"priority": 7, "delay": 500, "unique": "u", "attempts": 9, "backoff": 20, "lease": 70, "timeout": 4000,
+             "jitter": False, "stop": ("ValueError", "app.Gone")}  # fmt: skip
+    job = yard.enqueue("door", "work", [1, None], now=NOW, **facts)
+    assert job == yard.job("door", job.id)
+    assert (job.priority, job.due, job.unique, job.timeout, job.stop) == (7, NOW + 500, "u", 4000, facts["stop"])
+    assert yard.enqueue("door", "work", now=NOW) == yard.job("door", "0-2")
+
+
+def test_the_higher_priority_goes_first_and_within_one_the_oldest(yard):
+    jobs = put(yard, *({"priority": p, "input": n} for n, p in enumerate([5, 0, 9, 5, 9, 1])))
+    assert [job.priority for job in jobs] == [5, 0, 9, 5, 9, 1]
+    assert [job.input for job in take(yard)] == [2, 4, 0, 3, 5, 1]
+
+
+def test_a_job_that_comes_back_goes_to_the_front_of_its_priority(yard):
+    put(yard, {"input": 0, "priority": 6}, {"input": 1}, {"input": 2})
+    first, second = take(yard, count=2)
+    yard.hand_back(second, now=NOW)
+    yard.hand_back(first, now=NOW)
+    assert [job.input for job in take(yard)] == [0, 1, 2]
+
+
+def test_a_delayed_job_waits_for_its_time(yard):
+    put(yard, {"delay": 1000})
+    assert places(yard, name="door") == {"0-1": "delayed"}
+    assert take(yard, now=NOW + 999) == []
+    (job,) = take(yard, now=NOW + 1000)
+    assert (job.due, job.attempt) == (NOW + 1000, 1)
+
+
+def test_delayed_jobs_ring_no_bell_until_they_are_due(yard):
+    bell = yard.keys.partition("door").bell("work")
+    put(yard, {"delay": 1000}, {"delay": 1000})
+    assert yard.client.llen(bell) == 0
+    yard.sweep("door", now=NOW + 1000)
+    assert yard.client.llen(bell) == 2, "two workers may have work"
+    put(yard, *[{}] * 50)
+    assert yard.client.llen(bell) == 8
+
+
+def test_a_unique_key_has_one_open_job(yard):
+    first = yard.enqueue("door", "work", {"n": 1}, unique="serial:7", now=NOW)
+    with unchanged(yard):
+        again = yard.enqueue("door", "work", {"n": 2}, unique="serial:7", now=NOW + 5)
+    assert again == first
+    assert yard.enqueue("door", "work", queue="other", unique="serial:7").id != first.id, "a key is of one queue"
+    (taken,) = take(yard)
+    assert yard.enqueue("door", "work", unique="serial:7").place == "leased"
+    yard.complete(taken)
+    assert yard.enqueue("door", "work", unique="serial:7").id != first.id
+
+
+@pytest.mark.parametrize("end", ["complete", "bury", "withdraw", "purge"])
+def test_a_unique_key_is_free_when_its_job_is_over_however(yard, end):
+    first = yard.enqueue("door", "work", unique="u", now=NOW)
+    if end == "purge":
+        yard.purge("door", "work", place="ready", actor="a", reason="r")
+    else:
+        (job,) = take(yard)
+        {
+            "complete": lambda: yard.complete(job),
+            "bury": lambda: yard.fail(job, "no", retry=False),
+            "withdraw": lambda: yard.withdraw("door", job, actor="a", reason="r"),
+        }[end]()
+    assert yard.enqueue("door", "work", unique="u").id != first.id
+
+
+def test_of_many_who_enqueue_one_key_all_get_one_job(yard):
+    jobs = in_threads([lambda: yard.enqueue("door", "work", unique="u")] * 8)
+    assert {job.id for job in jobs} == {"0-1"}
+    assert len(take(yard)) == 1
+
+
+def test_a_batch_is_put_in_one_round_trip_with_an_answer_each(yard):
+    jobs = put(yard, {"input": 1}, {"src": "no name"}, {"priority": 10}, {"input": 2, "unique": "u"}, {"unique": "u"})
+    assert [getattr(job, "id", None) or type(job) for job in jobs] == ["0-1", BadInput, BadInput, "0-2", "0-2"]
+    assert jobs[4].input == 2
+    many = yard.enqueue_many([Enqueue("door", "work", number) for number in range(1234)])
+    assert [job.id for job in many] == [f"0-{number}" for number in range(3, 1237)]
+    assert yard.queues("door")["work"]["ready"] == 1236
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"src": ""},
+        {"src": "a b"},
+        {"queue": "a:b"},
+        {"priority": -1},
+        {"priority": 5.0},
+        {"delay": -1},
+        {"delay": 10**12},
+        {"unique": ""},
+        {"unique": "é" * 101},
+        {"unique": 7},
+        {"attempts": 0},
+        {"attempts": 101},
+        {"backoff": 86_400_001},
+        {"lease": 0},
+        {"timeout": -1},
+        {"stop": "ValueError"},
+        {"stop": ["a b"]},
+        {"stop": ["E"] * 21},
+        {"now": -1},
+        {"instance_key": ""},
+        {"colour": "red"},
+    ],
+)
+def test_what_makes_no_sense_is_bad_input_and_adds_nothing(yard, facts):
+    with unchanged(yard):
+        (answer,) = put(yard, facts)
+    assert isinstance(answer, BadInput)
+    assert str(answer)
+
+
+def test_an_input_is_json_of_at_most_64_kib(yard):
+    with unchanged(yard):
+        for value in [{1, 2}, float("nan"), {"a": "x" * 65_536}, "\x00"]:
+            with pytest.raises(BadPayload):
+                yard.enqueue("door", "work", value)
+    assert yard.enqueue("door", "work", "x" * 65_000).input == "x" * 65_000
+
+
+def test_a_machine_has_to_be_there(yard):
+    with pytest.raises(UnknownMachine):
+        yard.enqueue("nothing", "work")
+
+
+@pytest.mark.parametrize("broken", ["ready", "delayed"])
+def test_where_one_job_of_a_batch_cannot_be_written_none_is(yard, broken):
+    put(yard, {"unique": "u"})
+    (job,) = take(yard)
+    yard.complete(job)
+    partition = yard.keys.partition("door")
+    key = getattr(partition, broken)("bad")
+    yard.client.set(key, "foreign")
+    with unchanged(yard):
+        answers = put(yard, {}, {"unique": "u"}, {"queue": "bad", "delay": 0 if broken == "ready" else 5}, {})
+    assert all(isinstance(answer, EngineFault) for answer in answers)
+
+
+@pytest.fixture
+def spread(redis_url, prefix):
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=4)
+    publish(engine, door())
+    yield engine
+    engine.client.close()
+
+
+def test_on_several_partitions_a_key_keeps_to_its_own(spread):
+    put(spread, *[{"input": n} for n in range(60)])
+    assert {job.root for job in take(spread, count=100)} == {
+        p.root for p in map(spread.keys.partition, ["door"] * 4, range(4))
+    }
+    roots = {spread.enqueue("door", "work", unique="u").root for _ in range(8)}
+    assert len(roots) == 1
+    assert spread.queues("door")["work"]["ready"] == 1
+    near = {spread.enqueue("door", "work", instance_key="x").root for _ in range(8)}
+    assert near == {spread._catalog.partition("door", "x").root}
+
+
+def test_the_action_takes_the_same_options(engine):
+    retry = {"attempts": 8, "backoff": "7s", "jitter": False, "stop": "KeyError"}
+    enqueue = {"src": "mail", "input": {"n": "n"}, "priority": "n", "delay": "2s", "unique": "'k'", "timeout": "1m"}
+    enqueue |= {"lease": "5s", "retry": retry}
+    started(engine, machine("m", {"A": {"on": {"go": {"actions": {"enqueue": enqueue}}}}}, context={"n": 8}))
+    engine.fire("m", "x", "go", now=NOW)
+    engine.fire("m", "x", "go", now=NOW)
+    (job,) = engine.jobs("m", "mail", place="delayed")
+    assert (job.input, job.priority, job.due, job.unique, job.timeout) == ({"n": 8}, 8, NOW + 2000, "k", 60_000)
+    assert (job.lease, job.attempts, job.backoff, job.jitter, job.stop) == (5000, 8, 7000, False, ("KeyError",))
+    assert (job.instance, job.invoke) == ("x", "")
+
+
+@pytest.mark.parametrize("value", ["10", "-1", "0.5", "'high'", "None"])
+def test_a_priority_that_is_none_refuses_the_step(engine, value):
+    go = {"actions": {"enqueue": {"src": "mail", "priority": f"{value} if n else 5"}}}
+    started(engine, machine("m", {"A": {"on": {"go": go}}}, context={"n": 1}))
+    with unchanged(engine), pytest.raises(Exception, match="a priority is a whole number from 0 to 9"):
+        engine.fire("m", "x", "go")

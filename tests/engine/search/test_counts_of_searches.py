@@ -1,0 +1,132 @@
+"""tally against the pages of find, on random instances, moves and searches: the badge is the list."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from machines.engine import BadInput
+from tests.engine.builders import NOW, door, fields, machine, publish
+
+from .indexed import every, instances
+
+LEAVES = ("Wait", "L1", "L2", "R1", "R2", "End")
+OPEN = {"tags": ["open"]}
+STATES = {
+    "Wait": {"tags": ["open"], "on": {"go": "Work", "set": {"actions": {"set": {"serial": "event.serial"}}}}},
+    "Work": {
+        "type": "parallel",
+        "states": {
+            "L": {"initial": "L1", "states": {"L1": OPEN | {"on": {"left": "L2"}}, "L2": {"on": {"left": "L1"}}}},
+            "R": {"initial": "R1", "states": {"R1": {"on": {"right": "R2"}}, "R2": OPEN | {"on": {"right": "R1"}}}},
+        },
+        "on": {"end": "End"},
+    },
+    "End": {"on": {"back": "Wait"}},
+}  # fmt: skip
+DATA = fields(serial={"type": "string", "default": ""}, plain="integer")
+ACTORS = ("", "alice", "bob")
+MOVE = st.tuples(
+    st.sampled_from(["go", "left", "right", "end", "back", "set", "delete", "suspend"]),
+    st.integers(0, 9),
+    st.sampled_from(ACTORS),
+    st.sampled_from(["", "S-1", "S-2", "T"]),
+)
+SEARCH = st.fixed_dictionaries(
+    {},
+    optional={
+        "tag": st.just("open"),
+        "definition": st.integers(1, 2),
+        "actor": st.sampled_from(ACTORS[1:]),
+        "id_prefix": st.sampled_from(["i", "i1"]),
+        "where": st.sampled_from([{"serial": "S-1"}, {"serial": {"prefix": "S-"}}, {"serial": "T", "plain": 1}]),
+        "older_than": st.integers(0, 40),
+        "error": st.just("any"),
+    },
+)
+INDEXES = st.sampled_from([["serial", "instance.id"], ["serial", "instance.id", "instance.actor", "instance.version"]])
+
+
+def definition(index, description):
+    return machine("m", STATES, context=DATA, index=index, description=description)
+
+
+def play(engine, count, moves, index):
+    """Instances of two versions, moved; the moment after."""
+    publish(engine, definition(index, "one"))
+    for number in range(count):
+        if number == count // 2:
+            publish(engine, definition(index, "two"))
+        engine.create("m", f"i{number}", {"serial": f"S-{number % 3}", "plain": 1}, actor=ACTORS[number % 3], now=NOW)
+    for at, (verb, number, actor, serial) in enumerate(moves, start=1):
+        here = engine.get("m", f"i{number}") if number < count and f"i{number}" in instances(engine) else None
+        if here is None:
+            continue
+        if verb == "delete":
+            engine.delete("m", here.id)
+        elif verb == "suspend":
+            engine.suspend("m", here.id, actor="bob", reason="r", now=NOW + at * 1_000)
+        elif here.suspended is None and engine.explain("m", here.id, verb, {"serial": serial}).taken:
+            engine.fire("m", here.id, verb, {"serial": serial}, actor=actor, now=NOW + at * 1_000)
+    return NOW + len(moves) * 1_000
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    count=st.integers(0, 10),
+    moves=st.lists(MOVE, max_size=25),
+    index=INDEXES,
+    searches=st.lists(SEARCH, min_size=1, max_size=4),
+    spread=st.booleans(),
+)
+def test_a_tally_is_what_the_pages_of_the_same_search_list(engine, many, count, moves, index, searches, spread):
+    engine = many if spread else engine
+    engine.client.delete(*engine.client.keys(f"{engine.keys.prefix}*"), "nothing")
+    for one in (engine, many):
+        one._catalog.forget("m")
+    now = play(engine, count, moves, index)
+    for terms in searches:
+        tally = engine.tally("m", **terms, now=now)
+        assert tally.complete
+        assert tally.total == len(every(engine, **terms, now=now, limit=2)), terms
+        tagged = {leaf for leaf in LEAVES if terms.get("tag") in (None, *STATES.get(leaf, {}).get("tags", ()))}
+        for leaf in LEAVES:
+            listed = every(engine, state=leaf, **terms, now=now, limit=2)
+            assert tally.counts.get(leaf, 0) == len(listed), (leaf, terms)
+            assert not listed or "tag" not in terms or leaf in tagged or leaf in ("L1", "R2")
+        for state in ("Work", "Wait", "L2"):
+            narrowed = engine.tally("m", state=state, **terms, now=now)
+            assert narrowed.total == len(every(engine, state=state, **terms, now=now, limit=2)), (state, terms)
+
+
+def test_past_its_bound_it_says_at_least(engine):
+    publish(engine, door(), *(f"i{n:02}" for n in range(30)))
+    engine.fire("door", "i29", "open", actor="alice")
+    assert engine.tally("door", actor="alice").counts == {"Open": 1, "Shut": 0}
+    some = engine.tally("door", definition=1, most=10)
+    assert (some.complete, some.total) == (False, 10)
+    assert engine.tally("door", older_than=0).total == 30
+    exact = engine.tally("door", most=1)
+    assert (exact.complete, exact.total, exact.counts) == (True, 30, {"Open": 1, "Shut": 29})
+
+
+def test_a_walk_goes_on_where_a_call_stopped(engine):
+    publish(engine, door(index=["instance.id"]))
+    partition = engine.keys.partition("door")
+    engine.create("door", "i0", now=NOW)
+    held, pipeline = engine.client.hgetall(partition.instance("i0")), engine.client.pipeline()
+    for number in range(1, 5000):
+        pipeline.hset(partition.instance(f"i{number}"), mapping=held)
+        pipeline.zadd(partition.state("Shut"), {f"i{number}": NOW + number // 7})
+        pipeline.zadd(partition.lookup("instance.id"), {f"si{number}\0i{number}": 0})
+    pipeline.execute()
+    assert engine.tally("door", definition=1).counts["Shut"] == 5000
+    assert engine.tally("door", id_prefix="i", definition=1).counts["Shut"] == 5000
+    assert engine.tally("door", id_prefix="i49").counts["Shut"] == 111
+
+
+def test_what_find_refuses_it_refuses(engine):
+    publish(engine, door(), "a")
+    for terms, code in [({"id_prefix": "a"}, "SB416"), ({"state": "Opne"}, "SB412"), ({"tag": "x"}, "SB412")]:
+        with pytest.raises(BadInput) as caught:
+            engine.tally("door", **terms)
+        assert caught.value.code == code

@@ -1,0 +1,73 @@
+"""``make test`` leaves slow kinds of tests out, and says what and how to run it; ``make test-all`` runs everything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import selection
+from tests.installation.processes import ROOT
+
+SAMPLES = """
+import pytest
+
+def test_plain(): pass
+
+@pytest.mark.skip(reason="no moon tonight")
+def test_skipped(): pass
+
+@pytest.mark.browser
+def test_browser(): pass
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("number", [1, 2])
+def test_cluster(number): pass
+"""
+TO_RUN_THEM = '`make test-all` runs everything; ARGS="-m browser" one kind of it.'
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Runs the samples with these options; gives back what pytest wrote."""
+    (tmp_path / "test_samples.py").write_text(SAMPLES)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    pure\n    browser\n    cluster\n")
+
+    def run(*options: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-p", "tests.selection", "-p", "no:django", "-p", "no:cacheprovider"]
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+        env["PYTHONPATH"] = str(ROOT)
+        done = subprocess.run(
+            [*command, *options], cwd=tmp_path, env=env, capture_output=True, text=True, check=True, timeout=60
+        )
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_quick_run_says_what_did_not_run_and_how_to_run_it(run, processes):
+    written = run("--quick", "-n", processes)
+    assert "1 passed, 1 skipped" in written
+    assert "     1 skipped: no moon tonight" in written
+    assert "     1 browser: the real Chromium" in written
+    assert "     2 cluster: a cluster of real servers" in written
+    assert TO_RUN_THEM in written
+
+
+def test_a_whole_run_leaves_nothing_out(run):
+    written = run()
+    assert "4 passed, 1 skipped" in written
+    assert TO_RUN_THEM not in written
+
+
+def test_where_only_slow_tests_are_asked_for_they_run(run):
+    assert "1 passed" in run("--quick", "-m", "browser")
+
+
+def test_every_slow_kind_is_a_marker(pytestconfig):
+    known = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
+    assert set(selection.SLOW) <= known

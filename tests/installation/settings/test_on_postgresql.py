@@ -1,0 +1,35 @@
+"""Tests of the suite once more on PostgreSQL: writers at the same moment, and texts that it does not take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.installation.processes import ROOT
+
+FILES = (
+    "tests/statistics/test_recording.py",
+    "tests/statistics/test_writing.py",
+    "tests/statistics/test_series.py",
+    "tests/services/test_approvals.py",
+    "tests/services/test_seen.py",
+    "tests/admin/test_fire.py",
+    "tests/audit/test_entries.py",
+)
+
+
+def test_it_holds_on_postgresql_too(postgres_url, redis_url):
+    name = f"again_{os.getpid()}"
+    env = os.environ | {
+        "DATABASE_URL_TEST": f"{postgres_url.rpartition('/')[0]}/{name}",
+        "REDIS_URL_TEST": redis_url,
+        "PYTEST_ADDOPTS": "",
+    }
+    for inherited in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
+        env.pop(inherited, None)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES]
+    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=110)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert "passed" in ran.stdout
+    assert "skipped" not in ran.stdout

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dashboard.live.hub.hub import hub
+from dashboard.live.protocol import CloseCode
+from machines.engine import Engine
+from tests.live.sockets import PATIENCE, Socket, visitor
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(settings) -> None:
+    settings.SIGNALBOX_LIVE = {"send_deadline": 0.3, "close_grace": 0.3, "reconcile": 0.05}
+
+
+async def opened(*, room: int) -> Socket:
+    _, cookie = await visitor(f"viewer{room}", "view")
+    socket = Socket(cookie, room=room)
+    await socket.connect()
+    await socket.subscribe("machine:gate")
+    return socket
+
+
+async def test_a_client_that_takes_nothing_is_let_go_and_the_others_see_on(gate: Engine) -> None:
+    good, bad = await opened(room=0), await opened(room=2)
+    await good.sees("machine:gate")
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.wait([bad.future])
+    gate.fire("gate", "north", "open")
+    await good.sees("machine:gate", counts={"Shut": 0, "Open": 1})
+    await good.disconnect()
+    assert hub()._task is None, "the last socket ended the hub, so the slow one was not forgotten there"
+
+
+async def test_a_client_that_wakes_up_in_time_is_told_why(gate: Engine) -> None:
+    socket = await opened(room=2)
+    await asyncio.sleep(0.45)
+    assert await socket.end() == CloseCode.TOO_SLOW
+
+
+async def test_a_slow_client_skips_values_and_ends_with_the_true_one(gate: Engine, settings) -> None:
+    settings.SIGNALBOX_LIVE = {}
+    socket = await opened(room=2)
+    await socket.sees("machine:gate")
+    for _ in range(20):
+        for event in ("open", "shut", "open", "shut"):
+            gate.fire("gate", "north", event)
+        await asyncio.sleep(0.06)
+    await socket.sees("machine:gate", flow={"1:t1": 40, "1:t3": 40})
+    assert len(socket.screen.kinds("machine:gate")) < 12
+    await socket.disconnect()

@@ -1,0 +1,105 @@
+"""Single states folded and unfolded: by links that work without a script, with exact counts, within bounds."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from dashboard.shared import version_view
+from machines import offload
+from tests.pages.reading import Element, read
+
+from .test_diagram_modes import badges, crowd, drawing, links, listed
+
+__all__ = ["crowd"]
+
+MACHINE = "/machines/delivery/"
+INNER = ("Parcel", "Invoice", "Customer")
+
+
+def states(page: Element) -> set[str]:
+    return set(badges(page))
+
+
+def grip(page: Element, state: str) -> str:
+    return drawing(page).one("a", data_fold=state)["href"]
+
+
+def test_each_state_around_others_folds_and_unfolds_by_a_link(as_, delivery):
+    client = as_("viewer")
+    whole = read(client.get(f"{MACHINE}?mode=age&state=Paying"))
+    assert grip(whole, "Parcel") == f"{MACHINE}?fold=Parcel&mode=age&state=Paying#fold-3"
+    folded = read(client.get(grip(whole, "Parcel").partition("#")[0]))
+    assert states(whole) - states(folded) == {"Picking", "Missing", "Packed", "On its way", "Late", "At the door"}
+    assert {"Parcel", "Invoice", "Open"} <= states(folded)
+    assert grip(folded, "Parcel") == f"{MACHINE}?mode=age&state=Paying#fold-3"
+    assert "fold=Parcel%2CInvoice" in grip(folded, "Invoice")
+    assert "fold=Parcel" in folded.one("div", data_region="listing")["data-list"]
+    assert "fold=Parcel" in folded.one("a", download="delivery-1.svg")["href"]
+
+
+@pytest.mark.parametrize("folds", [names for n in (1, 2) for names in itertools.combinations(INNER, n)])
+def test_the_number_in_a_folded_state_is_that_of_its_list(as_, crowd, folds):
+    client = as_("viewer")
+    page = read(client.get(f"{MACHINE}?fold={','.join(folds)}"))
+    found = {state: listed(client, href.partition("#")[0]) for state, href in links(page).items()}
+    assert {state: str(len(ids)) for state, ids in found.items()} == badges(page)
+    assert all(len(set(ids)) == len(ids) for ids in found.values())
+
+
+def test_an_instance_is_lit_in_what_it_is_folded_into(as_, order):
+    page = read(as_("viewer").get(f"{MACHINE}instances/R-1/?fold=Parcel"))
+    lit = {part["data-state"] for part in drawing(page).all(class_="current")}
+    assert {"Fulfilling", "Parcel", "Invoice", "Open"} <= lit
+    assert drawing(page).one(class_="current", data_state="Parcel").has("class", "folded")
+    assert grip(page, "Parcel") == f"{MACHINE}instances/R-1/#fold-3"
+
+
+def test_all_of_the_top_level_folded_is_the_top_level_and_what_is_within_is_no_matter(as_, delivery):
+    plan = version_view.plan("delivery", 1, fold="Parcel,Fulfilling,Nobody,,Paying")
+    assert (plan.view, plan.folds) == ({"view": "top"}, {"Fulfilling"})
+    assert plan.fingerprint == version_view.plan("delivery", 1, fold=version_view.TOP).fingerprint
+    assert plan.toggled("Fulfilling") == {}
+
+
+def test_a_name_with_a_comma_is_called_by_its_number(engine, db):
+    inner = {"initial": "a", "states": {"a": {}}}
+    engine.publish({"id": "m", "initial": "x,y", "states": {"x,y": inner, "z": {"initial": "b", "states": {"b": {}}}}})
+    plan = version_view.plan("m", 1, fold="z")
+    assert plan.toggled("x,y") == {"view": "top"}
+    assert version_view.plan("m", 1, fold="1").folds == {"x,y"}
+
+
+def test_whatever_is_asked_for_few_drawings_are_kept_and_few_words_are_read(as_, delivery, monkeypatch):
+    drawn = []
+    real = offload.run
+    monkeypatch.setattr(offload, "run", lambda *words, **named: drawn.append(named["folds"]) or real(*words, **named))
+    version_view._place.cache_clear()
+    client = as_("viewer")
+    for junk in ("," * 5000, "Parcel," * 900, ",".join(f"s{n}" for n in range(900))):
+        assert client.get(MACHINE, {"fold": junk}).status_code == 200
+    for order in itertools.permutations(INNER):
+        version_view.plan("delivery", 1, fold=",".join(order))
+    assert len(drawn) == 2, "Parcel alone, and all three, however they are called"
+    assert version_view._place.cache_info().maxsize == version_view.DRAWN
+
+
+def test_what_is_late_in_a_folded_state_is_marked_on_it_and_leads_to_the_drawing_that_shows_it(as_, engine, db):
+    inner = {"in": {"sla": "15m"}}
+    engine.publish({"id": "m", "initial": "A", "states": {"A": {"initial": "in", "states": inner}}})
+    engine.create("m", "old", now=1_000_000)
+    client = as_("viewer")
+    mark = drawing(read(client.get("/machines/m/?fold=A"))).one("a", class_="late")
+    assert (mark.text, mark["aria-label"]) == ("▲", "in A (collapsed): some over service level")
+    mark = drawing(read(client.get(mark["href"]))).one("a", class_="late", data_of="in")
+    assert listed(client, mark["href"].partition("#")[0]) == ["old"]
+
+
+def test_the_painted_drawing_can_be_had_as_a_file(as_, crowd):
+    client = as_("viewer")
+    bare, painted = (client.get(f"{MACHINE}diagram.svg?version=1&fold=Parcel{more}") for more in ("", "&painted=age"))
+    assert bare["Cache-Control"] != painted["Cache-Control"] == "private, no-store"
+    assert "heat-" in painted.content.decode().partition("</style>")[2]
+    assert "heat-" not in bare.content.decode().partition("</style>")[2]
+    assert b"<a " not in painted.content

@@ -1,0 +1,125 @@
+"""Who and what was active, on the overview, a machine's page, the API and /metrics; and a machine's first five."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from guardian.shortcuts import assign_perm
+
+from dashboard.pages.shared.active_counts import told
+from dashboard.shared.access import RIGHTS
+from machines.access import tokens
+from machines.audit import entries
+from machines.catalog.publishing import adopt
+from machines.patterns import Count
+from machines.patterns.cardinality import ERROR
+from machines.statistics import scoreboards
+from tests.engine.builders import machine
+from tests.pages.reading import read
+
+
+@pytest.fixture
+def moved(engine, activation, waiting):
+    """One instance of ``activation`` and two of ``lamp`` have moved, a second ago."""
+    engine.publish(machine("lamp", {"off": {"on": {"press": "on"}}, "on": {}}))
+    for id in ("a", "b"):
+        engine.create("lamp", id, now=int(time.time() * 1000) - 1000)
+    while engine.live(activation).now <= waiting.entered:  # what moves this very millisecond counts with the next look
+        pass
+    engine.moving().count()
+
+
+@pytest.fixture
+def of_one(user_of, moved):
+    """Somebody who may see the machine ``lamp`` alone; a user."""
+    user = user_of("nobody", "lamplighter")
+    assign_perm(RIGHTS["view"], user, adopt("lamp"))
+    return user
+
+
+def row(page, number: int) -> list[str]:
+    return [cell.text for cell in page.one("table", class_="actives").all("tr")[number].all("td")]
+
+
+def test_the_overview_counts_instances_and_people_each_once(as_, user_of, moved):
+    entries.record(user_of("operator", "ann"), "fire")
+    entries.record("a worker", "fire")
+    page = read(as_("supervisor").get("/"))
+    assert row(page, 1) == ["3", "3", "3"]
+    assert row(page, 2) == ["1", "1", "1"]
+    assert page.one("table", class_="actives").one("a")["href"] == "/audit/?outcome=done"
+    assert not read(as_("viewer").get("/")).one("table", class_="actives").all("a")
+
+
+def test_who_sees_some_machines_sees_what_moved_there_and_no_figure_of_all(client, of_one, moved):
+    client.force_login(of_one)
+    page = read(client.get("/"))
+    assert row(page, 1) == ["2", "2", "2"]
+    assert len(page.one("table", class_="actives").all("tr")) == 2
+    _, key = tokens.make(of_one, "lamps", [*RIGHTS])
+    answer = client.get("/api/v1/activity", headers={"Authorization": f"Bearer {key}"}).json()
+    assert (answer["moved"]["week"]["number"], answer["operators"], list(answer["machines"])) == (2, None, ["lamp"])
+
+
+def test_a_machine_tells_how_many_of_its_own_moved(as_, moved):
+    head = read(as_("viewer").get("/machines/lamp/")).one("div", class_="head").text
+    assert "changed today 2" in head
+
+
+def test_an_estimate_has_three_digits_and_says_how_good_it_is():
+    assert told(Count(1204, True, 0.0, 0)).text == "1,204"
+    assert told(Count(123_456, False, ERROR, 0)).text == "≈ 123,000"
+    assert told(Count(2_049, False, 0.0057, 0)).text == "≈ 2,050"
+    assert "0.6%" in told(Count(2_049, False, 0.0057, 0)).title
+
+
+def test_the_metrics_have_the_same_figures(settings, moved, user_of):
+    settings.SIGNALBOX_METRICS = "open"
+    entries.record(user_of("operator", "ann"), "fire")
+    text = Client().get("/metrics").content.decode()
+    assert 'signalbox_instances_moved{machine="lamp",period="month"} 2.0' in text
+    assert 'signalbox_operators_active{period="day"} 1.0' in text
+
+
+def test_the_first_five_are_ranked_named_and_lead_on(as_, engine, activation, waiting):
+    now = int(time.time() * 1000)
+    scoreboards.board(activation, "edges").set_many({"1:t1": 40, "1:t2": 10, "0:gone": 10})
+    scoreboards.board(activation, "refused").set_many({"activate": 3, scoreboards.UNHEARD: 9})
+    scoreboards.board(activation, "states").set("Waiting", 7_200_000)
+    scoreboards.board(activation, "edges").set("1:t2", 100, now=now - 6 * 86_400_000)
+    page = read(as_("viewer").get(f"/machines/{activation}/"))
+    edges, states, refused = page.one("section", id="boards").all("ol")
+    assert [line.one("b").text for line in edges.all("li")] == ["40", "10", "10"]
+    assert [line["value"] for line in edges.all("li")] == ["1", "2", "2"]
+    assert "activate: New → Waiting" in edges.text
+    assert edges.all("a")[0]["href"] == f"/machines/{activation}/?state=New#instances"
+    assert states.text == "1Waiting2 h"
+    assert states.one("a")["href"] == f"/machines/{activation}/?state=Waiting#instances"
+    assert [line.one("span", class_="name").text for line in refused.all("li")] == [
+        "events that no state accepts", "activate",
+    ]  # fmt: skip
+    week = read(as_("viewer", "another").get(f"/machines/{activation}/", {"board": "week"})).one("section", id="boards")
+    assert week.all("ol")[0].all("b")[0].text == "110"
+    assert week.one("a", aria_current="page").text == "7 days"
+
+
+def test_the_api_has_the_same_places(as_, user_of, activation, waiting):
+    scoreboards.board(activation, "edges").set_many({"1:t1": 40, "1:t2": 10})
+    user = user_of("viewer")
+    user.user_permissions.add(Permission.objects.get(codename="view_machine"))
+    _, key = tokens.make(user, "boards", ["view"])
+    got = Client().get(f"/api/v1/machines/{activation}/board", headers={"Authorization": f"Bearer {key}"})
+    assert json.loads(got.content)["items"][0] == {"rank": 1, "member": "1:t1", "score": 40.0, "tied": False}
+
+
+def test_something_foreign_among_the_keys_costs_the_boards_alone(as_, engine, activation, prefix):
+    day = int(time.time()) // 86_400
+    engine.client.set(f"{prefix}{{activation:0}}:board:edges:scores:{day}", "foreign")
+    engine.client.set(f"{prefix}distinct:{{operators}}:set:{day}:", "foreign")
+    client = as_("viewer")
+    assert not read(client.get(f"/machines/{activation}/")).all("section", id="boards")
+    assert not read(client.get("/")).all("table", class_="actives")

@@ -1,0 +1,243 @@
+"""The first page: what there is, how much of it, and what needs a person."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from dashboard.models import SavedView
+from dashboard.pages.overview import attention
+from dashboard.shared.queue_depths import Depth
+from machines.engine import Refused, WorkerRow
+from machines.models import Approval, Machine
+from machines.patterns import Stats
+from machines.statistics import Storm, recording
+from tests.engine.builders import machine
+from tests.pages.reading import read
+from tests.statistics.conftest import flush
+
+
+def worker(*queues: str, ago: float = -3600) -> WorkerRow:
+    """A worker that was seen so many seconds ago; the cases below are made long before they run."""
+    now = int(time.time() * 1000)
+    return WorkerRow("w1", "box", 1, list(queues), in_hand=0, started=now, seen=now - int(ago * 1000), version="0.1.0")
+
+
+def quiet(*queues: str) -> WorkerRow:
+    """One that takes no further jobs."""
+    return replace(worker(*queues), status="quiet")
+
+
+def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
+    page = read(as_("publisher").get("/"))
+    assert "No machines yet" in page.text
+    assert "python manage.py machine publish examples/activation.json" in page.text
+
+
+def test_a_machine_without_instances_says_how_to_create_one(as_, activation):
+    operator, viewer = read(as_("operator").get("/")), read(as_("viewer").get("/"))
+    assert operator.one("a", href="/machines/activation/#create")
+    assert 'engine.create("activation"' in viewer.text
+    assert not viewer.all("a", href="/machines/activation/#create")
+
+
+def test_every_machine_shows_its_counts_by_state_in_the_order_of_the_definition(as_, engine, waiting):
+    engine.create("activation", "second")
+    panel = read(as_("viewer").get("/")).one("section", data_machine="activation")
+    assert panel.one(data_total="").text == "2"
+    counts = [(block["data-state"], block.one(data_count="").text) for block in panel.all("a", class_="block")]
+    assert counts == [("New", "1"), ("Waiting", "1"), ("Active", "0"), ("Suspended", "0")]
+
+
+def test_a_machine_with_many_states_shows_the_fullest_and_says_how_many_are_left_out(as_, engine, db):
+    states = {f"s{number}": {"on": {"go": "s29"}} for number in range(30)}
+    engine.publish({"id": "long", "initial": "s0", "states": states})
+    engine.create("long", "one")
+    engine.fire("long", "one", "go")
+    panel = read(as_("viewer").get("/")).one("section", data_machine="long")
+    assert "18 more states" in panel.text
+    assert panel.one("a", data_state="s29").one(data_count="").text == "1"
+
+
+def test_queue_depths_and_workers_are_on_the_first_page(as_, engine, devices):
+    engine.create(devices, "one")
+    engine.beat(worker("new_device/start", ago=0))
+    page = read(as_("viewer").get("/"))
+    row = page.one("tr", data_queue="new_device/start")
+    assert row.one("td", data_place="ready").text == "1"
+    assert "box 1" in page.text
+
+
+def test_a_machine_a_script_published_shows_without_anyone_adopting_it(as_, engine, activation):
+    assert not Machine.objects.exists()
+    assert read(as_("viewer").get("/")).one("section", data_machine="activation")
+    assert Machine.objects.filter(name="activation").exists()
+
+
+def test_a_machine_redis_no_longer_has_is_named(as_, engine, activation):
+    client = as_("viewer")
+    client.get("/")
+    engine.client.delete(engine.keys.machines)
+    assert "Machine activation is in the database but missing in Redis" in read(client.get("/")).text
+
+
+def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
+    client = as_("viewer")
+    settings.REDIS_URL = "unix:///nonexistent/signalbox.sock"
+    answer = client.get("/")
+    assert answer.status_code == 503
+    assert "SB500" in read(answer).text
+
+
+@pytest.mark.parametrize(
+    ("depth", "workers", "said"),
+    [
+        (Depth("m", "q", 0, 0, 0, 0), [], []),
+        (Depth("m", "q", 0, 0, 0, 1), [], ["1 job dead on m/q"]),
+        (Depth("m", "q", 1200, 0, 0, 0), [], ["1,200 jobs ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [worker("m/other")], ["1 job ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", ago=60)], ["1 job ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q")], []),
+        (Depth("m", "q", 1, 0, 0, 0), [quiet("m/q")], ["1 job ready on m/q, but no worker serves it"]),
+    ],
+)
+def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
+    assert [alarm.text for alarm in attention.raised([depth], workers)] == said
+
+
+@pytest.mark.parametrize(
+    ("overdue", "workers", "said"),
+    [
+        ({"m": 0}, [], []),
+        ({"m": 1}, [], ["1 timer of m overdue: no worker is running"]),
+        ({"m": 1200}, [worker("m/q", ago=60)], ["1,200 timers of m overdue: no worker is running"]),
+        ({"m": 3}, [worker("m/q")], []),  # it is about to fire them
+    ],
+)
+def test_timers_that_nobody_fires_raise_an_alarm(overdue, workers, said):
+    raised = attention.raised([], workers, overdue)
+    assert [alarm.text for alarm in raised] == said
+    assert [alarm.url for alarm in raised] == ["/machines/m/"] * len(said)
+
+
+def test_an_alarm_leads_to_what_it_is_about():
+    raised = attention.raised([Depth("m", "q", 1, 0, 0, 2)], [])
+    assert [alarm.url for alarm in raised] == ["/queues/m/q/?place=dead", "/queues/m/q/"]
+
+
+@pytest.mark.parametrize(
+    ("given", "workers", "said", "leads"),
+    [
+        ({"approvals": 1}, [], "1 action waits for approval", "/approvals/"),
+        ({"approvals": 12}, [], "12 actions wait for approval", "/approvals/"),
+        (
+            {"late": {"m": 2}},
+            [worker("m/q")],
+            "2 timers of m due, but the step fails; retried every minute",
+            "/machines/m/",
+        ),
+        ({"unmeasured": 300_000}, [worker("m/q")], "", ""),
+        ({"unmeasured": 400_000}, [], "", ""),  # no worker runs: that is said elsewhere
+        (
+            {"unmeasured": 400_000},
+            [worker("m/q")],
+            "no metrics recorded for 6 min although workers are running: see the worker logs",
+            "/workers/",
+        ),
+        ({"unwritten": {"last seen": Stats(pending=1, oldest=300.0)}}, [worker("m/q")], "", ""),
+        (
+            {"unwritten": {"statistics": Stats(pending=70, oldest=400.0)}, "unmeasured": 400_000},
+            [worker("m/q")],
+            "statistics wait to be written to the database for 6 min: see the worker logs",
+            "/workers/#unwritten",
+        ),
+        (
+            {"storms": [Storm("m", 1234.4, ["entitle", "", "close", "open"])]},
+            [],
+            "about 1,234 events per minute refused by m: entitle, events that no state accepts, close and 1 more",
+            "/machines/m/#chart-refused",
+        ),
+        (
+            {"stuck": [attention.Stuck("m", "On hold", 3, 900_000)]},
+            [],
+            "3 instances of m in On hold for longer than 15 min",
+            "/machines/m/?state=On+hold&older=15m#instances",
+        ),
+    ],
+)
+def test_each_alarm_says_what_is_wrong_and_leads_to_it(given, workers, said, leads):
+    raised = attention.raised([], workers, **given)
+    assert [(alarm.text, alarm.url, alarm.act_url) for alarm in raised] == ([(said, leads, "")] if said else [])
+
+
+def test_failing_timers_and_those_nobody_fires_are_not_both_told():
+    raised = attention.raised([], [], {"m": 3}, late={"m": 3})
+    assert [alarm.text for alarm in raised] == ["3 timers of m overdue: no worker is running"]
+
+
+def test_who_may_repair_gets_the_form_for_all_that_are_late(as_, engine, db):
+    engine.publish(machine("desk", {"Open": {"sla": "15m", "on": {"take": "Taken"}}, "Taken": {}}))
+    engine.create("desk", "slow", now=int(time.time() * 1000) - 3_600_000)
+    assert not read(as_("operator").get("/")).all("a", class_="mend")
+    client = as_("supervisor")
+    mend = read(client.get("/")).one("a", class_="mend")
+    assert mend["href"] == "/machines/desk/bulk/?state=Open&older=15m"
+    form = client.get(mend["href"])
+    assert form.status_code == 200
+    assert "Open" in read(form).one("main").text
+
+
+def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(as_, engine, activation, waiting):
+    def measure(ago: int) -> None:
+        seen = engine.survey()
+        at = int(time.time() * 1000) - ago
+        lives = {name: replace(live, now=at) for name, live in seen.lives.items()}
+        recording.record(replace(seen, lives=lives), recording.turn(), now=at)
+        flush()
+
+    measure(60_000)
+    for _ in range(100):
+        with pytest.raises(Refused):
+            engine.fire(activation, waiting.id, "activate")
+    measure(1_000)
+    Approval.objects.create(machine=activation, instance=waiting.id, action="force", asker="ann", reason="x")
+    page = read(as_("viewer").get("/"))
+    told = [link.text for link in page.one("ul", class_="alarms").all("a")]
+    assert told[0] == "1 action waits for approval"
+    assert re.fullmatch(r"about (9\d|100) events per minute refused by activation: activate", told[1])
+    line = page.one("section", data_machine="activation").one("p", class_="line").text
+    assert re.search(r"transitions 0 /min oldest in Waiting \d+ s refused (9\d|100) /min", line)
+    page = read(as_("viewer", "another").get("/machines/activation/"))
+    assert page.one("h3", id="chart-refused").text == "Refused events"
+
+
+def test_saved_views_are_listed(as_, activation):
+    client = as_("viewer", "vera")
+    SavedView.objects.create(
+        owner=get_user_model().objects.get(username="vera"),
+        name="stuck codes",
+        page="/machines/activation/",
+        query="state=Waiting",
+    )
+    link = read(client.get("/")).one("nav", aria_label="Saved views").one("a")
+    assert (link.text, link["href"]) == ("stuck codes", "/machines/activation/?state=Waiting")
+    assert not read(as_("viewer").get("/")).all("nav", aria_label="Saved views")
+
+
+def test_it_asks_the_database_no_more_often_however_many_machines_there_are(as_, engine, db):
+    client = as_("viewer")
+    asked = []
+    for number in (1, 7):
+        for place in range(number):
+            engine.publish({"id": f"m{number}-{place}", "initial": "A", "states": {"A": {}}})
+        client.get("/")  # takes them in
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get("/").status_code == 200
+        asked.append(len(queries))
+    assert asked[0] == asked[1]

@@ -1,0 +1,86 @@
+"""The box in the bar: what it finds, what it opens at once, and what it keeps from whom."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from guardian.shortcuts import assign_perm
+
+from machines.catalog import publishing
+from machines.models import Machine
+from tests.pages.conftest import TOKEN, example
+
+
+def found(answer) -> list[tuple[str, str, str]]:
+    return [(hit.kind, hit.name, hit.of) for hit in answer.context["hits"]]
+
+
+@pytest.fixture
+def indexed(engine, db) -> str:
+    """A machine that indexes its ids, with three instances."""
+    definition = example("activation") | {"id": "indexed", "index": ["instance.id"]}
+    name = engine.publish(definition).name
+    for id in ("XTV-1", "XTV-10", "BTV-1"):
+        engine.create(name, id)
+    return name
+
+
+def test_the_only_thing_of_that_name_is_opened_at_once(as_, waiting, devices, engine):
+    engine.create(devices, "one")
+    client = as_("viewer")
+    for asked, address in [
+        ("ATV-123:NBCSports", reverse("instance", args=["activation", "ATV-123:NBCSports"])),
+        (" new_device ", reverse("machine", args=["new_device"])),
+        ("0-1", reverse("job", args=["new_device", "0-1"])),
+    ]:
+        answer = client.get(reverse("search"), {"q": asked})
+        assert (answer.status_code, answer.url) == (302, address)
+
+
+def test_what_has_the_same_name_is_listed(as_, waiting, devices, engine):
+    engine.create(devices, "one")
+    engine.create("activation", "one")
+    answer = as_("viewer").get(reverse("search"), {"q": "one"})
+    assert found(answer) == [("instance", "one", "activation"), ("instance", "one", "new_device")]
+
+
+def test_names_are_found_by_a_part_and_ids_by_their_beginning_where_they_are_indexed(as_, waiting, devices, indexed):
+    client = as_("viewer")
+    assert found(client.get(reverse("search"), {"q": "DEV"})) == [("machine", "new_device", "")]
+    assert ("queue", "provision", "new_device") in found(client.get(reverse("search"), {"q": "provis"}))
+    assert found(client.get(reverse("search"), {"q": "XTV-1", "all": "1"})) == [
+        ("instance", "XTV-1", "indexed"), ("instance", "XTV-10", "indexed"),
+    ]  # fmt: skip
+    assert found(client.get(reverse("search"), {"q": "XTV-12"})) == []
+
+
+@pytest.mark.parametrize("asked", ["", "x" * 3000, "<script>", "99999-1", "0-9999999999999999", "%00", "../..", "🚦"])
+def test_nothing_is_found_without_harm(as_, waiting, asked):
+    answer = as_("viewer").get(reverse("search"), {"q": asked})
+    assert answer.status_code == 200
+    assert found(answer) == []
+    assert b"<script>" not in answer.content
+
+
+def test_only_machines_in_scope_are_looked_through(as_, waiting, devices, engine):
+    engine.create(devices, "ATV-123:NBCSports")
+    client = as_("nobody")
+    user = client.get(reverse("account")).wsgi_request.user
+    publishing.adopt(devices)
+    assign_perm("machines.view_machine", user, Machine.objects.get(name=devices))
+    assert client.get(reverse("search"), {"q": "ATV-123:NBCSports"}).url.startswith("/machines/new_device/")
+    assert found(client.get(reverse("search"), {"q": "activation"})) == []
+
+
+def test_the_cost_does_not_grow_with_the_instances(as_, waiting, engine, monkeypatch):
+    for number in range(50):
+        engine.create("activation", f"n{number}")
+    sent = []
+    real = type(engine._caller).commands
+    monkeypatch.setattr(type(engine._caller), "commands", lambda self, all: sent.extend(all) or real(self, all))
+    as_("viewer").get(reverse("search"), {"q": "n1"})
+    assert sum(words[0] == "EXISTS" for _, words in sent) == len(engine.machines())
+
+
+def test_tokens_of_an_instance_are_not_looked_into(as_, waiting):
+    assert found(as_("viewer").get(reverse("search"), {"q": TOKEN["token"]})) == []

@@ -1,0 +1,106 @@
+"""The stylesheets: tokens first, dark by overriding them, and text that can be read in both."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SHEETS = [*sorted((ROOT / "static/css").glob("*.css")), *sorted((ROOT / "examples/static").rglob("*.css"))]
+FILES = {path.name: path.read_text(encoding="utf-8") for path in SHEETS}
+TOKENS = FILES.pop("tokens.css")
+CSS = "".join(FILES.values())
+TOKEN = re.compile(r"--([a-z-]+):\s*(#[0-9a-f]{6});")
+AA = 4.5
+
+TEXT_ON = [
+    *((ink, ground) for ink in ("ink", "ink-soft", "ink-faint") for ground in ("paper", "panel", "well", "hover")),
+    *((ink, ground) for ink in ("link", "stop", "go", "wait", "note") for ground in ("paper", "panel", "hover")),
+    *((sign, f"{sign}-wash") for sign in ("go", "wait", "stop", "note")),
+    *(("ink", f"{sign}-wash") for sign in ("go", "wait", "stop", "note")),
+    *(("ink-soft", f"{sign}-wash") for sign in ("go", "wait", "stop", "note")),
+    ("action-ink", "action"),
+    ("action-ink", "action-hover"),
+    ("lit-ink", "lit"),
+    ("bar-ink", "bar"),
+    ("bar-soft", "bar"),
+    ("panel", "ink"),
+]
+EDGES_ON = [("rule-firm", "panel"), ("focus", "panel"), ("focus", "paper")]
+
+
+def tokens(theme: str) -> dict[str, str]:
+    light, dark = (
+        re.search(r":root \{(.*?)\n\}", TOKENS, re.S),
+        re.search(r"dark\) \{\s*:root \{(.*?)\n  \}", TOKENS, re.S),
+    )
+    found = dict(TOKEN.findall(light[1]))
+    return found if theme == "light" else found | dict(TOKEN.findall(dark[1]))
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2's contrast ratio of two #rrggbb colours."""
+    dark, light = sorted(map(_luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("ink", "ground"), TEXT_ON)
+def test_text_stands_out_from_its_ground(theme, ink, ground):
+    found = tokens(theme)
+    assert contrast(found[ink], found[ground]) >= AA
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("edge", "ground"), EDGES_ON)
+def test_the_edges_of_controls_can_be_seen(theme, edge, ground):
+    found = tokens(theme)
+    assert contrast(found[edge], found[ground]) >= 3
+
+
+def test_every_page_links_the_tokens_before_all_other_stylesheets():
+    base = (ROOT / "templates/base.html").read_text(encoding="utf-8")
+    linked = re.findall(r"'css/([a-z-]+\.css)'", base)
+    assert linked[0] == "tokens.css"
+    assert set(linked) <= set(FILES) | {"tokens.css"}
+
+
+def test_colours_are_written_as_tokens_and_nowhere_else():
+    """Two exceptions: the lamp's colours stand on the dark bar of both themes; paper is white."""
+    stray = [line for line in CSS.splitlines() if re.search(r"#[0-9a-f]{3,6}\b", line) and ".live" not in line]
+    assert [line for line in stray if "body { background: #fff" not in line] == []
+
+
+def test_dark_overrides_tokens_and_nothing_else():
+    dark = re.search(r"@media \(prefers-color-scheme: dark\) \{(.*?)\n\}", TOKENS, re.S)[1]
+    assert re.findall(r"([^\s{}]+) \{", dark) == [":root"]
+    assert all(name.startswith("--") for name in re.findall(r"^\s+([\w-]+):", dark, re.M))
+    assert "prefers-color-scheme" not in CSS
+
+
+def test_digits_are_tabular_and_motion_can_be_switched_off():
+    assert "font-variant-numeric: tabular-nums" in CSS
+    for name, rules in FILES.items():
+        before, _, _ = rules.partition("@media (prefers-reduced-motion: no-preference)")
+        assert "animation:" not in before, name
+        assert "transition:" not in before, name
+
+
+def test_no_rule_is_about_a_class_that_nothing_has():
+    folders = [ROOT / "templates", ROOT / "machines/templates/machines", ROOT / "examples/templates"]
+    written = "".join(path.read_text(encoding="utf-8") for at in folders for path in at.rglob("*.html"))
+    scripts = [*(ROOT / "static/js").rglob("*.js"), *(ROOT / "machines/static").rglob("*.js")]
+    written += "".join(path.read_text(encoding="utf-8") for path in scripts)
+    written += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "dashboard").rglob("*.py"))
+    drawn = (ROOT / "machines/static/machines/diagram.css").read_text(encoding="utf-8")
+    rules = re.sub(r"/\*.*?\*/", "", CSS, flags=re.S)
+    classes = set(re.findall(r"\.([a-z][a-z-]*)", re.sub(r"\{[^}]*\}", "{}", rules)))
+    assert sorted(name for name in classes if not re.search(rf"\b{name}\b", written + drawn)) == []

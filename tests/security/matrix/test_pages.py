@@ -1,0 +1,73 @@
+"""Every address of the pages, asked for by every kind of people and programs: the codes are those of the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.urls import get_resolver
+
+from dashboard.live.routing import websocket_urlpatterns
+from tests.pages.table import ALL, EVERYONE, MACHINE, NOT_FOR_BROWSERS, TABLE, Entry
+from tests.security.people import BY_NAME, KINDS, PEOPLE, Kind
+from tests.security.world import World
+
+#: straight on to the start page
+SIGNED_IN = {("login", "get"), ("login", "post")}
+SCOPES = {MACHINE: "machine", ALL: "all"}
+
+
+def expected(name: str, entry: Entry, kind: Kind, method: str) -> int:
+    code: int = getattr(entry, method)
+    if not kind.known:
+        return _stranger(name, entry, method)
+    if name in NOT_FOR_BROWSERS and method == "post":
+        return 405
+    if entry.right is None:
+        onwards = (name, method) in SIGNED_IN or ((name, method) == ("admin-login", "get") and kind.staff)
+        return 302 if onwards else code
+    return code if kind.holds(entry.right, SCOPES.get(entry.of, "some")) else 403
+
+
+def _stranger(name: str, entry: Entry, method: str) -> int:
+    if entry.of == EVERYONE:
+        return getattr(entry, method)
+    if name in NOT_FOR_BROWSERS:
+        return 405 if method == "post" else 401
+    only_forms = entry.right is None and entry.get == 405
+    return 405 if only_forms and method == "get" else 302
+
+
+#: programs show nothing that a page looks at: three of them stand for all
+VISITORS = [*PEOPLE, *(BY_NAME[name] for name in ("token with everything", "session of a token", "expired token"))]
+
+
+@pytest.mark.parametrize("kind", VISITORS, ids=str)
+def test_each_address_gives_each_kind_what_the_table_says(world: World, visitors: dict[Kind, Any], kind: Kind):
+    client, wrong = visitors[kind], {}
+    for name, entry in TABLE.items():
+        for method in ("get", "post"):
+            wanted = expected(name, entry, kind, method)
+            # Some forms lead back to what they are about before anything is looked up: that page refuses.
+            got = world.ask(client, method, entry.url(name), follow=wanted == 403).status
+            if got != wanted:
+                wrong[f"{method} {name}"] = (got, wanted)
+    assert wrong == {}
+
+
+def test_there_is_no_way_in_but_those_of_the_tables():
+    """A namespace or a socket that is new has to have a table, and a test here that goes through it."""
+    found = get_resolver().url_patterns
+    assert {getattr(pattern, "namespace", None) for pattern in found} == {None, "admin"}
+    api = next(one for one in found if str(one.pattern) == "api/v1/")
+    assert {getattr(pattern, "namespace", None) for pattern in api.url_patterns} == {None, "api"}
+    assert [str(pattern.pattern) for pattern in websocket_urlpatterns] == ["ws/live/"]
+
+
+@pytest.mark.parametrize("path", ["/static/js/base.js", "/static/img/signalbox.svg", "/static/nothing.js", "/static/"])
+def test_static_files_are_for_everyone_and_nothing_else_is(world: World, visitors: dict[Kind, Any], path: str):
+    wanted = 200 if finders.find(path.removeprefix("/static/")) and not path.endswith("/") else 404
+    for kind in KINDS:
+        for method in ("get", "head"):
+            assert world.ask(visitors[kind], method, path).status == wanted, kind

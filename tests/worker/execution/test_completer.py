@@ -1,0 +1,198 @@
+"""Telling Redis how jobs ended."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from machines.engine import Engine, errors
+from machines.worker.counters import Tally
+from machines.worker.execution.completer import Completer, bases
+from machines.worker.execution.in_flight import Hand
+from machines.worker.execution.progress_reporter import Board
+from machines.worker.job import Job
+from tests.installation.processes import eventually
+from tests.worker.builders import START, places
+
+
+class Faltering(Engine):
+    """Redis does what it is asked, and the first ``silent`` answers are lost."""
+
+    silent = 0
+    calls = 0
+
+    def complete_many(self, ends, *, now=None):
+        ends = list(ends)
+        self.calls += 1
+        self.largest = max(getattr(self, "largest", 0), len(ends))
+        return self._answer(super().complete_many(ends, now=now))
+
+    def fail(self, job, error, **given):
+        return self._answer(super().fail(job, error, **given))
+
+    def hand_back(self, job, **given):
+        return self._answer(super().hand_back(job, **given))
+
+    def _answer(self, answer):
+        if self.silent:
+            self.silent -= 1
+            raise errors.EngineUnavailable("the answer was lost")
+        return answer
+
+
+@pytest.fixture
+def faltering(engine):
+    return Faltering(engine.client, prefix=engine.keys.prefix)
+
+
+@pytest.fixture
+def hand():
+    return Hand(100)
+
+
+@pytest.fixture
+def tally():
+    return Tally()
+
+
+@pytest.fixture
+def completer(faltering, hand, tally):
+    completer = Completer(faltering, hand, tally, Board(faltering), backoff=0.05)
+    yield completer
+    completer.stop(5)
+
+
+@pytest.fixture
+def jobs(engine, errand, hand):
+    for number in range(50):
+        errand(f"e{number}")
+    jobs = [Job(taken) for taken in engine.take("errand", "errands", "alice", count=50, now=START)]
+    hand.pick_up(jobs)
+    return jobs
+
+
+def test_what_ends_together_is_told_together(engine, faltering, completer, hand, tally, jobs):
+    for job in jobs:
+        completer.completed(job, job.instance)
+    completer.start()
+    assert hand.wait_empty(10)
+    assert (tally.done, places(engine)) == (50, {})
+    assert faltering.largest > 10
+    assert engine.get("errand", "e7").data["answer"] == "e7"
+
+
+def test_a_completion_whose_answer_was_lost_counts_as_one_and_moves_the_instance_once(
+    engine, faltering, completer, hand, tally, jobs
+):
+    faltering.silent = 2
+    for job in jobs:
+        completer.completed(job, "once")
+    completer.start()
+    assert hand.wait_empty(10)
+    assert str(tally) == "50 completed"
+    assert engine.get("errand", "e1").version == 2
+
+
+def test_a_heartbeat_that_finds_such_a_job_gone_does_not_make_it_lost(engine, faltering, completer, hand, tally, jobs):
+    faltering.silent = 1
+    jobs[0].asked = True
+    jobs[0].lose("gone")
+    completer.completed(jobs[0], None)
+    completer.start()
+    eventually(lambda: tally.outcomes["completed"] == 1, "it was completed")
+
+
+def test_a_job_another_has_is_lost(engine, completer, hand, tally, jobs):
+    engine.hand_back(jobs[0].taken, now=START)
+    completer.completed(jobs[0], None)
+    completer.start()
+    eventually(lambda: tally.outcomes["lost"] == 1, "it is lost")
+    assert jobs[0].lost
+
+
+def test_one_that_the_machine_refuses_fails_and_the_others_do_not(engine, completer, hand, tally, jobs):
+    for job in jobs[:10]:
+        completer.completed(job, {1, 2} if job is jobs[4] else "fine")
+    completer.start()
+    eventually(lambda: (tally.done, tally.failed) == (9, 1), "nine are done and one has failed")
+    (failed,) = engine.jobs("errand", "errands", place="delayed")
+    assert failed.id == jobs[4].id
+
+
+def test_a_failure_that_comes_too_late_is_no_failure(engine, completer, tally, jobs):
+    engine.hand_back(jobs[3].taken, now=START)
+    for job in (jobs[2], jobs[3]):
+        completer.failed(job, ValueError("no"))
+    completer.start()
+    eventually(lambda: (tally.failed, tally.outcomes["lost"]) == (1, 1), "one has failed and one was another's")
+
+
+def test_while_redis_is_away_what_ends_is_kept(engine, jobs, hand, tally):
+    class Away(Engine):
+        there = threading.Event()
+
+        def complete_many(self, ends, *, now=None):
+            if not self.there.is_set():
+                raise errors.EngineUnavailable("away")
+            return super().complete_many(ends, now=now)
+
+    away = Away(engine.client, prefix=engine.keys.prefix)
+    completer = Completer(away, hand, tally, Board(away), backoff=0.02)
+    completer.start()
+    for job in jobs:
+        completer.completed(job, "kept")
+    assert not hand.wait_empty(0.2)
+    away.there.set()
+    assert hand.wait_empty(10)
+    assert str(tally) == "50 completed"
+    completer.stop(5)
+
+
+def test_stopped_while_redis_is_away_it_gives_up(engine, jobs, hand, tally):
+    class Gone(Engine):
+        def complete_many(self, ends, *, now=None):
+            raise errors.EngineUnavailable("away")
+
+    gone = Gone(engine.client, prefix=engine.keys.prefix)
+    completer = Completer(gone, hand, tally, Board(gone), backoff=0.02)
+    completer.start()
+    for job in jobs:
+        completer.completed(job, None)
+    completer.stop(10)
+    assert str(tally) == "50 lost"
+
+
+def test_the_kinds_of_an_exception_are_the_names_of_its_bases():
+    class Odd(KeyError, ValueError):
+        pass
+
+    assert bases(Odd()) == ["KeyError", "LookupError", "ValueError"]
+    assert bases(Exception()) == []
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("it has no words")
+
+
+def test_an_exception_that_cannot_say_what_it_is_fails_its_attempt(engine, completer, hand, tally, jobs):
+    completer.failed(jobs[0], Mute())
+    completer.start()
+    eventually(lambda: tally.failed == 1, "it failed")
+    (found,) = engine.jobs("errand", "errands", place="delayed")
+    assert (found.id, found.kind) == (jobs[0].id, "Mute")
+    assert found.error == "Mute, whose text cannot be had: RuntimeError"
+
+
+def test_of_a_traceback_too_long_both_ends_are_kept(engine, completer, hand, tally, jobs):
+    try:
+        raise ValueError("x" * 100_000 + " the end")
+    except ValueError as error:
+        completer.failed(jobs[0], error)
+    completer.start()
+    eventually(lambda: tally.failed == 1, "it failed")
+    (found,) = engine.jobs("errand", "errands", place="delayed")
+    assert found.trace.startswith("Traceback")
+    assert found.trace.rstrip().endswith("the end")
+    assert "\n...\n" in found.trace

@@ -1,0 +1,48 @@
+"""Jobs leased to a worker that does not know of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from machines.engine import Engine, errors
+from machines.worker.intake.reclaim import Reclaim
+from machines.worker.intake.served_queues import Route
+from tests.installation.processes import eventually
+from tests.worker.builders import Running, places, registry_of
+
+
+class Mute(Engine):
+    """The answer to the first take is lost."""
+
+    mute = True
+
+    def take(self, *given, **more):
+        taken = super().take(*given, **more)
+        if taken and self.mute:
+            self.mute = False
+            raise errors.EngineUnavailable("the answer was lost")
+        return taken
+
+
+def test_they_go_back_without_losing_an_attempt_and_those_in_hand_stay(engine, errand):
+    for number in range(4):
+        errand(f"e{number}")
+    known = engine.take("errand", "errands", "alice", count=1)[0]
+    engine.take("errand", "errands", "alice", count=2)
+    engine.take("errand", "errands", "bob", count=1)
+    reclaim = Reclaim(engine, "alice", lambda machine, id: id == known.id)
+    assert reclaim.once([Route("errand", "errands")]) == 2
+    assert places(engine) == {"ready": 2, "leased": 2}
+    assert {job.attempt for job in engine.jobs("errand", "errands")} == {0}
+    assert engine.complete(known).state == "done"
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_a_worker_does_them_before_their_leases_end(engine, errand, count):
+    for number in range(count):
+        errand(f"e{number}")
+    attempts = []
+    mute = Mute(engine.client, prefix=engine.keys.prefix)
+    with Running(mute, registry_of(run=lambda job: attempts.append(job.attempt))):
+        eventually(lambda: engine.counts("errand")["done"] == count, "all are done")
+    assert attempts == [1] * count
