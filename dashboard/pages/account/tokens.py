@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from dashboard.pages.instances.forms import fresh_key
+from dashboard.pages.shared.form_keys import make_key
 from dashboard.shared.access import MEANINGS, anywhere, rights_of, scope_of
 from dashboard.shared.rendering import page
 from dashboard.shared.times import in_ms
@@ -46,7 +46,7 @@ class TokenForm(forms.Form):
     key = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
     def __init__(self, user: Any, data: Any = None) -> None:
-        super().__init__(data, auto_id="token-%s", label_suffix="", initial={"rights": ["view"], "key": fresh_key()})
+        super().__init__(data, auto_id="token-%s", label_suffix="", initial={"rights": ["view"], "key": make_key()})
         held = [(right, f"{right}: {meaning}") for right, meaning in MEANINGS.items() if anywhere(user, right)]
         self.fields["rights"].choices = held
         scope, names = scope_of(user), Machine.objects.values_list("name", flat=True)

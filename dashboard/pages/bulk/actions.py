@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
 from dashboard.pages.audit.csv_export import cell, streamed, writer
-from dashboard.pages.instances.firing import filed
+from dashboard.pages.shared.approval_requests import redirect_to_request
 from dashboard.pages.shared.permission_gate import lever
 from dashboard.shared.access import View, require
 from machines.bulk import Bulk, NotNow, Row
@@ -47,7 +47,7 @@ def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
     try:
         getattr(services, name)(actor, id)
     except ApprovalNeeded as needed:
-        return filed(request, approvals.ask(actor, needed))
+        return redirect_to_request(request, approvals.ask(actor, needed))
     except (NotNow, errors.Suspended) as error:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 
-from dashboard.pages.instances.forms import fresh_key
+from dashboard.pages.shared.form_keys import make_key
 from dashboard.shared.version_view import Plan
 from machines.bulk.order import MAX_RATE, MAX_REASON, WORK
 from machines.engine import errors
@@ -71,7 +71,7 @@ class BulkForm(forms.Form):
     field_order = ("states", "invoke", "result", "unset", "reason", "rate", "unchanged", "key")
 
     def __init__(self, plan: Plan, action: str, posted: Posted = None) -> None:
-        super().__init__(posted, auto_id="bulk-%s", label_suffix="", initial={"key": fresh_key()})
+        super().__init__(posted, auto_id="bulk-%s", label_suffix="", initial={"key": make_key()})
         if action == "edit":
             self.fields["unset"].choices = [(field.name, field.name) for field in plan.outline.data]
         else:

@@ -11,9 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.pages.instances.firing import once
-from dashboard.pages.instances.forms import fresh_key
 from dashboard.pages.machines.instance_list import Listing
+from dashboard.pages.shared.form_keys import key_of_content, make_key
 from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared import version_view
@@ -94,7 +93,7 @@ def _filter(listing: Listing) -> dict[str, Any]:
 
 def id_of(request: HttpRequest) -> str | None:
     """One form sent twice makes one bulk; None where it has no key."""
-    key = once(request.POST.get("key", ""), request.POST)
+    key = key_of_content(request.POST.get("key", ""), request.POST)
     return (
         hashlib.sha256(f"{request.user.pk}:{request.get_full_path()}:{key}".encode()).hexdigest()[:16] if key else None
     )
@@ -155,7 +154,7 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
         "reached": done,
         "mistake": mistake,
         "slip": slip,
-        "key": fresh_key(),
+        "key": make_key(),
         "own": request.get_full_path(),
     }
     return page(request, "pages/bulk.html", context, status=status)

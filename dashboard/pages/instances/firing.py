@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.pages.machines.views import machine_page
+from dashboard.pages.shared.approval_requests import redirect_to_request
+from dashboard.pages.shared.form_keys import key_of_content
 from dashboard.pages.shared.permission_gate import lever
 from dashboard.shared import version_view
-from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.version_view import Plan
-from machines.connections import get_engine
 from machines.engine import Instance, NotAllowed, errors
-from machines.engine.ids import codec
 from machines.forms import TypedForm
 from machines.models import Approval
 from machines.services import Actor, ApprovalNeeded, approvals, instances
@@ -25,7 +22,6 @@ from machines.services.reading import redactor_of
 
 from . import attempts
 from .attempts import Attempt
-from .creation import Creation
 from .forms import KeyedForm
 from .views import instance_page
 
@@ -40,7 +36,7 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
     found = _fired(request, before, plan, event, payload)
     if isinstance(found, Approval):
-        return filed(request, found)
+        return redirect_to_request(request, found)
     if isinstance(found, Attempt):
         return instance_page(request, machine, id, attempt=found)
     messages.success(request, told(event, before, found))
@@ -64,7 +60,7 @@ def _fired(
             return attempts.preview(plan, url, before, explanation, **kept)
         return instances.fire(
             actor, machine, id, event, payload.values(),
-            expect=given["expect"], key=once(given["key"], request.POST), reason=given["reason"],
+            expect=given["expect"], key=key_of_content(given["key"], request.POST), reason=given["reason"],
         )  # fmt: skip
     except ApprovalNeeded as needed:
         return approvals.ask(actor, needed)
@@ -90,24 +86,6 @@ def _why_not(
     raise error
 
 
-def filed(request: HttpRequest, approval: Approval) -> HttpResponse:
-    """It waits for a second person: there, and the page says so."""
-    messages.info(
-        request,
-        f"Approval requested: {approval.action} on {approval.subject}. It runs once another person approves it.",
-    )
-    return redirect("approval", approval.pk)
-
-
-def once(key: str, sent: QueryDict) -> str | None:
-    """The key of this form with this content. The same form sent twice counts once; sent with something else in it
-    (after the browser's Back button), it is another call, and the version it was made for decides."""
-    if not key:
-        return None
-    content = sorted((name, text) for name, texts in sent.lists() for text in texts if name != "csrfmiddlewaretoken")
-    return f"{key}:{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
-
-
 def told(event: str, before: Instance, after: Instance) -> str:
     """What came of it, in one line."""
     stays = before.configuration == after.configuration
@@ -115,22 +93,3 @@ def told(event: str, before: Instance, after: Instance) -> str:
     if after.outcome and after.outcome.replayed:
         return f"{event} was already applied: now in {after.state}, revision {after.version}"
     return f"{event}: {moved}, revision {after.version}"
-
-
-@lever("fire", "create")
-def create(request: HttpRequest, machine: str) -> HttpResponse:
-    if request.method != "POST":
-        return redirect("machine", machine)
-    creation = Creation(version_view.plan(machine, get_engine().live(machine).version), request.POST)
-    if not creation.is_valid():
-        return machine_page(request, machine, creation=creation, status=400)
-    given = creation.arguments()
-    if not given["id"] and codec.is_id(given["key"]):
-        given["id"] = given["key"]  # pressing the button twice makes one instance; any other key does so in the engine
-    try:
-        made = instances.create(Actor.of(request), machine, **given)
-    except (errors.InstanceExists, errors.BadInput, errors.Refused) as error:
-        creation.blame(error)
-        return machine_page(request, machine, creation=creation, status=status_of(type(error)))
-    messages.success(request, f"{made.id} created, in {made.state}")
-    return redirect("instance", machine, made.id)

@@ -1,8 +1,7 @@
-"""Forms for what pages do besides typed fields: fire once, create, force, suspend, resume, delete."""
+"""Forms for what pages do besides typed fields: fire once, force, suspend, resume, delete."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -103,15 +102,6 @@ class ResumeForm(RepairForm):
         return {"overdue": self.cleaned_data["overdue"]}
 
 
-class CreateForm(forms.Form):
-    id = forms.CharField(max_length=200, required=False, strip=False)
-    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
-    key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
-
-    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, auto_id="create-%s")
-
-
 def _can_stand(state: StateOutline, outline: Outline) -> bool:
     """Nothing stands in a history, and in the whole machine anyway."""
     return state.type != "history" and state.name != outline.root
@@ -120,8 +110,3 @@ def _can_stand(state: StateOutline, outline: Outline) -> bool:
 def _indented(state: StateOutline) -> str:
     """Browsers strip spaces at the start of an option, and leave these."""
     return "\N{EM SPACE}" * state.depth + state.name
-
-
-def fresh_key() -> str:
-    """An idempotency key for one rendered form: pressing its button twice counts once."""
-    return secrets.token_urlsafe(12)

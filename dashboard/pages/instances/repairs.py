@@ -17,6 +17,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from dashboard.pages.shared.approval_requests import redirect_to_request
+from dashboard.pages.shared.form_keys import key_of_content, make_key
 from dashboard.pages.shared.permission_gate import lever
 from dashboard.shared import version_view
 from dashboard.shared.access import View
@@ -32,8 +34,7 @@ from machines.services.reading import redactor_of
 
 from . import attempts
 from .attempts import Attempt
-from .firing import filed, once
-from .forms import RepairForm, fresh_key
+from .forms import RepairForm
 from .repair_forms import form_for
 from .repair_kinds import KINDS, Kind, changes, choices, told
 
@@ -101,7 +102,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: Kind) -> HttpResp
     try:
         after = _done(actor, repair, request.POST)
     except ApprovalNeeded as needed:
-        return filed(request, approvals.ask(actor, needed))
+        return redirect_to_request(request, approvals.ask(actor, needed))
     if after is None:
         return _page(request, repair)
     messages.success(request, told(kind.name, repair.instance, after))
@@ -145,7 +146,7 @@ def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
     try:
         return instances.repair(
             actor, repair.kind.name, before.machine, before.id, reason=given["reason"],
-            expect=given["expect"], key=once(given["key"], post), **repair.form.asked(),
+            expect=given["expect"], key=key_of_content(given["key"], post), **repair.form.asked(),
         )  # fmt: skip
     except errors.Conflict as error:
         repair.attempt = attempts.conflict(actor, repair.what, repair.url, error, post)
@@ -180,7 +181,7 @@ def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) ->
         "changes": changes(repair.preview, instance.data) if repair.preview else [],
         "others": [one for one in choices(instance, repair.waits) if one.kind != repair.kind],
         "url": repair.url,
-        "key": fresh_key(),
+        "key": make_key(),
     }
     if status is None:
         status = repair.attempt.status if repair.attempt else 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 
+from dashboard.pages.shared.diagram_overlay import find_state_parts, find_transition_parts
 from dashboard.shared.version_view import NO_VIEW, Plan
-from machines.diagrams import active
 from machines.engine import BadInput, Instance, Step
 
 KEPT = 500  # steps a page can go back to, at most
@@ -143,8 +143,8 @@ class Replay:
                 "at": step.at,
                 "event": step.event,
                 "state": ", ".join(step.configuration),
-                "lit": parts(self.plan, step.configuration),
-                "taken": ways(self.plan, step.transitions),
+                "lit": find_state_parts(self.plan, step.configuration),
+                "taken": find_transition_parts(self.plan, step.transitions),
             }
             for step in reversed(self.steps)
         ]
@@ -199,15 +199,3 @@ def version_of(request: HttpRequest, name: str) -> int | None:
     if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS:
         return int(asked)
     raise BadInput(f"{asked[:100]!r} is not a revision; a revision is a whole number")
-
-
-def parts(plan: Plan, configuration: Iterable[str]) -> list[str]:
-    """The parts of the drawing that stand for the states that are active when these leaves are."""
-    states = plan.index["states"]
-    return list(dict.fromkeys(states[name] for name in active(plan.outline, configuration) if name in states))
-
-
-def ways(plan: Plan, transitions: Iterable[str]) -> list[str]:
-    """The lines of the drawing that stand for these transitions."""
-    drawn = plan.index["transitions"]
-    return list(dict.fromkeys(drawn[id] for id in transitions if id in drawn))

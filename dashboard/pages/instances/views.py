@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
-from dashboard.pages.shared import diagram_overlay
+from dashboard.pages.shared.form_keys import make_key
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
@@ -16,9 +16,10 @@ from dashboard.shared.rendering import page
 from machines.engine import Instance, Job, Step, Wait, errors
 from machines.services import approvals, rules
 
+from . import diagram
 from .attempts import Attempt
 from .events import Lever, levers
-from .forms import ResumeForm, fresh_key
+from .forms import ResumeForm
 from .repair_kinds import choices
 from .replay import KEPT, Replay
 from .waits import children, deadlines
@@ -69,7 +70,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attem
         "drawing": _drawing(replay, pulls),
         "seconds": {lever.event for lever in pulls if rules.demands([plan.outline], f"fire:{lever.event}")},
         "requests": approvals.waiting().filter(machine=machine, instance=id),
-        "key": fresh_key(),
+        "key": make_key(),
     }
     if allows(request.user, "operate", machine):
         context |= {"repairs": choices(instance, waits), "resume": ResumeForm()}
@@ -87,8 +88,8 @@ def _listed(engine: RedactedEngine, replay: Replay, trail: list[Step], before: i
 
 def _drawing(replay: Replay, pulls: Iterable[Lever]) -> SafeString:
     if replay.at:
-        return diagram_overlay.of_moment(replay.plan, replay.at, replay.other, address=replay.drawn)
-    return diagram_overlay.of_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawn)
+        return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawn)
+    return diagram.draw_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawn)
 
 
 def _possible(pulls: Iterable[Lever]) -> dict[str, str]:

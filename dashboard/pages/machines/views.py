@@ -6,26 +6,33 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import condition
 
-from dashboard.pages.instances.creation import Creation
-from dashboard.pages.shared import active_counts, charts, diagram_overlay
+from dashboard.pages.shared import active_counts, charts
+from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.pages.shared.saved_views import saved_views
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
+from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.rendering import page
 from dashboard.shared.state_counts import Track, narrowed, track_of
 from machines.connections import get_engine
 from machines.diagrams import standalone
-from machines.engine import Engine, Instance, Page, SignalboxError, Tally
+from machines.engine import Engine, Instance, Page, SignalboxError, Tally, errors
+from machines.engine.ids import codec
+from machines.services import Actor
+from machines.services import instances as instance_service
 
 from . import instance_list as listings
 from . import scoreboards, senders
+from .diagram import draw_machine
 from .diagram_modes import MODES, mode_of
+from .forms import Creation
 from .instance_list import Listing
 
 MONTH = 30 * 86400  # seconds: a published version never changes
@@ -68,7 +75,7 @@ def machine_page(
         "modes": MODES.values(),
         "views": [(label, listing.url(**(version_view.NO_VIEW | view))) for label, view in plan.views],
         "troubled_json": json.dumps(in_error),
-        "drawing": diagram_overlay.of_machine(
+        "drawing": draw_machine(
             plan,
             live if tally is None else replace(live, counts=tally.counts),
             listing.state,
@@ -102,6 +109,25 @@ def _listed(engine: Engine | RedactedEngine, listing: Listing, found: Page, now:
 def troubled(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
     """Leaf -> instances in error that stand in it."""
     return {leaf: count for leaf, count in engine.tally(machine, error="any").counts.items() if count}
+
+
+@lever("fire", "create")
+def create(request: HttpRequest, machine: str) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("machine", machine)
+    creation = Creation(version_view.plan(machine, get_engine().live(machine).version), request.POST)
+    if not creation.is_valid():
+        return machine_page(request, machine, creation=creation, status=400)
+    given = creation.arguments()
+    if not given["id"] and codec.is_id(given["key"]):
+        given["id"] = given["key"]  # pressing the button twice makes one instance; any other key does so in the engine
+    try:
+        made = instance_service.create(Actor.of(request), machine, **given)
+    except (errors.InstanceExists, errors.BadInput, errors.Refused) as error:
+        creation.blame(error)
+        return machine_page(request, machine, creation=creation, status=status_of(type(error)))
+    messages.success(request, f"{made.id} created, in {made.state}")
+    return redirect("instance", machine, made.id)
 
 
 @require("view")
@@ -181,7 +207,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     if "painted" in request.GET:
         engine = get_engine()
         mode, live = mode_of(request.GET["painted"]), engine.live(machine)
-        drawing = diagram_overlay.of_machine(plan, live, None, mode, troubled=troubled(engine, machine), bare=True)
+        drawing = draw_machine(plan, live, None, mode, troubled=troubled(engine, machine), bare=True)
         return _file(drawing)
     return _drawing(request, plan)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from django.utils.safestring import SafeString
 
-from dashboard.pages.shared.diagram_overlay import Paint
+from dashboard.pages.shared.diagram_overlay import Overlay
 from dashboard.shared.version_view import Plan
 from machines import diagrams, formats
 from machines.engine.definitions import outline
@@ -40,13 +40,13 @@ def of_kept(kept: Kept) -> Drawing:
     plan = _plan(json.dumps({"initial": kept.initial, "map": kept.map, "current": "", "reason": ""}))
     if isinstance(plan, tuple):
         return Drawing(why=plan)
-    paint = Paint()
+    overlay = Overlay()
     state = plan.outline.state(kept.current)
     if state is not None:
-        paint.mark(plan.index["states"][state.name], "current")
+        overlay.mark(plan.index["states"][state.name], "current")
         for transition in state.transitions:
-            paint.mark(plan.index["transitions"][transition.id], "possible")
-    return Drawing(paint.on(plan.svg), plan.is_vast)
+            overlay.mark(plan.index["transitions"][transition.id], "possible")
+    return Drawing(overlay.draw_on(plan.svg), plan.is_vast)
 
 
 @lru_cache(maxsize=KEPT)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dashboard.pages.shared import diagram_overlay
+from dashboard.pages.machines.diagram import draw_machine
 from dashboard.shared import version_view
 from tests.pages.reading import Element, _Reader, read
 
@@ -145,7 +145,7 @@ def test_lines_of_the_top_level_have_the_flow_of_all_they_stand_for(engine, db):
         engine.create("m", id)
         for event in events:
             engine.fire("m", id, event)
-    svg = drawn(diagram_overlay.of_machine(version_view.plan("m", 1, fold="*"), engine.live("m"), None))
+    svg = drawn(draw_machine(version_view.plan("m", 1, fold="*"), engine.live("m"), None))
     (line,) = svg.all(class_="transition")
     assert line.one(class_="flow").text == "2"
 

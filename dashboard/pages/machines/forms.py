@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
+
+from dashboard.pages.shared.form_keys import make_key
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.version_view import Plan
 from machines.connections import get_engine
 from machines.engine import errors
-from machines.forms import TypedForm
+from machines.forms import REASON_LIMIT, TypedForm
 
-from .forms import CreateForm, fresh_key
+
+class CreateForm(forms.Form):
+    id = forms.CharField(max_length=200, required=False, strip=False)
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
+    key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, auto_id="create-%s")
 
 
 class Creation:
@@ -21,7 +31,7 @@ class Creation:
         self.plan = plan
         self.form = CreateForm(sent)
         self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
-        self.key = (sent.get("key") if sent else "") or get_engine().ids.at_hand() or fresh_key()
+        self.key = (sent.get("key") if sent else "") or get_engine().ids.at_hand() or make_key()
         self.code = MISTAKE
 
     @classmethod

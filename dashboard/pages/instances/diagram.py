@@ -1,0 +1,51 @@
+"""Draws the diagram of an instance: its current state, the transitions that are available, and steps of its past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.utils.safestring import SafeString
+
+from dashboard.pages.shared.diagram_overlay import (
+    Address,
+    Overlay,
+    find_state_parts,
+    find_transition_parts,
+    link_folds,
+)
+from dashboard.shared.version_view import Plan
+from machines.engine import Instance, Step
+
+
+def draw_instance(
+    plan: Plan, instance: Instance, possible: Mapping[str, str], *, address: Address | None = None
+) -> SafeString:
+    """Every active state lit, in each region and around it, and the transitions that could be taken now.
+
+    ``possible``: transition -> route kind. ``address``: of this page with another drawing.
+    """
+    overlay = Overlay()
+    if address:
+        link_folds(plan, overlay, address)
+    for part in find_state_parts(plan, instance.configuration):
+        overlay.mark(part, "current")
+    for part in find_transition_parts(plan, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
+        overlay.mark(part, "possible")
+    for part in find_transition_parts(plan, instance.outcome.transitions if instance.outcome else ()):
+        overlay.mark(part, "taken")
+    return overlay.draw_on(plan.svg)
+
+
+def draw_step(plan: Plan, step: Step, other: Step | None = None, *, address: Address | None = None) -> SafeString:
+    """Where a step led to is lit, the way it took marked; and, with a dashed frame, where ``other`` led to instead."""
+    overlay, lit = Overlay(), find_state_parts(plan, step.configuration)
+    if address:
+        link_folds(plan, overlay, address)
+    for part in lit:
+        overlay.mark(part, "current")
+    for part in find_transition_parts(plan, step.transitions):
+        overlay.mark(part, "taken")
+    for part in find_state_parts(plan, other.configuration) if other else ():
+        if part not in lit:
+            overlay.mark(part, "compared")
+    return overlay.draw_on(plan.svg)

@@ -1,0 +1,132 @@
+"""Draws a machine's diagram with the figures of a mode, marks for what is wrong, and links to the lists behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from dashboard.pages.shared.diagram_overlay import Overlay, link_folds
+from dashboard.shared import version_view
+from dashboard.shared.version_view import Plan
+from machines.diagrams import state_id
+from machines.engine import Live
+from machines.engine.definitions import StateOutline, TransitionOutline, durations
+
+from . import diagram_modes
+from .diagram_modes import DEFAULT, Mode, Reading, short
+
+
+def draw_machine(
+    plan: Plan,
+    live: Live,
+    chosen: str | None,
+    mode: Mode = DEFAULT,
+    *,
+    troubled: Mapping[str, int] | None = None,
+    bare: bool = False,
+    search: Mapping[str, str] | None = None,
+    partial: bool = False,
+) -> SafeString:
+    """What the mode tells, on states, lines and queues. A state is a link that filters the list by it, a line one to
+    those that came to where it leads, the latest first.
+
+    A state with states in it has their sum. Of a folded drawing, a line has the flow of all it stands for. What is
+    wrong is marked in every mode. ``troubled``: leaf -> instances in error; ``bare``: no links, for a file.
+    ``search``: the other terms of the list, which the links of states keep; ``partial``: there are at least as many as
+    the counts say.
+    """
+    overlay, reading = Overlay(), diagram_modes.read(mode, plan, live, troubled or {})
+    counts = plan.outline.counted(live.counts)
+    for state, part in _drawn(plan):
+        overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
+        kept = dict(search or {})
+        overlay.links[part] = _filter(plan, mode, **kept) if state == chosen else _state_url(plan, mode, state, kept)
+        overlay.names[part] = _said(state, counts[state], mode, reading)
+        if counts[state]:
+            overlay.mark(part, "occupied")
+        if heat := reading.heat.get(state):
+            overlay.mark(part, f"heat-{heat}")
+    if chosen in plan.index["states"]:
+        overlay.mark(plan.index["states"][chosen], "chosen")
+    _lines(plan, overlay, mode)
+    overlay.flows = {part: short(taken) if taken else "" for part, taken in reading.flows.items()}
+    _queues(plan, overlay, live.queues, reading)
+    _marks(plan, overlay, mode, reading)
+    link_folds(plan, overlay, lambda view: _address(plan, mode, state=chosen, **(version_view.NO_VIEW | dict(view))))
+    if bare:
+        overlay.links = {}
+    return overlay.draw_on(plan.svg)
+
+
+def _lines(plan: Plan, overlay: Overlay, mode: Mode) -> None:
+    """Each leads to those that came to where it leads."""
+    for state, transition in _transitions(plan):
+        part = plan.index["transitions"].get(transition.id)
+        target = transition.targets[0] if transition.targets else transition.target or state.name
+        if part is not None and target in plan.index["sums"]:
+            overlay.links.setdefault(part, _filter(plan, mode, state=target, order="newest"))
+
+
+def _said(state: str, count: int, mode: Mode, reading: Reading) -> str:
+    """The name of a state's link; ``static/js/modes.js`` says it the same way."""
+    told = reading.states.get(state) if mode is not DEFAULT else ""
+    return f"{state}: {short(count)}" + (f", {mode.label.lower()} {told}" if told else "")
+
+
+def _state_url(plan: Plan, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
+    """Leads to the instances that the figure in the state counts."""
+    wanted = {"error": "any"} if mode is diagram_modes.MODES["failures"] else kept
+    return _filter(plan, mode, **{**wanted, "state": state})
+
+
+def _marks(plan: Plan, overlay: Overlay, mode: Mode, reading: Reading) -> None:
+    """Each leads to the list of what it counts; what is folded away, to the drawing that shows it."""
+    for id, (state, of) in plan.index["marks"].items():
+        overlay.links[id] = _wrong_url(plan, mode, id.partition("-")[0], state, of == [state])
+    for id, mark in reading.marks.items():
+        overlay.counts[id], overlay.names[id] = mark.text, mark.said
+        overlay.mark(id, "shown")
+
+
+def _wrong_url(plan: Plan, mode: Mode, kind: str, state: str, own: bool) -> str:
+    if not own:
+        return _address(plan, mode, **(version_view.NO_VIEW | plan.toggled(state)))
+    wanted = {"error": "any"} if kind == "failing" else {"older": durations.written(plan.outline.state(state).sla)}
+    return _filter(plan, mode, state=state, **wanted)
+
+
+def _transitions(plan: Plan) -> Iterator[tuple[StateOutline, TransitionOutline]]:
+    return ((state, transition) for state in plan.outline.states for transition in state.transitions)
+
+
+def _drawn(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The states that have a part of their own: in a folded drawing, not those that are folded away."""
+    for state in plan.outline.states:
+        if plan.index["states"].get(state.name) == state_id(state.index):
+            yield state.name, state_id(state.index)
+
+
+def _queues(plan: Plan, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: Reading) -> None:
+    for queue, part in plan.index["queues"].items():
+        held = queues.get(queue, {})
+        overlay.counts[part] = reading.queues[queue]
+        overlay.links[part] = reverse("queue", args=[plan.machine, queue])
+        if heat := reading.queue_heat.get(queue):
+            overlay.mark(part, f"heat-{heat}")
+        if held.get("ready"):
+            overlay.mark(part, "occupied")
+        if held.get("dead"):
+            overlay.mark(part, "dead")
+
+
+def _filter(plan: Plan, mode: Mode, **wanted: str | None) -> str:
+    return f"{_address(plan, mode, **wanted)}#instances"
+
+
+def _address(plan: Plan, mode: Mode, **wanted: str | None) -> str:
+    given = version_view.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name} | wanted
+    query = urlencode({name: term for name, term in given.items() if term})
+    return f"{reverse('machine', args=[plan.machine])}{f'?{query}' if query else ''}"
