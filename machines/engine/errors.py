@@ -5,27 +5,27 @@
     SignalboxError
     ├── DefinitionError          a definition has findings; nothing was published
     ├── BadInput                 an argument is not what the call takes
-    │   └── BadPayload           an event's payload or an instance's data does not fit
+    │   └── BadPayload           an event's payload or an instance's data is invalid
     ├── LookupFailed
     │   ├── UnknownMachine
     │   └── UnknownInstance
-    ├── InstanceExists           create() of an id that is taken
-    ├── Refused                  the interlocking said no: no transition could be taken
+    ├── InstanceExists           create() with an id that exists
+    ├── Refused                  no transition could be taken
     │   ├── UnknownEvent         no transition of the machine listens for this event
     │   └── TooMuchWork          the step would hold the server for too long
-    ├── Suspended                the instance is held until someone resumes it
-    ├── NotAllowed               the person behind the call is in none of the groups a transition is for
-    ├── NeedsApproval            it takes a second person, who has not approved just this
-    ├── Conflict                 the instance moved on since the caller looked
-    ├── Miscounted               a queue holds another number of jobs than the caller saw
+    ├── Suspended                the instance is suspended
+    ├── NotAllowed               the person behind the call is in none of the groups of a transition
+    ├── NeedsApproval            the action needs the approval of a second person
+    ├── Conflict                 the instance has moved since the caller read it
+    ├── Miscounted               a queue has another number of jobs than the caller saw
     ├── LeaseLost                a job is no longer this worker's
     ├── EngineUnavailable        Redis cannot be reached or is not able to write
-    └── EngineFault              the server answered something the engine does not expect
-        └── NotPermitted         the account that is used on the server may not run a command, or use a key
+    └── EngineFault              the server gave an unexpected answer
+        └── NotPermitted         the account on the server lacks a command or a key
 
 Each carries a stable ``code`` (shown on pages, sockets and in logs) and its facts as attributes.
-After any of them, no key in Redis has changed, with one exception that its text names:
-``EngineUnavailable`` during a write means "unknown"; send the call again with the same ``key``.
+After any of them no key in Redis has changed, with one exception:
+``EngineUnavailable`` during a write means "unknown"; repeat the call with the same ``key``.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from collections.abc import Sequence
 from typing import Any
 
 NARROWER = {
-    "SB401": "BadInput: a name, an instance id or an event is not what a name may be",
-    "SB402": "BadInput: a number (`expect`, `now`, a limit, an age) is none, or out of range",
-    "SB403": "BadInput: a text (`actor`, `reason`, `key`) is none, or too long",
-    "SB404": "BadInput: what an operator does to an instance or a queue needs a reason",
+    "SB401": "BadInput: a name, an instance id or an event is invalid",
+    "SB402": "BadInput: a number (`expect`, `now`, a limit, an age) is invalid or out of range",
+    "SB403": "BadInput: a text (`actor`, `reason`, `key`) is invalid or too long",
+    "SB404": "BadInput: an operator's action on an instance or a queue needs a reason",
     "SB405": "BadInput: a cursor that `find` did not make",
-    "SB406": "BadInput: a job is in no such place",
-    "SB407": "BadInput: a call for `fire_many` is put together wrongly",
-    "SB408": "BadInput: an argument is nothing Redis can take",
-    "SB409": "BadInput: a job for `enqueue_many` is put together wrongly",
-    "SB411": "BadPayload: a payload or data is over its limit",
-    "SB412": "BadInput: `find` was asked for a state no published version has",
-    "SB413": "BadInput: `find` was asked for a data field no published version declares",
-    "SB414": "BadInput: a rate is none",
-    "SB415": "BadInput: telling a worker what to do needs a reason",
-    "SB416": "BadInput: no index serves what `find` was asked for",
-    "SB417": "BadInput: an index that `find` needs does not hold all instances yet",
-    "SB418": "BadInput: a condition of `find` is put together wrongly",
-    "SB423": "LookupFailed: no such job: it is finished, withdrawn or never was",
+    "SB406": "BadInput: there is no such place of a queue",
+    "SB407": "BadInput: a call for `fire_many` is malformed",
+    "SB408": "BadInput: an argument is of a type that Redis cannot store",
+    "SB409": "BadInput: a job for `enqueue_many` is malformed",
+    "SB411": "BadPayload: a payload or data is too large",
+    "SB412": "BadInput: `find` with a state that no published version has",
+    "SB413": "BadInput: `find` with a data field that no published version declares",
+    "SB414": "BadInput: a rate is invalid",
+    "SB415": "BadInput: an order for a worker needs a reason",
+    "SB416": "BadInput: no index serves the conditions of `find`",
+    "SB417": "BadInput: an index that `find` needs is not filled yet",
+    "SB418": "BadInput: a condition of `find` is malformed",
+    "SB423": "LookupFailed: no such job: it is finished, withdrawn or never existed",
 }
-"""Codes that say more than their class does."""
+"""Codes that are narrower than their class."""
 
 
 class SignalboxError(Exception):

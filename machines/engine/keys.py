@@ -1,4 +1,4 @@
-"""Every Redis key of Signalbox is built here, and nowhere else.
+"""Builds every Redis key of Signalbox.
 
 All keys of one partition of a machine share one hash tag, ``{machine:partition}``, so that one
 atomic call may touch them all on a cluster. A *root* is that shared beginning, for example
@@ -19,7 +19,7 @@ _JOB_OR_PLACE = re.compile(
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16/XMODEM, the checksum Redis Cluster places keys by (cluster specification, appendix A)."""
+    """Return the CRC-16/XMODEM of a key, which chooses its slot (cluster specification, appendix A)."""
     crc = 0
     for byte in data:
         crc ^= byte << 8
@@ -29,7 +29,7 @@ def crc16(data: bytes) -> int:
 
 
 def partition_of(id: str, partitions: int) -> int:
-    """Which of a machine's partitions holds the instance."""
+    """Return the number of the partition that holds the instance."""
     return 0 if partitions == 1 else crc16(id.encode()) % partitions
 
 
@@ -41,47 +41,47 @@ class Partition:
 
     @property
     def meta(self) -> str:
-        """hash: current version, partitions, job counter, number of instances, indexed fields, and sensitive ones."""
+        """hash: current version, partitions, job counter, number of instances, indexed fields, sensitive fields."""
         return f"{self.root}:meta"
 
     @property
     def states(self) -> str:
-        """set: every state name any published version has."""
+        """set: the state names of all published versions."""
         return f"{self.root}:states"
 
     @property
     def queues(self) -> str:
-        """set: every queue name this partition has ever had."""
+        """set: the names of all queues this partition has ever had."""
         return f"{self.root}:queues"
 
     @property
     def flow(self) -> str:
-        """hash: ``<version>:<transition>`` -> how often it was taken."""
+        """hash: ``<version>:<transition>`` -> number of times it was taken."""
         return f"{self.root}:flow"
 
     @property
     def refused(self) -> str:
-        """hash: event -> how often an instance refused it; under "" those no version's transition names."""
+        """hash: event -> number of refusals; under "" events that no version's transition names."""
         return f"{self.root}:refused"
 
     @property
     def log(self) -> str:
-        """stream, capped: what machines emit and log, and what was deleted."""
+        """stream, capped: messages of `emit` and `log`, deletions and failures."""
         return f"{self.root}:log"
 
     @property
     def timers(self) -> str:
-        """zset: ``<timer>:<instance>`` by the ms it is due; the instance's own list says what it is."""
+        """zset: ``<timer>:<instance>`` by its due ms; the instance's own list holds the timer itself."""
         return f"{self.root}:timers"
 
     @property
     def late(self) -> str:
-        """zset: timers that were due and could not be carried out, by the ms of the next try."""
+        """zset: timers whose step failed, by the ms of the next try."""
         return f"{self.root}:late"
 
     @property
     def outbox(self) -> str:
-        """stream: messages to other instances that are not yet delivered."""
+        """stream: undelivered messages to other instances."""
         return f"{self.root}:out"
 
     @property
@@ -91,12 +91,12 @@ class Partition:
 
     @property
     def pulse(self) -> str:
-        """string, PX 50: set by a step; its notification wakes the live hub."""
+        """string, PX 50: set by a step; its keyspace notification wakes the live hub."""
         return f"{self.root}:pulse"
 
     @property
     def clock(self) -> str:
-        """list, capped: rung when something becomes due earlier than ticks have said; never what is due."""
+        """list, capped: a push wakes a worker when something becomes due earlier than the last tick returned."""
         return f"{self.root}:bell"
 
     def definition(self, version: int) -> str:
@@ -108,7 +108,7 @@ class Partition:
         return f"{self.root}:i:{id}"
 
     def state(self, state: str) -> str:
-        """zset: ids of the instances in a state, by the ms they entered it."""
+        """zset: instance ids in a state, by the ms of entry."""
         return f"{self.root}:in:{state}"
 
     def history(self, id: str) -> str:
@@ -116,7 +116,7 @@ class Partition:
         return f"{self.root}:h:{id}"
 
     def seen(self, source: str) -> str:
-        """zset: ids of the messages of one sender's outbox that were applied here and may come again."""
+        """zset: ids of messages of one sender's outbox that were applied here and may be delivered again."""
         return f"{self.root}:seen:{source}"
 
     def held(self, id: str) -> str:
@@ -124,11 +124,11 @@ class Partition:
         return f"{self.root}:held:{id}"
 
     def outcome(self, id: str, key: str) -> str:
-        """string with PX: the outcome of the fire that carried this idempotency key."""
+        """string with PX: the outcome of the fire with this idempotency key."""
         return f"{self.root}:k:{len(id.encode())}:{id}:{key}"
 
     def creation(self, id: str, key: str) -> str:
-        """string with PX: the outcome of the create that carried it; a create and a fire may carry the same."""
+        """string with PX: the outcome of the create with this idempotency key; a fire may use the same key."""
         return f"{self.root}:c:{len(id.encode())}:{id}:{key}"
 
     def job(self, job: str) -> str:
@@ -136,39 +136,39 @@ class Partition:
         return f"{self.root}:job:{job}"
 
     def ready(self, queue: str) -> str:
-        """zset: jobs waiting for a worker, by priority and then by sequence."""
+        """zset: ready jobs, by priority and then by sequence."""
         return f"{self.root}:q:{queue}"
 
     def leased(self, queue: str) -> str:
-        """zset: jobs a worker holds, by the ms their lease ends."""
+        """zset: leased jobs, by the ms at which the lease ends."""
         return f"{self.root}:q:{queue}:leased"
 
     def delayed(self, queue: str) -> str:
-        """zset: jobs that wait for their time, or for their next attempt, by the ms it is due."""
+        """zset: delayed jobs (scheduled, or waiting for the next attempt), by their due ms."""
         return f"{self.root}:q:{queue}:delayed"
 
     def dead(self, queue: str) -> str:
-        """zset: jobs out of attempts, by the ms they died."""
+        """zset: dead jobs (no attempts left), by the ms of death."""
         return f"{self.root}:q:{queue}:dead"
 
     def bell(self, queue: str) -> str:
-        """list, capped: the doorbell an idle worker blocks on; never the work itself."""
+        """list, capped: the bell that an idle worker blocks on; it holds no jobs."""
         return f"{self.root}:q:{queue}:bell"
 
     def rules(self, queue: str) -> str:
-        """hash: what holds a queue back: a pause, limits of the operator and of the definition, the rate's clock."""
+        """hash: the pause of a queue, its limits by operator and definition, the clock of its rate."""
         return f"{self.root}:q:{queue}:rules"
 
     def stats(self, queue: str) -> str:
-        """hash: counters of what has happened on a queue, and how long jobs waited and ran."""
+        """hash: counters of a queue, and histograms of wait and run times."""
         return f"{self.root}:qs:{queue}"
 
     def unique(self, queue: str, key: str) -> str:
-        """string: the one open job that a unique key stands for."""
+        """string: the open job with this unique key."""
         return f"{self.root}:u:{queue}:{key}"
 
     def withdrawn(self, job: str) -> str:
-        """string with PX: the job was taken from the worker that runs it."""
+        """string with PX: the running job was taken from its worker."""
         return f"{self.root}:w:{job}"
 
     def lookup(self, field: str) -> str:
@@ -178,22 +178,22 @@ class Partition:
 
     @property
     def filling(self) -> str:
-        """string with PX: ``<done>/<all>``, how far whoever fills the indexes of the machine has come."""
+        """string with PX: ``<done>/<all>``, the progress of filling the indexes of the machine."""
         return f"{self.root}:filling"
 
     @property
     def wrong(self) -> str:
-        """hash: instance -> JSON of what is wrong with it now: dead jobs, timers that could not be carried out."""
+        """hash: instance -> JSON of its current failures: dead jobs, failing timers."""
         return f"{self.root}:wrong"
 
     @property
     def moved(self) -> str:
-        """root of the count of instances that entered a state, a set and a HyperLogLog for each day."""
+        """root of the count of instances that moved: a set and a HyperLogLog for each day."""
         return f"{self.root}:moved"
 
     @property
     def marks(self) -> str:
-        """hash with PX: state -> ms and id of the last one that was counted among those that moved."""
+        """hash with PX: state -> ms and id of the last instance that was counted as moved."""
         return f"{self.root}:moved:marks"
 
     def board(self, kind: str) -> str:
@@ -205,37 +205,37 @@ class Partition:
         return f"{self.root}:mr:pages:{run}"
 
     def index(self, run: str) -> str:
-        """hash: how many items each page of a map-reduce run has, which are complete, and which it works on."""
+        """hash: the number of items in each page of a map-reduce run, the complete pages, the pages in use."""
         return f"{self.root}:mr:index:{run}"
 
     def parts(self, run: str) -> str:
-        """hash: chunk -> JSON of what its map gave."""
+        """hash: chunk -> JSON of its part."""
         return f"{self.root}:mr:parts:{run}"
 
     def result(self, run: str) -> str:
-        """string: JSON of what the reduce gave."""
+        """string: JSON of the result."""
         return f"{self.root}:mr:result:{run}"
 
     def bulk_order(self, bulk: str) -> str:
-        """hash: what a bulk is to do, for whom, and who let it run."""
+        """hash: the action of a bulk action, its author, and the approval to run."""
         return f"{self.root}:bk:order:{bulk}"
 
     def bulk_items(self, bulk: str) -> str:
-        """hash: ``<attempt>:<page>`` -> JSON list of the instances a bulk found, each with its version then."""
+        """hash: ``<attempt>:<page>`` -> JSON list of the matching instances with their revisions."""
         return f"{self.root}:bk:items:{bulk}"
 
     def bulk_verdicts(self, bulk: str) -> str:
-        """hash: instance -> JSON of what a bulk's dry run said of it."""
+        """hash: instance -> JSON of its preview in a bulk action."""
         return f"{self.root}:bk:verdicts:{bulk}"
 
     def bulk_outcomes(self, bulk: str) -> str:
-        """hash: instance -> JSON of what came of it in a bulk."""
+        """hash: instance -> JSON of its result in a bulk action."""
         return f"{self.root}:bk:outcomes:{bulk}"
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys below one prefix. Tests use a prefix each; production uses ``sb:``."""
+    """The keys below one prefix. Each test has a prefix of its own; production uses ``sb:``."""
 
     prefix: str = PREFIX
 
@@ -243,11 +243,11 @@ class Keys:
         return Partition(f"{self.prefix}{{{machine}:{number}}}")
 
     def jobs_pattern(self, machine: str | None = None) -> str:
-        """What SCAN matches the keys of jobs and of their places by, and a few others; of all machines without one."""
+        """Return a SCAN pattern for the keys of jobs and places (and a few others), by default of all machines."""
         return f"{_literal(self.prefix)}{{{'*' if machine is None else machine}:*}}:[jq]*"
 
     def job_or_place(self, name: str) -> tuple[str, str, str, str] | None:
-        """Root, job, queue, place of the key of a job (no queue and place) or of a place of a queue (no job); None for
+        """Return root, job, queue, place of a job's key (no queue, no place) or of a place's key (no job); None for
         any other key."""
         found = _JOB_OR_PLACE.fullmatch(name, len(self.prefix)) if name.startswith(self.prefix) else None
         if found is None:
@@ -275,15 +275,15 @@ class Keys:
         return f"{self.prefix}worker:{worker}"
 
     def order(self, worker: str) -> str:
-        """string with PX: what an operator told one worker to do, as JSON."""
+        """string with PX: an operator's order for one worker, as JSON."""
         return f"{self.prefix}worker:{worker}:order"
 
     @property
     def news(self) -> str:
-        """list, capped, with PX: rung when a machine is published, once for each worker there is."""
+        """list, capped, with PX: a bell with one push for each worker when a machine is published."""
         return f"{self.prefix}news"
 
 
 def _literal(text: str) -> str:
-    """A text as a glob pattern that only it matches."""
+    """Return a glob pattern that matches only this text."""
     return re.sub(r"([*?\[\]\\])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""The keys of the patterns (``machines/patterns``): built here and nowhere else, as ``keys.py`` has those of machines.
+"""Builds every key of the patterns (``machines/patterns``), as ``keys.py`` builds those of machines.
 
 A pattern's own beginning, its *root*, ends in a hash tag that holds the name: all that one call touches lies in one
 slot of a cluster. What callers choose freely (a member, a subject, an entity) stands behind the tag. One class for each
@@ -19,12 +19,12 @@ class LockKeys:
 
     @property
     def holder(self) -> str:
-        """string with PX: the token of who holds the lock, as redis-py's own Lock has it."""
+        """string with PX: the token of the holder, as in redis-py's own Lock."""
         return f"{self.root}:holder"
 
     @property
     def last(self) -> str:
-        """hash with PX: who got the lock last: fence, which only grows, token, owner, since and until (ms)."""
+        """hash with PX: the last holder: fence (which only grows), token, owner, since and until (ms)."""
         return f"{self.root}:last"
 
 
@@ -36,11 +36,11 @@ class RecordKeys:
 
     @property
     def last(self) -> str:
-        """string: a generation that no record that went, deleted or expired, was ahead of; it only grows."""
+        """string: the highest generation of any deleted or expired record; it only grows."""
         return f"{self.root}:last"
 
     def one(self, key: str) -> str:
-        """hash, with PX where its collection has a ttl: one record: value (JSON) and generation."""
+        """hash, with PX if its collection has a ttl: one record: value (JSON) and generation."""
         return f"{self.root}:r:{key}"
 
 
@@ -51,11 +51,11 @@ class SessionKeys:
     root: str
 
     def one(self, handle: str) -> str:
-        """string with PX: one session: figures and the SHA-256 of its secret in a line, then subject and state."""
+        """string with PX: one session: a line of numbers and the SHA-256 of its secret, then subject and state."""
         return f"{self.root}:s:{handle}"
 
     def of(self, subject: str) -> str:
-        """zset with PX: the sessions of one subject by the ms they hold until."""
+        """zset with PX: the sessions of one subject by the ms of their end."""
         return f"{self.root}:of:{subject}"
 
 
@@ -67,12 +67,12 @@ class IdsKeys:
 
     @property
     def nodes(self) -> str:
-        """zset: node number by the ms its ranges end at; it stays, whoever holds the node."""
+        """zset: node number by the ms at which its ranges end; it stays when the holder changes."""
         return f"{self.root}:nodes"
 
     @property
     def holders(self) -> str:
-        """hash: node number -> token of who holds it."""
+        """hash: node number -> token of its holder."""
         return f"{self.root}:holders"
 
     @property
@@ -89,7 +89,7 @@ class BlockKeys:
 
     @property
     def next(self) -> str:
-        """string: the first number that nobody has been given."""
+        """string: the first number that was not handed out."""
         return f"{self.root}:next"
 
 
@@ -101,7 +101,7 @@ class BufferKeys:
 
     @property
     def pending(self) -> str:
-        """zset: entities by the ms of the first of their writes that no batch holds yet."""
+        """zset: entities by the ms of their first write that is in no batch."""
         return f"{self.root}:pending"
 
     @property
@@ -111,7 +111,7 @@ class BufferKeys:
 
     @property
     def held(self) -> str:
-        """string: how many entries the batches hold together."""
+        """string: number of entries in all batches."""
         return f"{self.root}:held"
 
     @property
@@ -121,11 +121,11 @@ class BufferKeys:
 
     @property
     def marks(self) -> str:
-        """hash: how far each source has been read; it moves with the writes."""
+        """hash: the mark of each source; it moves with the writes."""
         return f"{self.root}:marks"
 
     def open(self, entity: str) -> str:
-        """hash: what was written to an entity since its last claim: c:<counter>, f:<field>; _: its id and sizes."""
+        """hash: writes to an entity since its last claim: c:<counter>, f:<field>; _: its id and sizes."""
         return f"{self.root}:e:{entity}"
 
     def batch(self, id: str) -> str:
@@ -135,16 +135,16 @@ class BufferKeys:
 
 @dataclass(frozen=True, slots=True)
 class DistinctKeys:
-    """The keys of one count of different members. ``day``: since 1970-01-01, UTC."""
+    """The keys of one count of unique members. ``day``: since 1970-01-01, UTC."""
 
     root: str
 
     def set(self, day: int, part: str) -> str:
-        """set with PX: who came that day, as long as they are few."""
+        """set with PX: the members of that day, while they are few."""
         return f"{self.root}:set:{day}:{part}"
 
     def sketch(self, day: int, part: str) -> str:
-        """HyperLogLog with PX: all who came that day."""
+        """HyperLogLog with PX: all members of that day."""
         return f"{self.root}:sketch:{day}:{part}"
 
 
@@ -155,17 +155,17 @@ class BoardKeys:
     root: str
 
     def scores(self, period: str) -> str:
-        """zset, with PX where the board has periods: members by score; `period` is its number since 1970, or "all"."""
+        """zset, with PX if the board has periods: members by score; `period` is its number since 1970, or "all"."""
         return f"{self.root}:scores:{period}"
 
     @property
     def epoch(self) -> str:
-        """string with PX: ms from which the scores of a board that fades are scaled, and of when that was written."""
+        """string with PX: of a board with decay, the ms from which scores are scaled, and the ms of writing it."""
         return f"{self.root}:epoch"
 
     @property
     def span(self) -> str:
-        """zset: several periods as one, within one call."""
+        """zset: the union of several periods, within one call."""
         return f"{self.root}:span"
 
 
@@ -182,7 +182,7 @@ class StreamKeys:
 
     @property
     def dead(self) -> str:
-        """stream, capped: messages that were given out too often, each with the group that could not do with it."""
+        """stream, capped: dead messages (delivered too often), each with its group."""
         return f"{self.root}:dead"
 
 
@@ -194,19 +194,19 @@ class TopicKeys:
 
     @property
     def channel(self) -> str:
-        """channel of publish/subscribe, sharded: messages (JSON), for those who listen at that moment."""
+        """channel of publish/subscribe, sharded: messages (JSON) for current subscribers."""
         return f"{self.root}:channel"
 
 
 @dataclass(frozen=True, slots=True)
 class PaceKeys:
-    """The key of one limit by its pace. It is all there is, so what is limited stands inside the tag, too."""
+    """The key of one rate limit. It is the only key, so the limited subject is inside the tag too."""
 
     root: str
 
     @property
     def run(self) -> str:
-        """string with PX: how far what one limit is about has run ahead of its pace."""
+        """string with PX: how far a subject of the limit is ahead of its rate."""
         return self.root
 
 
@@ -218,7 +218,7 @@ class WindowKeys:
 
     @property
     def count(self) -> str:
-        """string with PX: how many of one limit came in the window that runs."""
+        """string with PX: number of calls of a subject in the current window."""
         return self.root
 
 

@@ -41,7 +41,7 @@ def _waived() -> str:
 
 
 def _group(name: str, rows: Sequence[Result]) -> str:
-    lines = [f"## {name}", "", "| case | verdict | reason |", "|---|---|---|"]
+    lines = [f"## {name}", "", "| case | result | reason |", "|---|---|---|"]
     lines += [f"| {_cell(row.case.name)} | {row.status} | {_cell(row.reason)} |" for row in rows]
     return "\n".join(lines) + "\n"
 
