@@ -16,13 +16,13 @@ from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from .checks import system_checks  # noqa: E402
 from .live.routing import websocket_urlpatterns  # noqa: E402
-from .live.sockets.admission import Entrance  # noqa: E402
+from .live.sockets.admission import SocketAdmission  # noqa: E402
 from .live.sockets.origin import SameOrigin  # noqa: E402
 from .middleware.request_ids import SocketIds  # noqa: E402
-from .serving.admission import Front  # noqa: E402
-from .serving.concurrency_limits import Room  # noqa: E402
+from .serving.admission import Admission  # noqa: E402
+from .serving.concurrency_limits import Slots  # noqa: E402
 from .serving.cookie_limits import SocketCookieLimits  # noqa: E402
-from .serving.event_loop_views import LightHandler  # noqa: E402
+from .serving.event_loop_views import EventLoopHandler  # noqa: E402
 from .serving.threaded_handler import ThreadedHandler  # noqa: E402
 
 # `manage.py` looks at the installation before every command; a bare uvicorn or daphne only comes by here.
@@ -31,8 +31,8 @@ if refusals := system_checks.refusals():
 
 application = ProtocolTypeRouter(
     {
-        "http": Front(ThreadedHandler(), LightHandler(), Room.of(settings.SIGNALBOX_THREADS)),
-        "websocket": Entrance(
+        "http": Admission(ThreadedHandler(), EventLoopHandler(), Slots.of(settings.SIGNALBOX_THREADS)),
+        "websocket": SocketAdmission(
             SocketIds(SocketCookieLimits(SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))))
         ),
     }

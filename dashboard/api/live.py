@@ -20,7 +20,7 @@ from dashboard.live.protocol import HTTP_STATUS, ErrorCode
 from dashboard.live.sockets.permissions import Rights
 from dashboard.live.sockets.reveals import viewer
 from dashboard.live.topics import BadTopic, Topic
-from machines.audit.reveals import Disclosing
+from machines.audit.reveals import RevealAudit
 from machines.connections import get_engine
 from machines.engine import Engine
 from machines.engine.errors import SignalboxError
@@ -52,7 +52,7 @@ def show(request: HttpRequest) -> JsonResponse:
 def _note(request: HttpRequest, sight: Topic, value: Value) -> None:
     """What it shows in clear of sensitive fields, for the audit."""
     if sight.kind in topics.REDACTED and not sight.redacted:
-        seen = Disclosing(viewer(request.user, request.META.get("REMOTE_ADDR")), sight.machine)
+        seen = RevealAudit(viewer(request.user, request.META.get("REMOTE_ADDR")), sight.machine)
         instance = sight.name if sight.kind == "instance" else str(value.get("instance", ""))
         seen.note(disclosed(sight, value, seen.hidden_from_others), instance)
 

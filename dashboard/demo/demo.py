@@ -22,7 +22,7 @@ from machines.server.folder import Lock
 from . import logins, preparation
 from .errors import DemoFailed
 from .parent import Parent
-from .processes import GRACE, Cast
+from .processes import GRACE, Processes
 
 PORTS = 50  # how many ports are tried
 PACE = "600"  # ms of work in each job, so that the queues have a depth to look at
@@ -47,7 +47,7 @@ class Stopped(BaseException):
     """Somebody asked us to end. Like KeyboardInterrupt, it is nobody's to catch on the way."""
 
 
-class Show:
+class Demo:
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.options = options
         self._say = say
@@ -75,7 +75,7 @@ class Show:
         self._line("database", preparation.database())
         self._line("machines", preparation.machines())
         accounts = logins.prepare(settings.SIGNALBOX_HOME)
-        cast = Cast(settings.SIGNALBOX_HOME / "logs", keep=[lock.descriptor], say=self._say)
+        cast = Processes(settings.SIGNALBOX_HOME / "logs", keep=[lock.descriptor], say=self._say)
         stack.callback(cast.stop)
         self._raise_curtain(cast, listener)
         self._announce(port.address(listener), accounts)
@@ -107,7 +107,7 @@ class Show:
             self._line("port", f"{wanted} is busy, took {taken}")
         return listener
 
-    def _raise_curtain(self, cast: Cast, listener: socket.socket) -> None:
+    def _raise_curtain(self, cast: Processes, listener: socket.socket) -> None:
         cast.start("site", "serve", "--fd", str(listener.fileno()), vital=True, keep=[listener.fileno()])
         os.environ.setdefault("SIGNALBOX_DEMO_PACE", PACE)
         cast.start("worker", "worker", "--grace", f"{GRACE / 2:g}", "--concurrency", CONCURRENCY)
@@ -119,7 +119,7 @@ class Show:
         self._wait_for(port.address(listener), cast)
         self._line("site", "answers")
 
-    def _wait_for(self, url: str, cast: Cast) -> None:
+    def _wait_for(self, url: str, cast: Processes) -> None:
         deadline = time.monotonic() + READY_WITHIN
         while not _healthy(url):
             self._look(cast)
@@ -136,7 +136,7 @@ class Show:
             self._say(f"  Log in  {account.name:<10} {password:<14} {account.may}")
         self._say(f"\n  Ctrl-C stops everything. Logs are in {settings.SIGNALBOX_HOME / 'logs'}.\n")
 
-    def _look(self, cast: Cast) -> None:
+    def _look(self, cast: Processes) -> None:
         if self._parent and self._parent.is_ending():
             raise Stopped
         if self._server and not self._server.running:

@@ -23,7 +23,7 @@ STEADY = 60.0  # seconds of running after which earlier failures are forgotten
 
 
 @dataclass
-class Member:
+class Process:
     """One process. ``vital``: the demo ends when it does; the others are started again."""
 
     name: str
@@ -37,19 +37,19 @@ class Member:
     due: float = field(default=0.0, init=False)
 
 
-class Cast:
+class Processes:
     """``keep``: descriptors every member inherits, so that the folder's lock lasts as long as the last of them."""
 
     def __init__(self, logs: Path, *, keep: Sequence[int], say: Callable[[str], None]) -> None:
         self._logs = logs
         self._keep = list(keep)
         self._say = say
-        self.members: list[Member] = []
+        self.members: list[Process] = []
 
-    def start(self, name: str, *arguments: str, vital: bool = False, keep: Sequence[int] = ()) -> Member:
+    def start(self, name: str, *arguments: str, vital: bool = False, keep: Sequence[int] = ()) -> Process:
         """Runs ``manage.py`` with these arguments."""
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
-        member = Member(name, command, vital, keep)
+        member = Process(name, command, vital, keep)
         self.members.append(member)
         self._begin(member)
         return member
@@ -72,7 +72,7 @@ class Cast:
         for member in self.members:
             self._close(member)
 
-    def _begin(self, member: Member) -> None:
+    def _begin(self, member: Process) -> None:
         self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         member.started = time.monotonic()
         member.guarded = Guarded(
@@ -86,7 +86,7 @@ class Cast:
         assert member.guarded.output is not None
         member.output = Output(member.guarded.output, self._logs / f"{member.name}.log")
 
-    def _ended(self, member: Member, code: int, now: float) -> None:
+    def _ended(self, member: Process, code: int, now: float) -> None:
         words = self._close(member)
         if member.vital:
             raise DemoFailed(f"the {member.name} ended by itself (code {code}); it said:\n{words}")
@@ -96,7 +96,7 @@ class Cast:
         last = words.rpartition("\n")[2] or "nothing"
         self._say(f"  {member.name:<10} ended by itself (code {code}), last word: {last}; again in {pause:g} s")
 
-    def _close(self, member: Member) -> str:
+    def _close(self, member: Process) -> str:
         """Returns the member's last words."""
         if member.guarded is None or member.output is None:
             return ""

@@ -24,7 +24,7 @@ from machines.patterns import Locks
 from machines.services import approvals
 from machines.statistics.activity import Activity, activity
 from machines.worker.maintenance.buffer_flush import waiting
-from machines.worker.maintenance.scheduler import held_by
+from machines.worker.maintenance.scheduler import read_lock_holders
 
 from .families import Snapshot, registry
 
@@ -44,7 +44,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     try:
         survey = get_engine().survey().only(_scope(request))
         unwritten = waiting()
-        kept = {duty: holder is not None for duty, holder in held_by(get_pattern(Locks), DUTIES).items()}
+        kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
     except EngineUnavailable as error:
         log.warning("metrics: %s", error)
         return _text(Snapshot(None), status=503)

@@ -15,8 +15,8 @@ from dashboard.shared.callers import Headers, caller_of
 from dashboard.shared.errors.statuses import BUSY, CROWDED, TOO_LARGE
 from machines.access.client_address import network_of
 
-from .concurrency_limits import Crowded, Gate, Room, Turn, under
-from .event_loop_views import LightHandler, Refusal, Scope
+from .concurrency_limits import ConcurrencyLimits, Crowded, Slots, Turn, under
+from .event_loop_views import EventLoopHandler, Refusal, Scope
 
 MOST = 3 * 1024 * 1024  # bytes of a body; Django takes 2.5 MB that are no file
 PATIENCE = 10.0  # seconds that a request waits for its turn
@@ -25,12 +25,14 @@ Message = MutableMapping[str, Any]
 Application = Callable[[Any, Any, Any], Awaitable[Any]]
 
 
-class Front:
+class Admission:
     """``room``: of each event loop, and so of each process."""
 
-    def __init__(self, django: Application, light: LightHandler, room: Room) -> None:
+    def __init__(self, django: Application, light: EventLoopHandler, room: Slots) -> None:
         self._django, self._light, self._room = django, light, room
-        self._gates: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Gate] = weakref.WeakKeyDictionary()
+        self._gates: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ConcurrencyLimits] = (
+            weakref.WeakKeyDictionary()
+        )
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if self._light.takes(scope):
@@ -46,17 +48,17 @@ class Front:
         if passage.refusal is not None:
             await self._light.refuse(scope, send, passage.refusal)
 
-    def _gate(self) -> Gate:
+    def _gate(self) -> ConcurrencyLimits:
         loop = asyncio.get_running_loop()
         if loop not in self._gates:
-            self._gates[loop] = Gate(self._room)
+            self._gates[loop] = ConcurrencyLimits(self._room)
         return self._gates[loop]
 
 
 class Passage:
     """One request on its way: what Django reads and writes goes through here."""
 
-    def __init__(self, gate: Gate, scope: Scope, receive: Any, send: Any) -> None:
+    def __init__(self, gate: ConcurrencyLimits, scope: Scope, receive: Any, send: Any) -> None:
         self._gate, self._receive, self._send = gate, receive, send
         self._address = network_of((scope.get("client") or ("",))[0])
         self._caller = caller_of(scope["headers"])

@@ -25,7 +25,7 @@ class Crowded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Slots:
     """How many may be worked on, and how many may wait: in all, of an address, of a caller."""
 
     running: int
@@ -36,13 +36,13 @@ class Room:
     waiting_caller: int
 
     @classmethod
-    def of(cls, threads: int) -> Room:
+    def of(cls, threads: int) -> Slots:
         """One address gets half of the threads, one caller a quarter, and 16, 4 and 8 times as many may wait."""
         address, caller = max(1, threads // 2), max(1, threads // 4)
         return cls(threads, address, caller, 16 * threads, 4 * threads, 2 * threads)
 
 
-under: ContextVar[tuple[Gate, str, str] | None] = ContextVar("gate", default=None)
+under: ContextVar[tuple[ConcurrencyLimits, str, str] | None] = ContextVar("gate", default=None)
 """The gate that this request came through, its address and its caller; None where it came through none."""
 AGAIN = 0.1  # seconds until a piece of an answer tries again for a turn
 
@@ -62,7 +62,7 @@ async def another_turn() -> AsyncIterator[None]:
         turn.leave()
 
 
-async def _waited_for(gate: Gate, address: str, caller: str) -> Turn:
+async def _waited_for(gate: ConcurrencyLimits, address: str, caller: str) -> Turn:
     while True:
         try:
             return gate.enter(address, caller)
@@ -75,7 +75,7 @@ class Turn:
 
     __slots__ = ("_gate", "_left", "address", "caller", "granted")
 
-    def __init__(self, gate: Gate, address: str, caller: str) -> None:
+    def __init__(self, gate: ConcurrencyLimits, address: str, caller: str) -> None:
         self._gate = gate
         self._left = False
         self.address, self.caller = address, caller
@@ -88,10 +88,10 @@ class Turn:
             self._gate._leave(self)
 
 
-class Gate:
+class ConcurrencyLimits:
     """Of one event loop. A caller is one of their address: the same cookie from two addresses is two callers."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Slots) -> None:
         self._room = room
         self._running: Counter[tuple[str, ...]] = Counter()  # of (), (address,), (address, caller)
         self._waiting: OrderedDict[str, OrderedDict[str, deque[Turn]]] = OrderedDict()

@@ -20,7 +20,7 @@ from machines.access.client_address import network_of
 AT_ONCE = 8  # first requests that are read in one round
 
 
-class Arrivals:
+class ConnectionTurns:
     """Of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, at_once: int = AT_ONCE) -> None:
@@ -49,13 +49,13 @@ class Arrivals:
             self._loop.call_soon(self._round)
 
 
-_arrivals: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Arrivals] = weakref.WeakKeyDictionary()
+_arrivals: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectionTurns] = weakref.WeakKeyDictionary()
 
 
-def arrivals(loop: asyncio.AbstractEventLoop) -> Arrivals:
+def arrivals(loop: asyncio.AbstractEventLoop) -> ConnectionTurns:
     found = _arrivals.get(loop)
     if found is None:
-        found = _arrivals[loop] = Arrivals(loop)
+        found = _arrivals[loop] = ConnectionTurns(loop)
     return found
 
 

@@ -41,7 +41,7 @@ class Refusal:
     retry_after: int = 0
 
 
-class LightHandler(ASGIHandler):
+class EventLoopHandler(ASGIHandler):
     """Sends no signals, since there is no connection of a thread to close."""
 
     def load_middleware(self, is_async: bool = True) -> None:

@@ -110,7 +110,7 @@ def _staying() -> None:
         raise NotReady("stopping")
 
 
-class Looks:
+class HealthChecks:
     """What Redis and the database said, asked by one thread of its own; whoever asks meanwhile shares the answer.
 
     Nobody waits longer than ``PATIENCE`` for it while the last one is not older than ``FRESH``. Both in seconds.
@@ -147,4 +147,4 @@ class Looks:
         return states
 
 
-_looks = Looks()
+_looks = HealthChecks()

@@ -34,7 +34,7 @@ from django.http import HttpRequest
 from machines.access import redaction
 from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
 from machines.models import AuditEntry
-from machines.statistics.activity import pulled
+from machines.statistics.activity import count_operator
 
 from .request_context import request_id
 
@@ -66,7 +66,7 @@ recording: ContextVar[str] = ContextVar("recording", default="")
 NOT_WRITTEN = "The audit entry could not be written. Tell an administrator; the server log has the details."
 
 
-class Deed:
+class AuditRecord:
     """One action while it goes on: what its entry will say."""
 
     def __init__(self, actor: Any, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str) -> None:
@@ -111,20 +111,20 @@ class Deed:
 
 
 @contextmanager
-def recorded(
+def record_action(
     actor: Any,
     action: str,
     *,
     unwritten: Callable[[], None] | None = None,
     refusals: tuple[type[Exception], ...] = (),
     **about: str,
-) -> Iterator[Deed]:
+) -> Iterator[AuditRecord]:
     """Records what the block does, by ``actor``; an error it raises makes the outcome and goes on.
 
     ``about``: ``machine``, ``instance``, ``queue``, ``target``, ``reason``, ``source``. ``refusals``: errors beside the
     engine's that say no. ``unwritten`` is called where the entry could not be written.
     """
-    deed = Deed(actor, action, refusals=refusals, **about)
+    deed = AuditRecord(actor, action, refusals=refusals, **about)
     outer = recording.set(action)
     try:
         yield deed
@@ -137,10 +137,10 @@ def recorded(
             unwritten()
 
 
-def audited(request: HttpRequest, action: str, **about: Any) -> AbstractContextManager[Deed]:
+def record_request_action(request: HttpRequest, action: str, **about: Any) -> AbstractContextManager[AuditRecord]:
     """As ``recorded``, by whoever sent ``request``."""
-    return recorded(
-        request.user, action, source=source_of(request), unwritten=lambda: tell(request), **about
+    return record_action(
+        request.user, action, source=source_of(request), unwritten=lambda: warn_operator(request), **about
     )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def record(
         log.error("the audit could not be written (%s): %s", error, json.dumps(_shown(entry)))
         return False
     if outcome == DONE and action.partition(".")[0] not in NO_LEVERS:
-        pulled(actor)
+        count_operator(actor)
     return True
 
 
@@ -239,7 +239,7 @@ def _shown(entry: AuditEntry) -> dict[str, Any]:
     return facts | {"at": entry.at.isoformat()}
 
 
-def tell(request: HttpRequest) -> None:
+def warn_operator(request: HttpRequest) -> None:
     """On the next page; whoever has no pages finds it in the log."""
     try:
         messages.error(request, NOT_WRITTEN)

@@ -16,7 +16,7 @@ current_request: ContextVar[Any] = ContextVar("current_request", default=None)
 that says more of who sent it than ``user``."""
 
 
-def apart() -> Context:
+def run_in_own_context() -> Context:
     """This context, on behalf of no request: for a task that outlives the one it was begun by."""
     context = copy_context()
     for kept in (request_id, given_id):

@@ -145,7 +145,7 @@ def tell(viewer: Viewer, machine: str, shown: Shown) -> None:
         memory.forget(viewer.key(machine, one) for one in fresh)
 
 
-class Disclosing(Redactor):
+class RevealAudit(Redactor):
     """For somebody who may see everything of a machine: hides nothing, and notes what it gives out of sensitive fields.
 
     ``instance``: the one that records without an id of their own belong to.
@@ -158,8 +158,8 @@ class Disclosing(Redactor):
         self._instance = instance
         self._hidden: list[frozenset[str]] = []  # empty until it is asked for
 
-    def of(self, instance: str) -> Disclosing:
-        found = Disclosing(self._viewer, self._machine, instance)
+    def of(self, instance: str) -> RevealAudit:
+        found = RevealAudit(self._viewer, self._machine, instance)
         found._hidden = self._hidden
         return found
 

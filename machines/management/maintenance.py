@@ -10,16 +10,16 @@ from types import MappingProxyType
 from machines.access import last_seen
 from machines.catalog import accepted_senders
 from machines.engine import Engine
-from machines.models.database_retry import Patience
+from machines.models.database_retry import DatabaseRetry
 from machines.services import approvals
 from machines.statistics import Sampler, writing
-from machines.statistics.activity import Mover
-from machines.statistics.scoreboards import Boards
-from machines.webhooks import Pump, Sender
+from machines.statistics.activity import ActivityCounter
+from machines.statistics.scoreboards import ScoreboardUpdate
+from machines.webhooks import FanOut, Sender
 from machines.webhooks.fan_out import prune
-from machines.worker.maintenance.buffer_flush import flushers
-from machines.worker.maintenance.index_builder import Indexer
-from machines.worker.maintenance.job_check import Mender
+from machines.worker.maintenance.buffer_flush import make_buffer_flushes
+from machines.worker.maintenance.index_builder import IndexBuilder
+from machines.worker.maintenance.job_check import JobCheck
 from machines.worker.maintenance.periodic import Duty
 from machines.worker.options import Options
 
@@ -41,13 +41,13 @@ DUTIES: Mapping[str, str] = MappingProxyType(
 """Of the house: name -> what people are told. One worker at a time has each."""
 
 
-class Chore:
+class DatabaseDuty:
     """Something small that is done in the database again and again."""
 
     def __init__(self, work: Callable[[], object], *, pause: float, told: str) -> None:
         self._work = work
         self._pause = pause
-        self._database = Patience(log, told)
+        self._database = DatabaseRetry(log, told)
 
     def once(self) -> bool:
         """One pass. There is never more to do at once: False."""
@@ -59,24 +59,26 @@ class Chore:
         return self._pause
 
 
-def house(engine: Engine, options: Options) -> dict[str, Duty]:
+def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
     """Those of which each is one worker's at a time; DUTIES has their names."""
     return {
-        "acceptance": Chore(accepted_senders.grant_used, pause=300.0, told="who sends to whom cannot be granted: %s"),
-        "activity": Mover(engine),
-        "approvals": Chore(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
-        "boards": Boards(engine),
-        "indexer": Indexer(engine),
-        "mender": Mender(engine, pause=options.mend),
+        "acceptance": DatabaseDuty(
+            accepted_senders.grant_used, pause=300.0, told="who sends to whom cannot be granted: %s"
+        ),
+        "activity": ActivityCounter(engine),
+        "approvals": DatabaseDuty(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
+        "boards": ScoreboardUpdate(engine),
+        "indexer": IndexBuilder(engine),
+        "mender": JobCheck(engine, pause=options.mend),
         "sampler": Sampler(engine),
-        "statistics prune": Chore(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
-        "webhook prune": Chore(prune, pause=60.0, told="old deliveries cannot be removed: %s"),
+        "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
+        "webhook prune": DatabaseDuty(prune, pause=60.0, told="old deliveries cannot be removed: %s"),
     }
 
 
-def everywhere(engine: Engine) -> dict[str, Duty]:
+def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     """Those that every worker has, side by side."""
-    return {**flushers(), "webhook pump": Pump(engine), "webhook sender": Sender()}
+    return {**make_buffer_flushes(), "webhook pump": FanOut(engine), "webhook sender": Sender()}
 
 
 def _prune_measured() -> None:

@@ -16,7 +16,7 @@ def delete_some(rows: QuerySet, most: int) -> int:
     return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
 
 
-class Patience:
+class DatabaseRetry:
     """One duty's. ``told``: what its log says, once for each time the database is away; a ``%s`` takes the error."""
 
     def __init__(self, log: logging.Logger, told: str, *, level: int = logging.WARNING) -> None:

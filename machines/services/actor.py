@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from django.http import HttpRequest
 
 from machines.access import permissions
-from machines.audit.entries import REFUSED, Deed, record, recorded, source_of, tell
+from machines.audit.entries import REFUSED, AuditRecord, record, record_action, source_of, warn_operator
 
 from .errors import Forbidden
 
@@ -45,7 +45,7 @@ class Actor:
         held: Actor | None = getattr(request, "actor", None)
         if scopes is None and held is not None and held.user == request.user:
             return held
-        return cls(request.user, source_of(request), scopes, lambda: tell(request))
+        return cls(request.user, source_of(request), scopes, lambda: warn_operator(request))
 
     @classmethod
     def console(cls) -> Actor:
@@ -117,6 +117,8 @@ class Actor:
 
     def records(
         self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str
-    ) -> AbstractContextManager[Deed]:
+    ) -> AbstractContextManager[AuditRecord]:
         """One entry of the audit for what the block does, whatever comes of it: see ``machines.audit.entries``."""
-        return recorded(self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about)
+        return record_action(
+            self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about
+        )

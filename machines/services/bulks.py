@@ -12,8 +12,8 @@ from typing import Any
 
 from machines.access import transition_groups
 from machines.access.redaction import MASK
-from machines.audit.entries import Deed
-from machines.audit.reveals import Disclosing
+from machines.audit.entries import AuditRecord
+from machines.audit.reveals import RevealAudit
 from machines.bulk import BULK, Bulk, NotNow, Order, Row
 from machines.bulk.store import Note, OrderLost
 from machines.catalog.outlines import every_outline
@@ -86,7 +86,7 @@ def shown(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
     redactor = redactor_of(actor, machine)
     if not redactor.open:
         return [replace(row, **_masked(row)) for row in rows]
-    if isinstance(redactor, Disclosing):
+    if isinstance(redactor, RevealAudit):
         redactor.note_all({row.item.id: {"error"} for row in rows if _tells(row)})
     return list(rows)
 
@@ -134,7 +134,7 @@ def demand_unmoved(id: str, expect: int | None) -> Instance:
 
 
 def needs_second(actor: Actor, order: Order) -> bool:
-    return actor.is_person and rules.demands(every_outline(order.machine), order.demanded)
+    return actor.is_person and rules.needs_approval(every_outline(order.machine), order.demanded)
 
 
 def pause(actor: Actor, id: str) -> Instance:
@@ -200,7 +200,7 @@ def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "", exp
         return _moved(deed, bulk, name, actor, **({} if expect is None else {"expect": expect}))
 
 
-def _ask(deed: Deed, bulk: Bulk, order: Order, name: str) -> None:
+def _ask(deed: AuditRecord, bulk: Bulk, order: Order, name: str) -> None:
     """Whatever state it was brought into, by whichever door, nothing moves before a second person has looked at it."""
     now = bulk.get()
     if now.state == "failed" and now.data["stage"] in DRY:
@@ -220,7 +220,7 @@ def _told(actor: Actor, id: str, name: str, action: str) -> Instance:
         return _moved(deed, bulk, name, actor)
 
 
-def _moved(deed: Deed, bulk: Bulk, name: str, actor: Actor, **more: Any) -> Instance:
+def _moved(deed: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) -> Instance:
     before = bulk.get()
     after: Instance = getattr(bulk, name)(actor.name, **more)
     deed.moved(before.state, after)

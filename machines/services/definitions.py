@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.audit.entries import Deed
+from machines.audit.entries import AuditRecord
 from machines.catalog import accepted_senders, publishing
 from machines.engine.definitions import CompiledDefinition
 from machines.models import MachineVersion
@@ -61,7 +61,7 @@ def _may_reach(actor: Actor, sender: str, machine: str) -> bool:
     return actor.may("fire", machine) or actor.may("publish", machine) or accepted_senders.takes(machine, sender)
 
 
-def _written(actor: Actor, compiled: CompiledDefinition, reason: str, deed: Deed) -> MachineVersion:
+def _written(actor: Actor, compiled: CompiledDefinition, reason: str, deed: AuditRecord) -> MachineVersion:
     version = publishing.write(compiled, user=actor.user if actor.is_person else None, notes=reason)
     deed.name(target=f"v{version.number}")
     deed.note(digest=version.digest)

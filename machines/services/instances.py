@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from machines.access import redaction, transition_groups
-from machines.audit.entries import Deed
+from machines.audit.entries import AuditRecord
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
 from machines.engine.instances.repairs import ASKED
@@ -18,8 +18,19 @@ from .errors import ApprovalNeeded
 from .reading import counts, explain, find, get, history, redactor_of, seen_by
 
 __all__ = [
-    "REPAIRS", "Call", "counts", "create", "explain", "find", "fire", "foreseen", "get", "history", "preview", "repair",
-]  # fmt: skip
+    "REPAIRS",
+    "Call",
+    "counts",
+    "create",
+    "explain",
+    "find",
+    "fire",
+    "get",
+    "history",
+    "preview",
+    "preview_event",
+    "repair",
+]
 
 REPAIRS = tuple(ASKED)
 UNKEYED = ("suspend", "resume", "delete")  # done twice, they find nothing left to do
@@ -111,7 +122,9 @@ def create(
     return seen_by(actor, made)
 
 
-def foreseen(actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None) -> Explanation:
+def preview_event(
+    actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None
+) -> Explanation:
     """What this person's event would do, for who may fire. Raises NotAllowed, too."""
     actor.demand("fire", machine)
     redactor = redactor_of(actor, machine)
@@ -155,7 +168,7 @@ def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
     return after if second else seen_by(actor, after)
 
 
-def _performed(actor: Actor, call: Call, deed: Deed, second: str) -> tuple[Instance, Instance]:
+def _performed(actor: Actor, call: Call, deed: AuditRecord, second: str) -> tuple[Instance, Instance]:
     engine = get_engine()
     before = engine.get(call.machine, call.id)
     if call.name != "fire":
@@ -208,7 +221,7 @@ def _why(reason: str, second: str) -> str:
     return reason[: 1000 - len(approved)] + approved
 
 
-def _tell(deed: Deed, call: Call, before: Instance, after: Instance) -> None:
+def _tell(deed: AuditRecord, call: Call, before: Instance, after: Instance) -> None:
     if call.name == "delete":
         deed.note(before=after.state, version=after.version)
     elif call.name in ("suspend", "resume"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from machines.audit.entries import Deed
+from machines.audit.entries import AuditRecord
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, QueueStats
 
@@ -39,7 +39,7 @@ def limit(
 ) -> QueueStats:
     """Limits across all workers, as ``Engine.limit`` takes them; the queue's figures afterwards."""
 
-    def done(engine: Engine, who: Who, deed: Deed) -> QueueStats:
+    def done(engine: Engine, who: Who, deed: AuditRecord) -> QueueStats:
         if not who["reason"].strip():
             raise BadInput("limiting a queue needs a reason", code="SB404")
         wanted = {"concurrency": concurrency, "rate": rate}
@@ -55,7 +55,7 @@ def limit(
 def purge(actor: Actor, machine: str, queue: str, *, reason: str, place: str, expect: int) -> int:
     """Takes all jobs of one place away for good; how many. ``expect``: how many the caller saw, else Miscounted."""
 
-    def done(engine: Engine, who: Who, deed: Deed) -> int:
+    def done(engine: Engine, who: Who, deed: AuditRecord) -> int:
         deed.note(place=place, expected=expect)
         return _counted(deed, engine.purge(machine, queue, place=place, expect=expect, **who))
 
@@ -65,7 +65,7 @@ def purge(actor: Actor, machine: str, queue: str, *, reason: str, place: str, ex
 def redrive(actor: Actor, machine: str, queue: str, *, reason: str) -> int:
     """All dead jobs are ready again; how many."""
 
-    def done(engine: Engine, who: Who, deed: Deed) -> int:
+    def done(engine: Engine, who: Who, deed: AuditRecord) -> int:
         return _counted(deed, engine.redrive(machine, queue, **who))
 
     return _done(actor, "queue.redrive", machine, queue, reason, done)
@@ -74,14 +74,14 @@ def redrive(actor: Actor, machine: str, queue: str, *, reason: str) -> int:
 def move(actor: Actor, machine: str, queue: str, *, reason: str) -> int:
     """All delayed jobs are ready at once; how many."""
 
-    def done(engine: Engine, who: Who, deed: Deed) -> int:
+    def done(engine: Engine, who: Who, deed: AuditRecord) -> int:
         return _counted(deed, engine.move_now(machine, queue, **who))
 
     return _done(actor, "job.move", machine, queue, reason, done)
 
 
 def _done(
-    actor: Actor, action: str, machine: str, queue: str, reason: str, act: Callable[[Engine, Who, Deed], Any]
+    actor: Actor, action: str, machine: str, queue: str, reason: str, act: Callable[[Engine, Who, AuditRecord], Any]
 ) -> Any:
     with actor.records(action, machine=machine, queue=queue, reason=reason) as deed:
         actor.demand("operate", machine)
@@ -92,6 +92,6 @@ def _done(
             return act(get_engine(), who | {"permit": permit}, deed)
 
 
-def _counted(deed: Deed, count: int) -> int:
+def _counted(deed: AuditRecord, count: int) -> int:
     deed.note(count=count)
     return count

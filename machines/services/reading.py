@@ -13,7 +13,7 @@ from typing import Any
 from machines.access import redaction
 from machines.access.permissions import among
 from machines.access.redaction import Redactor
-from machines.audit.reveals import Disclosing, Viewer
+from machines.audit.reveals import RevealAudit, Viewer
 from machines.connections import get_engine
 from machines.engine import Explanation, Instance, Page, Step
 
@@ -23,7 +23,7 @@ from .actor import Actor
 def redactor_of(actor: Actor, machine: str) -> Redactor:
     """What is hidden from them of this machine. What a person is shown of it in clear is noted for the audit."""
     if reveals(actor, machine) and actor.is_person:
-        return Disclosing(Viewer(actor.user, actor.source), machine)
+        return RevealAudit(Viewer(actor.user, actor.source), machine)
     return redaction.redactor_if(reveals(actor, machine), machine)
 
 

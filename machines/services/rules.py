@@ -26,7 +26,7 @@ def permit_of(actor: Actor) -> Permit | None:
     return Permit(transition_groups.groups_of(actor.user)) if actor.is_person else None
 
 
-def demands(outlines: Iterable[Outline], action: str) -> bool:
+def needs_approval(outlines: Iterable[Outline], action: str) -> bool:
     """Whether one of these versions asks for a second person. ``action``: a repair's name, or ``fire:<event>``."""
     return any(_covers(named, action) for outline in outlines for named in outline.approval)
 
@@ -45,7 +45,7 @@ def alone(actor: Actor, machine: str, action: str) -> Iterator[Permit | None]:
     Raises BadInput where a version asks for a second person for that, and where the engine finds that the version of an
     instance does: no request could be filed for it.
     """
-    if actor.is_person and demands(every_outline(machine), action):
+    if actor.is_person and needs_approval(every_outline(machine), action):
         raise _not_here(machine, action)
     try:
         yield Permit(None) if actor.is_person else None

@@ -28,7 +28,7 @@ Counts = dict[str, Count]
 """period -> how many"""
 
 
-class Mover:
+class ActivityCounter:
     """The duty. Several at once only share the work."""
 
     def __init__(self, engine: Engine, *, pause: float = PAUSE) -> None:
@@ -58,7 +58,7 @@ def operators(redis: Client, prefix: str) -> Cardinality:
     return Cardinality(redis, "operators", prefix=prefix)
 
 
-def pulled(actor: Any) -> None:
+def count_operator(actor: Any) -> None:
     """A person pulled a lever. Where that cannot be counted nothing else fails."""
     if isinstance(actor, str) or actor.pk is None:
         return

@@ -19,7 +19,7 @@ from machines.engine.connection.client import Client
 from machines.engine.instances.activity import middle
 from machines.engine.keys import Keys
 from machines.models import Measurement
-from machines.models.database_retry import Patience
+from machines.models.database_retry import DatabaseRetry
 from machines.patterns import Place, Scoreboard
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ UNHEARD = "(events nothing listens for)"
 """In place of the name of an event that no version knows: they are counted together, under an empty name."""
 
 
-class MachineBoard(Scoreboard):
+class MachineScoreboard(Scoreboard):
     """One of a machine's, kept beside its instances. ``kind``: edges, refused or states."""
 
     def __init__(self, redis: Client, prefix: str, machine: str, kind: str) -> None:
@@ -42,11 +42,11 @@ class MachineBoard(Scoreboard):
 
 
 @lru_cache(maxsize=1024)
-def _board(engine: Engine, machine: str, kind: str) -> MachineBoard:
-    return MachineBoard(engine.client, engine.keys.prefix, machine, kind)
+def _board(engine: Engine, machine: str, kind: str) -> MachineScoreboard:
+    return MachineScoreboard(engine.client, engine.keys.prefix, machine, kind)
 
 
-def board(machine: str, kind: str) -> MachineBoard:
+def board(machine: str, kind: str) -> MachineScoreboard:
     return _board(get_engine(), machine, kind)
 
 
@@ -61,13 +61,13 @@ def slowest(machine: str, n: int, *, at: int | None = None) -> list[Place]:
     return board(machine, "states").top(n, at=at)
 
 
-class Boards:
+class ScoreboardUpdate:
     """The duty."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._filled = False
-        self._database = Patience(log, "scoreboards cannot be filled: %s")
+        self._database = DatabaseRetry(log, "scoreboards cannot be filled: %s")
 
     def once(self) -> bool:
         """One pass. There is never more to do at once: False."""

@@ -8,7 +8,7 @@ every worker; what is to be sent they share through SQL.
 """
 
 from .errors import BadWebhook, UnknownWebhook
-from .fan_out import Pump
+from .fan_out import FanOut
 from .sender import Sender
 
-__all__ = ["BadWebhook", "Pump", "Sender", "UnknownWebhook"]
+__all__ = ["BadWebhook", "FanOut", "Sender", "UnknownWebhook"]

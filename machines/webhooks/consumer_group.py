@@ -32,7 +32,7 @@ TURN = 1.0  # seconds; on a cluster nobody can wait on many logs, so some look, 
 LOOKERS = 2
 
 
-class Logs:
+class ConsumerGroup:
     """One worker's. Not for several threads."""
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -153,7 +153,7 @@ class Logs:
 
 def align(engine: Engine) -> None:
     """Puts the group at the end of every log: what nobody wanted is not missing."""
-    logs = Logs(engine)
+    logs = ConsumerGroup(engine)
     for (machine, partition), end in engine.emitted().ends().items():
         LogCursor.objects.update_or_create(
             machine=machine, partition=partition, defaults={"read": end.last, "position": end.added}

@@ -9,7 +9,7 @@ from functools import lru_cache
 from machines.models import Webhook
 
 
-def wants(webhook: Webhook, machine: str, type: str, at: int) -> bool:
+def matches_filter(webhook: Webhook, machine: str, type: str, at: int) -> bool:
     """Whether a message that was emitted ``at`` (ms by Redis' clock) is for it."""
     if at < webhook.since or (webhook.machines and machine not in webhook.machines):
         return False

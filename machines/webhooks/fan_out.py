@@ -20,13 +20,13 @@ from machines.engine import Engine, EngineFault, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.engine.messages.emitted import Entry, Place, entry
 from machines.models import Delivery, LogGap, Webhook
-from machines.models.database_retry import Patience, delete_some
+from machines.models.database_retry import DatabaseRetry, delete_some
 from machines.patterns.arguments import MAX_NOW
 from machines.patterns.bus import Page
 
 from . import sender
-from .consumer_group import Logs
-from .event_filter import wants
+from .consumer_group import ConsumerGroup
+from .event_filter import matches_filter
 from .message_body import Writer
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ PRUNE = 500  # rows a pass removes at most
 MAX_TYPE = 200  # characters of a delivery's type: twice as long as an event may be called
 
 
-class Pump:
+class FanOut:
     """Every worker has one: they share the logs as one group of readers, and a message is made a delivery before it
     counts as read. ``wait``: seconds a pass that finds nothing waits for something."""
 
@@ -48,9 +48,9 @@ class Pump:
     LISTEN = 0.02  # seconds after any other: what waits for messages is the pass itself
 
     def __init__(self, engine: Engine, *, wait: float = 1.0) -> None:
-        self._logs = Logs(engine)
+        self._logs = ConsumerGroup(engine)
         self._wait = wait
-        self._database = Patience(log, "webhooks wait for the database: %s")
+        self._database = DatabaseRetry(log, "webhooks wait for the database: %s")
         self._idle, self._found = True, False
         self._lost: dict[Place, int] = {}  # told by the log, not yet by us
         self._noted = time.monotonic()
@@ -136,7 +136,7 @@ def _is_message(found: Entry) -> bool:
 
 
 def _deliveries(place: Place, found: Entry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:
-    wanted = [webhook for webhook in webhooks if wants(webhook, place[0], found.name, found.at)]
+    wanted = [webhook for webhook in webhooks if matches_filter(webhook, place[0], found.name, found.at)]
     if not wanted:
         return []
     message, body = f"{place[0]}:{place[1]}:{found.id}", writer.body(place[0], found)

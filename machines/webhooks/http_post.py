@@ -30,7 +30,7 @@ AGENT = f"Signalbox/{machines.__version__}"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PostResult:
     """``status``: 0 where there was none, and ``error`` says why. ``retry_after``: seconds the receiver asked for."""
 
     at: datetime
@@ -52,7 +52,7 @@ class Answer:
         }  # fmt: skip
 
 
-async def post(delivery: Delivery, now: datetime) -> Answer:
+async def post(delivery: Delivery, now: datetime) -> PostResult:
     """Never raises: what went wrong is the answer."""
     began = time.monotonic()
     try:
@@ -65,7 +65,7 @@ async def post(delivery: Delivery, now: datetime) -> Answer:
         status, said, wait, error = 0, "", 0.0, f"no response within {WHOLE:g} seconds"
     except (httpx.HTTPError, ssl.SSLError, OSError, ValueError) as failure:
         status, said, wait, error = 0, "", 0.0, f"{type(failure).__name__}: {failure}"[:SHOWN]
-    return Answer(now, round((time.monotonic() - began) * 1000), status, error, said, wait)
+    return PostResult(now, round((time.monotonic() - began) * 1000), status, error, said, wait)
 
 
 async def _exchange(delivery: Delivery, now: datetime) -> tuple[int, str, float]:

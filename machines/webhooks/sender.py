@@ -18,10 +18,10 @@ from django.utils import timezone
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
 from machines.models import Delivery, Webhook
-from machines.models.database_retry import Patience
+from machines.models.database_retry import DatabaseRetry
 from machines.patterns.arguments import MAX_KEY
 
-from .http_post import Answer, post
+from .http_post import PostResult, post
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Sender:
 
     def __init__(self, *, clock: Callable[[], datetime] = timezone.now) -> None:
         self._clock = clock
-        self._database = Patience(log, "webhooks: %s", level=logging.DEBUG)  # the pump tells
+        self._database = DatabaseRetry(log, "webhooks: %s", level=logging.DEBUG)  # the pump tells
         self._idle = True
 
     def once(self) -> bool:
@@ -86,7 +86,7 @@ def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:
     return len(claimed)
 
 
-async def _all(claimed: list[Delivery], clock: Callable[[], datetime]) -> list[Answer]:
+async def _all(claimed: list[Delivery], clock: Callable[[], datetime]) -> list[PostResult]:
     return await asyncio.gather(*(post(delivery, clock()) for delivery in claimed))
 
 
@@ -127,7 +127,7 @@ def _take(row: Delivery, now: datetime) -> bool:
     return True
 
 
-def settle(delivery: Delivery, answer: Answer, now: datetime) -> None:
+def settle(delivery: Delivery, answer: PostResult, now: datetime) -> None:
     """Writes what came of an attempt, unless the delivery is another worker's by now."""
     tries = delivery.tries + 1
     attempts = [*delivery.attempts, answer.facts()][-KEPT:]
@@ -148,7 +148,7 @@ def pause(tries: int, retry_after: float = 0.0) -> float:
     return max(planned, min(retry_after, 3600.0))
 
 
-def _remember(webhook: Webhook, answer: Answer, now: datetime) -> None:
+def _remember(webhook: Webhook, answer: PostResult, now: datetime) -> None:
     row = Webhook.objects.filter(pk=webhook.pk)
     if answer.ok:
         row.exclude(failures=0, rest_until=None).update(failures=0, rest_until=None)

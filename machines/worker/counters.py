@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 
 
-class Tally:
+class Counters:
     """Outcomes: completed, delayed and dead (failed attempts), lost, missing, returned."""
 
     def __init__(self) -> None:

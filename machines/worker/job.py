@@ -18,7 +18,7 @@ class Timeout(Exception):
     """An attempt was not over by its deadline."""
 
 
-class Board(Protocol):
+class ProgressSink(Protocol):
     """Where a job's progress is put."""
 
     def note(self, job: Job, done: float, total: float | None, note: str) -> None: ...
@@ -32,23 +32,25 @@ class Job:
     """
 
     __slots__ = (
-        "_board",
         "_called",
         "_ended",
         "_ends",
         "_expired",
         "_on_loss",
+        "_progress",
         "_why",
         "asked",
         "taken",
     )
 
-    def __init__(self, taken: TakenJob, *, began: float | None = None, board: Board | None = None) -> None:
+    def __init__(
+        self, taken: TakenJob, *, began: float | None = None, progress_reporter: ProgressSink | None = None
+    ) -> None:
         """``began``: when it was taken, by this process's monotonic clock; ``board`` takes its progress."""
         self.taken = taken
         self.asked = False  # whether Redis was asked to end it and gave no answer
         self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
-        self._board = board
+        self._progress = progress_reporter
         self._why: str | None = None
         self._expired = False
         self._ended = False
@@ -176,8 +178,8 @@ class Job:
         """Says how far the work has come: pages show it live. From plain functions and coroutines, as often as
         you like; what is said in quick succession goes out as its last value. Raises as ``check`` does."""
         self.check()
-        if self._board is not None:
-            self._board.note(self, done, total, note)
+        if self._progress is not None:
+            self._progress.note(self, done, total, note)
 
     # Said by the worker
 

@@ -12,25 +12,25 @@ from typing import Any, Literal
 
 from machines.engine import Engine, errors
 
-from .counters import Tally
+from .counters import Counters
 from .execution.completer import Completer
-from .execution.executor import Crew
-from .execution.in_flight import Hand
+from .execution.executor import Executor
+from .execution.in_flight import InFlightJobs
 from .execution.processor import STOPPED
-from .execution.progress_reporter import Board
+from .execution.progress_reporter import ProgressReporter
 from .intake.fetcher import Fetcher
-from .intake.poll_loop import Line
-from .intake.queue_waiter import Doorbell
-from .intake.served_queues import Routes
+from .intake.poll_loop import PollLoop
+from .intake.queue_waiter import QueueWaiter
+from .intake.served_queues import ServedQueues
 from .job import Job
-from .lease_renewal import Heartbeat
-from .maintenance.expired_leases import Sweeper
+from .lease_renewal import LeaseRenewal
+from .maintenance.expired_leases import LeaseRecovery
 from .maintenance.periodic import Duty, Periodic
-from .maintenance.timer_waiter import Alarm
-from .maintenance.timers import Ticker, Watch
+from .maintenance.timer_waiter import TimerWaiter
+from .maintenance.timers import DueWork, DueWorkLoop
 from .options import Options
 from .registry import Registry
-from .worker_info import Row
+from .worker_info import WorkerInfo
 
 log = logging.getLogger(__name__)
 
@@ -60,26 +60,40 @@ class Launcher:
         self._options = options
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.status: Status = "working"
-        self.hand = Hand(options.concurrency)
-        self.tally = Tally()
-        self.routes = Routes(engine, registry, options.queues)
-        self._board = Board(engine)
-        self._doorbell = Doorbell(engine, options.patience)
+        self.in_flight = InFlightJobs(options.concurrency)
+        self.counters = Counters()
+        self.served_queues = ServedQueues(engine, registry, options.queues)
+        self._progress = ProgressReporter(engine)
+        self._queue_waiter = QueueWaiter(engine, options.patience)
         self._fetcher = Fetcher(
-            engine, self.routes, self._doorbell, options.id, rescan=options.rescan, board=self._board
+            engine,
+            self.served_queues,
+            self._queue_waiter,
+            options.id,
+            rescan=options.rescan,
+            progress_reporter=self._progress,
         )
-        self._completer = Completer(engine, self.hand, self.tally, self._board, backoff=options.backoff)
-        self._crew = Crew(registry, self.hand, self._completer)
-        row = Row(options.id, self.routes, self.hand, version=version, tally=self.tally, status=lambda: self.status)
-        self.heartbeat = Heartbeat(engine, self.hand, row, pause=options.beat, on_order=self._obey)
-        self.sweeper = Sweeper(engine, lambda: self.routes.machines, pause=options.sweep)
-        self._beating = Periodic("heartbeat", self.heartbeat, backoff=options.backoff)
-        self._sweeping = Periodic("sweeper", self.sweeper, backoff=options.backoff)
-        self.ticker = Ticker(engine, lambda: self.routes.machines, pause=options.tick)
-        self._alarm = Alarm(engine, lambda: self.routes.machines)
-        self._ticking = Periodic("ticker", Watch(self.ticker, self._alarm), backoff=options.backoff)
+        self._completer = Completer(engine, self.in_flight, self.counters, self._progress, backoff=options.backoff)
+        self._executor = Executor(registry, self.in_flight, self._completer)
+        row = WorkerInfo(
+            options.id,
+            self.served_queues,
+            self.in_flight,
+            version=version,
+            counters=self.counters,
+            status=lambda: self.status,
+        )
+        self.lease_renewal = LeaseRenewal(engine, self.in_flight, row, pause=options.beat, on_order=self._obey)
+        self.lease_recovery = LeaseRecovery(engine, lambda: self.served_queues.machines, pause=options.sweep)
+        self._beating = Periodic("heartbeat", self.lease_renewal, backoff=options.backoff)
+        self._sweeping = Periodic("sweeper", self.lease_recovery, backoff=options.backoff)
+        self.due_work = DueWork(engine, lambda: self.served_queues.machines, pause=options.tick)
+        self._timer_waiter = TimerWaiter(engine, lambda: self.served_queues.machines)
+        self._ticking = Periodic("ticker", DueWorkLoop(self.due_work, self._timer_waiter), backoff=options.backoff)
         self._others = [Periodic(name, duty, backoff=options.backoff) for name, duty in (duties or {}).items()]
-        self._line = Line(engine, self._fetcher, self.routes, self.hand, self._crew, options, on_jobs=self._hurry)
+        self._poll_loop = PollLoop(
+            engine, self._fetcher, self.served_queues, self.in_flight, self._executor, options, on_jobs=self._hurry
+        )
 
     # Orders. Safe to give from a signal handler.
 
@@ -102,13 +116,13 @@ class Launcher:
 
     def summary(self) -> str:
         """What came of the jobs, for people."""
-        return str(self.tally)
+        return str(self.counters)
 
     def run(self) -> None:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
         watching = (self._beating, self._sweeping, self._ticking, *self._others)
-        for part in (self._completer, self._crew, *watching, taking):
+        for part in (self._completer, self._executor, *watching, taking):
             part.start()
         asked = self._listen() == "stop"
         self._quiet(asked)
@@ -119,39 +133,39 @@ class Launcher:
     def _listen(self) -> Message:
         while (message := self._inbox.get()) not in ("stop", "ended"):
             if message == "quiet" and self.status == "working":
-                log.warning("quiet: no further jobs, %d in hand", len(self.hand))
+                log.warning("quiet: no further jobs, %d in hand", len(self.in_flight))
                 self.status = "quiet"
-                self._line.quiet()
-                self._doorbell.interrupt()
+                self._poll_loop.quiet()
+                self._queue_waiter.interrupt()
             elif message == "work" and self.status == "quiet":
                 log.warning("working again")
                 self.status = "working"
-                self._doorbell.listen()
-                self._line.work()
+                self._queue_waiter.listen()
+                self._poll_loop.work()
             self._beating.wake()
         return message
 
     def _hurry(self, jobs: Sequence[Job]) -> None:
-        if self.heartbeat.hurried_by(jobs):
+        if self.lease_renewal.hurried_by(jobs):
             self._beating.wake()
 
     def _take(self) -> None:
-        self._line.run()
+        self._poll_loop.run()
         self._inbox.put("ended")
 
     def _quiet(self, asked: bool) -> None:
         """No further job is taken. Asked to stop, what nobody has begun with goes back at once, for others to take."""
         self.status = "stopping"
-        self._line.stop()
-        self._doorbell.interrupt()
-        returned = self._crew.return_waiting(0, STOPPED) if asked else 0
-        log.info("stopping: no further jobs, %d in hand, %d handed back", len(self.hand) - returned, returned)
+        self._poll_loop.stop()
+        self._queue_waiter.interrupt()
+        returned = self._executor.return_waiting(0, STOPPED) if asked else 0
+        log.info("stopping: no further jobs, %d in hand, %d handed back", len(self.in_flight) - returned, returned)
         self._beating.wake()
 
     def _finish(self, taking: threading.Thread, until: float | None) -> None:
         """Jobs in hand may finish, up to the deadline or a further ``stop``. Where there is none, ``stop`` sets one."""
-        while taking.is_alive() or len(self.hand):
-            if self.hand.wait_empty(0.1):
+        while taking.is_alive() or len(self.in_flight):
+            if self.in_flight.wait_empty(0.1):
                 taking.join(0.1)
             if until is not None and time.monotonic() >= until:
                 return
@@ -169,19 +183,19 @@ class Launcher:
 
     def _hand_back(self) -> None:
         """What is still in hand goes back to its queue, as if it had not been taken."""
-        left = [job for job in self.hand.held() if job.end()]  # from here on their handlers are not heard
+        left = [job for job in self.in_flight.held() if job.end()]  # from here on their handlers are not heard
         self._completer.stop(SETTLE)
         for job in left:
             job.lose(STOPPED)
         answered = self._return(left)
-        self._alarm.interrupt()
+        self._timer_waiter.interrupt()
         self._still(self._beating, self._sweeping, self._ticking, *self._others)
-        self._crew.stop()
-        self._board.stop()
-        self._alarm.close()
+        self._executor.stop()
+        self._progress.stop()
+        self._timer_waiter.close()
         if answered:
             self._leave()
-        self._doorbell.close()
+        self._queue_waiter.close()
 
     def _return(self, jobs: Sequence[Job]) -> bool:
         """Hands jobs back. Says whether Redis answers: where it does not, one call is waited for and no more."""
@@ -197,7 +211,7 @@ class Launcher:
             except errors.SignalboxError as error:
                 log.warning("handing back %s did not work: %s; its lease will end by itself", job, error)
             else:
-                self.tally.add("returned")
+                self.counters.add("returned")
         return True
 
     @staticmethod

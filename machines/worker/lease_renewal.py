@@ -10,29 +10,29 @@ from typing import Any
 
 from machines.engine import Engine, WorkerRow, errors
 
-from .execution.in_flight import Hand
+from .execution.in_flight import InFlightJobs
 from .job import Job
-from .worker_info import Row
+from .worker_info import WorkerInfo
 
 ROW_EVERY = 5.0  # seconds: the engine forgets a worker after three times that
 MOST = 1000  # leases of one call
 
 
-class Heartbeat:
+class LeaseRenewal:
     """Beats in a thread of its own, so that no handler can hold it up."""
 
     def __init__(
         self,
         engine: Engine,
-        hand: Hand,
-        row: Row,
+        in_flight: InFlightJobs,
+        row: WorkerInfo,
         *,
         pause: float,
         clock: Callable[[], float] = time.monotonic,
         on_order: Callable[[dict[str, Any]], None] = lambda order: None,
     ) -> None:
         self._engine = engine
-        self._hand = hand
+        self._in_flight = in_flight
         self._row = row
         self._pause = pause
         self._clock = clock
@@ -45,7 +45,7 @@ class Heartbeat:
     def once(self) -> bool:
         """Extends every lease by its full length and keeps the row fresh. There is never more to do at once: False."""
         failed = None
-        for (_, lease), jobs in groupby(sorted(self._hand.held(), key=_together), key=_together):
+        for (_, lease), jobs in groupby(sorted(self._in_flight.held(), key=_together), key=_together):
             held = list(jobs)
             for start in range(0, len(held), MOST):
                 try:
@@ -79,7 +79,7 @@ class Heartbeat:
 
     def pause(self) -> float:
         """Seconds to the next beat: a third of the shortest lease in hand, so that two beats may fail."""
-        shortest = min((_lease(job) / 3000 for job in self._hand.held()), default=self._pause)
+        shortest = min((_lease(job) / 3000 for job in self._in_flight.held()), default=self._pause)
         self._planned = min(self._pause, shortest)
         return self._planned
 

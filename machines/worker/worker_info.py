@@ -11,33 +11,33 @@ from pathlib import Path
 
 from machines.engine import WorkerRow
 
-from .counters import Tally
-from .execution.in_flight import Hand
-from .intake.served_queues import Routes
+from .counters import Counters
+from .execution.in_flight import InFlightJobs
+from .intake.served_queues import ServedQueues
 from .job import Job
 
 MOST_SHOWN = 20  # jobs
 STATM = Path("/proc/self/statm")
 
 
-class Row:
+class WorkerInfo:
     """Makes the worker's row as it is now. Times are ms of wall clock; the engine turns them into the server's."""
 
     def __init__(
         self,
         id: str,
-        routes: Routes,
-        hand: Hand,
+        served_queues: ServedQueues,
+        in_flight: InFlightJobs,
         *,
         version: str,
-        tally: Tally | None = None,
+        counters: Counters | None = None,
         status: Callable[[], str] = lambda: "working",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._id = id
-        self._routes = routes
-        self._hand = hand
-        self._tally = tally or Tally()
+        self._served_queues = served_queues
+        self._in_flight = in_flight
+        self._counters = counters or Counters()
         self._status = status
         self._version = version
         self._clock = clock
@@ -49,28 +49,28 @@ class Row:
             id=self._id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            queues=[str(route) for route in self._routes.served],
-            in_hand=len(self._hand),
+            queues=[str(route) for route in self._served_queues.served],
+            in_hand=len(self._in_flight),
             started=seen - int((time.monotonic() - self._born) * 1000),
             seen=seen,
             version=self._version,
             note=self._note(),
             status=self._status(),
             memory=memory(),
-            concurrency=self._hand.size,
-            holding=[_shown(job, since) for job, since in self._hand.running()[:MOST_SHOWN]],
-            done=self._tally.done,
-            failed=self._tally.failed,
-            lacking={str(route): sorted(lacking) for route, lacking in self._routes.missing.items()},
+            concurrency=self._in_flight.size,
+            holding=[_shown(job, since) for job, since in self._in_flight.running()[:MOST_SHOWN]],
+            done=self._counters.done,
+            failed=self._counters.failed,
+            lacking={str(route): sorted(lacking) for route, lacking in self._served_queues.missing.items()},
         )
 
     def _note(self) -> str:
         """Names the handlers that queues ask for and this worker does not have, and those that do not end."""
-        missing = sorted({src for lacking in self._routes.missing.values() for src in lacking})
-        stuck = sorted({job.src for job in list(self._hand.stuck)})
+        missing = sorted({src for lacking in self._served_queues.missing.values() for src in lacking})
+        stuck = sorted({job.src for job in list(self._in_flight.stuck)})
         notes = [f"no handler here for {', '.join(missing)}"] if missing else []
         if stuck:
-            notes.append(f"{len(self._hand.stuck)} handlers stuck past their deadline: {', '.join(stuck)}")
+            notes.append(f"{len(self._in_flight.stuck)} handlers stuck past their deadline: {', '.join(stuck)}")
         return "; ".join(notes)
 
 

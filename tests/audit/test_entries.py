@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError, connection, transaction
 from django.test import RequestFactory
 
-from machines.audit.entries import ACTIONS, Deed, audited, record
+from machines.audit.entries import ACTIONS, AuditRecord, record, record_request_action
 from machines.engine import Conflict, EngineUnavailable
 from machines.models import AuditEntry, AuditIsAppendOnly
 
@@ -97,7 +97,7 @@ def test_an_action_or_outcome_nobody_knows_is_a_mistake_in_the_code(given):
     with pytest.raises(ValueError, match=r"fly|perhaps"):
         record("alice", **({"action": "fire"} | given))
     with pytest.raises(ValueError, match="worker.stop"):
-        Deed("alice", "fly")
+        AuditRecord("alice", "fly")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,9 @@ def test_what_an_action_raises_is_its_outcome_and_goes_on(request_of_alice, erro
     refusals = (LookupError,) if type(error) is LookupError else ()
 
     def act() -> None:
-        with audited(request_of_alice, "force", machine="m", instance="i", reason="why", refusals=refusals) as deed:
+        with record_request_action(
+            request_of_alice, "force", machine="m", instance="i", reason="why", refusals=refusals
+        ) as deed:
             deed.note(data={"a": 1})
             raise error
 
@@ -129,7 +131,7 @@ def test_what_an_action_raises_is_its_outcome_and_goes_on(request_of_alice, erro
 )  # the admin's own is shown where the admin is tested
 def test_an_entry_says_by_which_door_and_from_where(request_of_alice, path, source):
     request_of_alice.path = path
-    with audited(request_of_alice, "fire"):
+    with record_request_action(request_of_alice, "fire"):
         pass
     assert AuditEntry.objects.get().source == source
 
@@ -137,7 +139,7 @@ def test_an_entry_says_by_which_door_and_from_where(request_of_alice, path, sour
 def test_an_entry_that_cannot_be_written_stands_in_the_log_in_full_and_hides_nothing(request_of_alice, caplog):
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE machines_auditentry RENAME TO elsewhere")
-    with audited(request_of_alice, "suspend", machine="m", instance="i", reason="to look at it") as deed:
+    with record_request_action(request_of_alice, "suspend", machine="m", instance="i", reason="to look at it") as deed:
         deed.note(after="Waiting")
     (logged,) = [
         record for record in caplog.records if record.name == "machines.audit.entries" and record.levelname == "ERROR"

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from machines.engine import Engine
-from machines.worker.intake.queue_waiter import Doorbell
-from machines.worker.maintenance.timer_waiter import Alarm
+from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.maintenance.timer_waiter import TimerWaiter
 from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
@@ -29,8 +29,8 @@ STILL = 3 * TIMEOUT
 @pytest.fixture
 def hasty(own_server, monkeypatch):
     """An engine that soon gives a call up."""
-    monkeypatch.setattr(Doorbell, "MARGIN", TIMEOUT)
-    monkeypatch.setattr(Alarm, "MARGIN", TIMEOUT)
+    monkeypatch.setattr(QueueWaiter, "MARGIN", TIMEOUT)
+    monkeypatch.setattr(TimerWaiter, "MARGIN", TIMEOUT)
     engine = Engine.from_url(own_server.url, socket_timeout=TIMEOUT)
     yield engine
     engine.client.close()

@@ -6,8 +6,8 @@ The worker runs in this process, so that its waits can be short; the test itself
 import pytest
 
 from machines.engine import Engine
-from machines.worker.intake.queue_waiter import Doorbell
-from machines.worker.maintenance.timer_waiter import Alarm
+from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.maintenance.timer_waiter import TimerWaiter
 from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
@@ -35,9 +35,9 @@ EACH = 4  # instances for each fault
 @pytest.fixture
 def through(proxy, monkeypatch):
     """An engine behind the proxy that soon notices when nothing comes."""
-    monkeypatch.setattr(Doorbell, "MARGIN", TIMEOUT)
-    monkeypatch.setattr(Alarm, "BLOCK", TIMEOUT)
-    monkeypatch.setattr(Alarm, "MARGIN", TIMEOUT)
+    monkeypatch.setattr(QueueWaiter, "MARGIN", TIMEOUT)
+    monkeypatch.setattr(TimerWaiter, "BLOCK", TIMEOUT)
+    monkeypatch.setattr(TimerWaiter, "MARGIN", TIMEOUT)
     engine = Engine.from_url(proxy.url, socket_timeout=TIMEOUT, health_check_interval=0)
     yield engine
     engine.client.close()

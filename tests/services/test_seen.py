@@ -15,7 +15,7 @@ from machines.access import last_seen, tokens
 from machines.access.last_seen import Noting
 from machines.connections import get_pattern
 from machines.models import LastSeen, Receipt, Token
-from machines.worker.maintenance.buffer_flush import Flusher
+from machines.worker.maintenance.buffer_flush import BufferFlush
 from tests.patterns.rewinding import older, rewind
 
 
@@ -154,8 +154,8 @@ def test_no_request_fails_where_nothing_can_be_noted_and_redis_is_left_alone_for
 def test_the_duty_waits_for_an_entry_to_gather(transactional_db, ann, noting):
     noting.person(ann.pk)
     told = "last seen waits for the database: %s"
-    assert Flusher(last_seen.buffer, last_seen.write, gather=last_seen.GATHER, told=told).once() is False
-    assert Flusher(last_seen.buffer, last_seen.write, told=told).once() is True
+    assert BufferFlush(last_seen.buffer, last_seen.write, gather=last_seen.GATHER, told=told).once() is False
+    assert BufferFlush(last_seen.buffer, last_seen.write, told=told).once() is True
     assert LastSeen.objects.get().user == ann
 
 

@@ -5,14 +5,14 @@ import socket
 import urllib.request
 from urllib.parse import urlsplit
 
-from dashboard.serving.connection_turns import Arrivals
+from dashboard.serving.connection_turns import ConnectionTurns
 
 PATIENCE = 60.0
 
 
 async def test_addresses_take_turns_and_a_round_reads_a_few():
     rounds: list[list[str]] = [[]]
-    arrivals = Arrivals(asyncio.get_running_loop(), at_once=4)
+    arrivals = ConnectionTurns(asyncio.get_running_loop(), at_once=4)
     for number in range(8):
         arrivals.add("10.0.0.1", lambda number=number: rounds[-1].append(f"a{number}"))
     for number in range(2):
@@ -26,7 +26,7 @@ async def test_addresses_take_turns_and_a_round_reads_a_few():
 
 async def test_who_comes_when_nobody_waits_is_read_in_the_next_round():
     read = []
-    arrivals = Arrivals(asyncio.get_running_loop())
+    arrivals = ConnectionTurns(asyncio.get_running_loop())
     for name in ("first", "second"):
         arrivals.add("10.0.0.1", lambda name=name: read.append(name))
         await asyncio.sleep(0)

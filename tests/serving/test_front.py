@@ -9,14 +9,14 @@ from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 
 from dashboard.serving import admission
-from dashboard.serving.admission import Front
-from dashboard.serving.concurrency_limits import Room
-from dashboard.serving.event_loop_views import LightHandler
+from dashboard.serving.admission import Admission
+from dashboard.serving.concurrency_limits import Slots
+from dashboard.serving.event_loop_views import EventLoopHandler
 from dashboard.shared.callers import caller_of
 from tests.security.requests.test_headers import check
 
 PATIENCE = 60.0
-ROOM = Room.of(4)  # one of a caller at a time, two of an address; 8 and 16 wait
+ROOM = Slots.of(4)  # one of a caller at a time, two of an address; 8 and 16 wait
 
 
 class Django:
@@ -85,8 +85,8 @@ async def django() -> Django:
 
 
 @pytest.fixture
-async def site(django: Django) -> Front:
-    return Front(django, LightHandler(), ROOM)
+async def site(django: Django) -> Admission:
+    return Admission(django, EventLoopHandler(), ROOM)
 
 
 async def test_a_request_gets_its_body_and_answers(site, django):

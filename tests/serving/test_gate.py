@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from dashboard.serving.concurrency_limits import Crowded, Gate, Room, another_turn, under
+from dashboard.serving.concurrency_limits import ConcurrencyLimits, Crowded, Slots, another_turn, under
 
-FOUR = Room(running=4, running_address=2, running_caller=1, waiting=6, waiting_address=4, waiting_caller=2)
+FOUR = Slots(running=4, running_address=2, running_caller=1, waiting=6, waiting_address=4, waiting_caller=2)
 
 
 def entered(gate, *who):
@@ -18,19 +18,19 @@ def granted(turns):
 
 
 def test_room_follows_from_the_number_of_threads():
-    assert Room.of(16) == Room(16, 8, 4, 256, 64, 32)
-    assert min(Room.of(4).running_caller, Room.of(4).running_address) == 1
+    assert Slots.of(16) == Slots(16, 8, 4, 256, 64, 32)
+    assert min(Slots.of(4).running_caller, Slots.of(4).running_address) == 1
 
 
 async def test_one_caller_and_one_address_get_their_share_and_no_more():
-    gate = Gate(FOUR)
+    gate = ConcurrencyLimits(FOUR)
     turns = entered(gate, ("a", "1"), ("a", "1"), ("a", "2"), ("a", "3"), ("b", "1"), ("c", ""), ("d", ""))
     assert granted(turns) == [True, False, True, False, True, True, False]
     assert (gate.running, gate.waiting) == (4, 3)
 
 
 async def test_who_leaves_makes_room_for_the_next_whose_turn_it_is():
-    gate = Gate(FOUR)
+    gate = ConcurrencyLimits(FOUR)
     first = entered(gate, ("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"))
     waiting = entered(gate, ("a", "3"), ("a", "4"), ("c", "1"), ("a", "3"))
     first[2].leave()
@@ -46,7 +46,7 @@ async def test_who_leaves_makes_room_for_the_next_whose_turn_it_is():
 
 
 async def test_addresses_take_turns_however_many_wait_behind_one():
-    gate = Gate(Room(1, 1, 1, 99, 99, 99))
+    gate = ConcurrencyLimits(Slots(1, 1, 1, 99, 99, 99))
     order: list[str] = []
 
     async def work(turn) -> None:
@@ -60,7 +60,7 @@ async def test_addresses_take_turns_however_many_wait_behind_one():
 
 
 async def test_past_what_may_wait_nothing_is_taken_in():
-    gate = Gate(FOUR)
+    gate = ConcurrencyLimits(FOUR)
     entered(gate, *[("a", "1")] * 3)
     with pytest.raises(Crowded) as caught:
         gate.enter("a", "1")
@@ -76,7 +76,7 @@ async def test_past_what_may_wait_nothing_is_taken_in():
 
 
 async def test_who_gives_up_waiting_is_not_given_a_turn():
-    gate = Gate(Room(1, 1, 1, 9, 9, 9))
+    gate = ConcurrencyLimits(Slots(1, 1, 1, 9, 9, 9))
     first, second, third = entered(gate, ("a", ""), ("b", ""), ("c", ""))
     second.leave()
     first.leave()
@@ -85,7 +85,7 @@ async def test_who_gives_up_waiting_is_not_given_a_turn():
 
 
 async def test_a_piece_of_an_answer_takes_a_turn_of_its_own_and_waits_where_nothing_more_may_wait():
-    gate = Gate(Room(1, 1, 1, 1, 1, 1))
+    gate = ConcurrencyLimits(Slots(1, 1, 1, 1, 1, 1))
     first, second = entered(gate, ("a", ""), ("b", ""))
     under.set((gate, "a", ""))
     begun = asyncio.Event()

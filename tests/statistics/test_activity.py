@@ -10,7 +10,7 @@ from machines.engine import Engine
 from machines.engine.keys import Keys
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
-from machines.statistics.activity import Mover, activity, together
+from machines.statistics.activity import ActivityCounter, activity, together
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
 
@@ -101,7 +101,7 @@ def test_several_who_look_at_once_share_the_work(lamps):
     base = int(time.time() * 1000) - 10_000
     for i in range(1500):
         lamps.create("lamp", f"l{i}", now=base)
-    duties = [Mover(lamps, pause=20) for _ in range(3)]
+    duties = [ActivityCounter(lamps, pause=20) for _ in range(3)]
     while any(in_threads([duty.once for duty in duties])):
         pass
     assert all(15 < duty.pause() < 25 for duty in duties)

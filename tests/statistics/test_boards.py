@@ -6,7 +6,7 @@ from machines.catalog import publishing
 from machines.engine import Engine
 from machines.models import Measurement
 from machines.patterns import Place
-from machines.statistics.scoreboards import UNHEARD, Boards, board, busiest, slowest
+from machines.statistics.scoreboards import UNHEARD, ScoreboardUpdate, board, busiest, slowest
 
 from .conftest import LAMP
 
@@ -30,7 +30,7 @@ def measured(at: int, edges: dict[str, int], refused: dict[str, int] | None = No
 
 
 def fill(engine: Engine, now: int = NOW) -> bool:
-    return Boards(engine).fill("lamp", 1, now=now)
+    return ScoreboardUpdate(engine).fill("lamp", 1, now=now)
 
 
 def test_edges_and_events_are_ranked_by_what_was_measured_of_the_day(lamps):
@@ -81,7 +81,7 @@ def test_one_pass_of_the_duty_takes_every_machine_and_none_that_fails_stops_it(l
     lamps.create("torch", "one")
     publishing.adopt("torch")
     lamps.client.set(f"{prefix}{{lamp:0}}:in:off", "something foreign")
-    duty = Boards(lamps)
+    duty = ScoreboardUpdate(lamps)
     assert duty.once() is False
     assert duty.pause() < 20  # nothing was measured yet: it looks again soon
     assert [place.member for place in slowest("torch", 5)] == ["off"]

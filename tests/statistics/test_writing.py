@@ -12,7 +12,7 @@ from django.db import connection, connections
 from machines.connections import get_pattern
 from machines.models import Measurement, SamplingTurn
 from machines.statistics import Sampler, recording, writing
-from machines.worker.maintenance.buffer_flush import Flusher
+from machines.worker.maintenance.buffer_flush import BufferFlush
 
 from .conftest import MINUTE, START, flush
 from .written import GAPS, HOURS, MINUTES, rows, stretches, total
@@ -127,7 +127,7 @@ def test_flushers_at_the_same_moment_add_to_the_same_hour(box, sample, rounds):
 
 
 def test_a_database_that_is_away_is_said_once_and_what_waits_is_written_when_it_is_back(box, sample, rounds, caplog):
-    flusher = Flusher(recording.buffer, writing.write, told="statistics wait for the database: %s")
+    flusher = BufferFlush(recording.buffer, writing.write, told="statistics wait for the database: %s")
     sample(0)
     rounds(3)
     sample(1, flushed=False)

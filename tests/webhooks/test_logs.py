@@ -9,8 +9,8 @@ from django.db import OperationalError
 from machines.access.redaction import MASK
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.webhooks import consumer_group, fan_out, management
-from machines.webhooks.consumer_group import GROUP, Logs
-from machines.webhooks.fan_out import Pump
+from machines.webhooks.consumer_group import GROUP, ConsumerGroup
+from machines.webhooks.fan_out import FanOut
 from tests.engine.builders import fields, machine, publish
 from tests.engine.instances.racing import in_threads
 
@@ -41,7 +41,7 @@ def fill(engine, bell, count):
 
 def test_one_pass_that_waits_is_woken_by_the_message(engine, bell, hook, transactional_db):
     hook()
-    waiting = Pump(engine, wait=2.0)
+    waiting = FanOut(engine, wait=2.0)
     waiting.look()
 
     def late():
@@ -64,12 +64,12 @@ def test_one_pass_that_waits_is_woken_by_the_message(engine, bell, hook, transac
 def test_what_a_worker_took_and_did_not_finish_is_another_ones(engine, bell, hook, monkeypatch):
     hook()
     ring(engine, bell, 5)
-    dead = Logs(engine)
+    dead = ConsumerGroup(engine)
     assert len(dead.take((bell, 0)).entries) == 5  # and it is never heard of again
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     assert Delivery.objects.count() == 0
     monkeypatch.setattr(consumer_group, "IDLE", 0.001)
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     assert Delivery.objects.count() == 5
     assert engine.client.xpending(log_of(engine, bell), GROUP)["pending"] == 0
 
@@ -78,12 +78,12 @@ def test_one_that_dies_after_the_transaction_leaves_no_second_delivery(engine, b
     hook()
     ring(engine, bell, 3)
     with monkeypatch.context() as patch:
-        patch.setattr(Logs, "done", lambda *_: (_ for _ in ()).throw(SystemExit))
+        patch.setattr(ConsumerGroup, "done", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
-            Pump(engine, wait=0).look()
+            FanOut(engine, wait=0).look()
     keys = set(Delivery.objects.values_list("key", flat=True))
     monkeypatch.setattr(consumer_group, "IDLE", 0.001)
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     assert set(Delivery.objects.values_list("key", flat=True)) == keys
     assert len(keys) == 3
     assert engine.client.xpending(log_of(engine, bell), GROUP)["pending"] == 0
@@ -93,12 +93,12 @@ def test_what_the_database_did_not_take_is_given_back_at_once(engine, bell, hook
     hook()
     ring(engine, bell, 3)
     engine.client.xtrim(log_of(engine, bell), maxlen=2, approximate=False)
-    broken = Pump(engine, wait=0)
+    broken = FanOut(engine, wait=0)
     with monkeypatch.context() as patch:
         patch.setattr(fan_out, "_deliveries", lambda *_: (_ for _ in ()).throw(OperationalError("database is locked")))
         with pytest.raises(OperationalError):
             broken.look()
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     assert Delivery.objects.count() == 2
     ring(engine, bell)
     broken.look()
@@ -110,11 +110,11 @@ def test_the_group_is_there_while_a_webhook_is_active_and_no_longer(engine, bell
     webhook = hook()
     assert groups(engine, bell) == [GROUP]
     ring(engine, bell, 2)
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     management.pause(actor, webhook.pk)
-    looker = Pump(engine, wait=0)
+    looker = FanOut(engine, wait=0)
     looker.look()
-    assert (groups(engine, bell), LogCursor.objects.count(), looker.pause()) == ([], 0, Pump.IDLE)
+    assert (groups(engine, bell), LogCursor.objects.count(), looker.pause()) == ([], 0, FanOut.IDLE)
     ring(engine, bell)
     management.resume(actor, webhook.pk)
     ring(engine, bell)
@@ -133,14 +133,14 @@ def test_a_group_that_is_not_there_begins_where_it_was_noted_last(engine, bell, 
     ids = [id for id, _ in engine.client.xrange(log)]
     engine.client.xgroup_destroy(log, GROUP)
     LogCursor.objects.update_or_create(machine=bell, partition=0, defaults={"read": ids[1], "position": 2})
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     assert set(Delivery.objects.values_list("message", flat=True)) == {f"{bell}:0:{id}" for id in ids[2:]}
-    Logs(engine).note()
+    ConsumerGroup(engine).note()
     assert LogCursor.objects.values_list("read", "position").get() == (ids[3], 4)
     ring(engine, bell, 2)
     engine.client.xgroup_destroy(log, GROUP)
     engine.client.xtrim(log, maxlen=1, approximate=False)
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     assert (Delivery.objects.count(), LogGap.objects.get().lost) == (3, 1)
 
 
@@ -148,7 +148,7 @@ def test_aligning_puts_the_group_at_the_end_of_every_log(engine, bell):
     ring(engine, bell, 3)
     consumer_group.align(engine)
     assert LogCursor.objects.get().position == engine.client.xlen(log_of(engine, bell)) == 3
-    assert Logs(engine).take((bell, 0)).entries == []
+    assert ConsumerGroup(engine).take((bell, 0)).entries == []
 
 
 def test_a_log_keeps_what_the_group_has_not_done_up_to_a_bound(engine, bell, hook):
@@ -158,7 +158,7 @@ def test_a_log_keeps_what_the_group_has_not_done_up_to_a_bound(engine, bell, hoo
     ring(engine, bell, 65)
     log = log_of(engine, bell)
     assert engine.client.xlen(log) == KEEP + 566
-    looker = Pump(engine, wait=0)
+    looker = FanOut(engine, wait=0)
     while looker.look():
         pass
     assert Delivery.objects.count() == 66
@@ -167,7 +167,7 @@ def test_a_log_keeps_what_the_group_has_not_done_up_to_a_bound(engine, bell, hoo
     ring(engine, bell, 65)
     length = engine.client.xlen(log)
     assert BOUND <= length <= BOUND + 200
-    taken = Logs(engine).take((bell, 0))
+    taken = ConsumerGroup(engine).take((bell, 0))
     assert taken.lost == BOUND + 65 - length
     engine.client.xgroup_destroy(log, GROUP)
     ring(engine, bell, 65 * 11)  # a part at a time
@@ -178,7 +178,7 @@ def test_something_else_in_the_place_of_a_log_holds_up_no_other(engine, bell, ho
     hook(machines=[])
     publish(engine, machine("other", {"A": {"entry": {"emit": {"type": "begun"}}}}))
     engine.client.set(log_of(engine, "other"), "x")
-    looker = Pump(engine, wait=0)
+    looker = FanOut(engine, wait=0)
     ring(engine, bell)
     looker.look()
     ring(engine, bell)
@@ -205,7 +205,7 @@ def test_what_no_machine_emitted_holds_up_nothing_behind_it(engine, bell, hook, 
         engine.client.xadd(log_of(engine, bell), {"kind": "emit", "name": "foreign"} | more)
     ring(engine, bell)
     engine.client.xadd(log_of(engine, bell), {"kind": "emit", "name": "late"}, id=f"{2**64 - 1}-1")
-    looker = Pump(engine, wait=0)
+    looker = FanOut(engine, wait=0)
     looker.look()
     assert list(Delivery.objects.order_by("pk").values_list("type", flat=True)) == ["foreign"] * 3 + ["bell.rung"]
     assert caplog.text.count("4 entries of the log of bell:0 are no messages") == 1
@@ -227,7 +227,7 @@ def test_of_a_damaged_instance_nothing_is_told_and_others_go_on(engine, db, hook
     key = engine.keys.partition(name).instance("damaged")
     engine.client.delete(key)
     engine.client.set(key, "x")
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     bodies = dict(Delivery.objects.values_list("instance", "body"))
     assert json.loads(bodies["damaged"])["data"]["payload"] == MASK
     assert "1234" not in "".join(bodies.values())
@@ -238,7 +238,7 @@ def test_a_group_that_is_made_while_another_worker_takes_it_away_begins_again(en
     """That worker had seen the moment before, in which there was no webhook."""
     ring(engine, bell, 2)
     hook()
-    late, drop = Logs(engine), LogCursor.delete
+    late, drop = ConsumerGroup(engine), LogCursor.delete
 
     def made_anew(cursor):
         consumer_group.align(engine)
@@ -249,7 +249,7 @@ def test_a_group_that_is_made_while_another_worker_takes_it_away_begins_again(en
         late.drop()
     assert (groups(engine, bell), LogCursor.objects.count()) == ([], 0)  # or it would stay when the webhook is gone
     ring(engine, bell, 3)
-    Pump(engine, wait=0).look()
+    FanOut(engine, wait=0).look()
     assert (groups(engine, bell), LogCursor.objects.count(), Delivery.objects.count()) == ([GROUP], 1, 3)
 
 
@@ -259,7 +259,7 @@ def test_workers_read_side_by_side(engine, bell, hook, transactional_db):
     over, pages = threading.Barrier(4), []
 
     def worker():
-        mine = Logs(engine)
+        mine = ConsumerGroup(engine)
         over.wait()
         for _ in range(12):
             taken = mine._take((bell, 0))

@@ -7,14 +7,14 @@ import pytest
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.webhooks import management
 from machines.webhooks.consumer_group import GROUP
-from machines.webhooks.event_filter import wants
-from machines.webhooks.fan_out import Pump
+from machines.webhooks.event_filter import matches_filter
+from machines.webhooks.fan_out import FanOut
 from tests.engine.builders import fields, machine, publish
 from tests.engine.instances.racing import in_threads
 
 
 def look(engine) -> bool:
-    return Pump(engine, wait=0.0).look()
+    return FanOut(engine, wait=0.0).look()
 
 
 def ring(engine, bell, times=1):
@@ -118,9 +118,9 @@ def test_a_machine_published_later_and_many_partitions_are_read_from_their_start
     ],
 )  # fmt: skip
 def test_a_star_stands_for_any_characters_and_everything_else_for_itself(types, type, expected):
-    assert wants(Webhook(types=types, machines=[]), "m", type, 1) is expected
-    assert not wants(Webhook(types=["*"], machines=["other"]), "m", type, 1)
-    assert not wants(Webhook(types=["*"], since=2), "m", type, 1)
+    assert matches_filter(Webhook(types=types, machines=[]), "m", type, 1) is expected
+    assert not matches_filter(Webhook(types=["*"], machines=["other"]), "m", type, 1)
+    assert not matches_filter(Webhook(types=["*"], since=2), "m", type, 1)
 
 
 def test_sensitive_values_never_leave(engine, db, hook, receiver):

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from machines.models import Delivery, Webhook
 from machines.webhooks import management, sender
-from machines.webhooks.fan_out import Pump
+from machines.webhooks.fan_out import FanOut
 from tests.engine.instances.racing import in_threads
 
 
 def pumped(engine) -> list[Delivery]:
-    pump = Pump(engine, wait=0.0)
+    pump = FanOut(engine, wait=0.0)
     while pump.look():
         pass
     return list(Delivery.objects.order_by("pk"))
@@ -217,13 +217,13 @@ def test_both_secrets_are_valid_for_a_day_after_the_change(engine, bell, hook, r
 def test_the_duties_of_a_worker_do_it_all(engine, transactional_db, bell, hook, receiver):
     hook()
     ring(engine, bell)
-    Pump(engine).once()
+    FanOut(engine).once()
     assert sender.Sender().once()
     assert not sender.Sender().once()
     assert len(receiver.requests) == 1
 
 
-@pytest.mark.parametrize("duty", [lambda engine: Pump(engine), lambda engine: sender.Sender()])
+@pytest.mark.parametrize("duty", [lambda engine: FanOut(engine), lambda engine: sender.Sender()])
 def test_without_its_tables_a_worker_goes_on(engine, transactional_db, duty, monkeypatch):
     from django.db import OperationalError
 

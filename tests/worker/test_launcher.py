@@ -77,7 +77,7 @@ def test_once_does_one_batch_and_stops(engine, errand):
 
 def test_an_idle_worker_hears_the_doorbell_at_once(engine, errand):
     with Running(engine, registry_of(run=print), block=3600) as worker:
-        eventually(lambda: engine.workers() and worker.routes.served, "the worker is there")
+        eventually(lambda: engine.workers() and worker.served_queues.served, "the worker is there")
         errand("e1")
         eventually(lambda: state(engine, "e1") == "done", "the job is done")
 
@@ -212,7 +212,7 @@ def test_a_handler_that_ends_after_its_job_was_handed_back_changes_nothing(engin
     with Running(engine, registry_of(run=gate), grace=0.1) as worker:
         assert gate.begun.acquire(timeout=60)
     gate.let.set()
-    eventually(lambda: not worker.hand.running(), "the late handler has ended")
+    eventually(lambda: not worker.in_flight.running(), "the late handler has ended")
     assert worker.summary() == "1 returned"
     assert (state(engine, "e1"), places(engine)) == ("doing", {"ready": 1})
 

@@ -5,55 +5,57 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import errors
-from machines.worker.execution.in_flight import Hand
-from machines.worker.intake.served_queues import Routes
+from machines.worker.execution.in_flight import InFlightJobs
+from machines.worker.intake.served_queues import ServedQueues
 from machines.worker.job import Job
-from machines.worker.lease_renewal import ROW_EVERY, Heartbeat
-from machines.worker.worker_info import Row
+from machines.worker.lease_renewal import ROW_EVERY, LeaseRenewal
+from machines.worker.worker_info import WorkerInfo
 
 from . import builders
 from .builders import LEASE, START, registry_of, take_one
 
 
 @pytest.fixture
-def hand():
-    return Hand(4)
+def in_flight():
+    return InFlightJobs(4)
 
 
 @pytest.fixture
-def beating(engine, hand):
+def beating(engine, in_flight):
     """A heartbeat whose clocks stand still until they are set."""
-    routes = Routes(engine, registry_of(run=print))
-    routes.refresh()
-    heartbeat = Heartbeat(engine, hand, Row("w1", routes, hand, version="1.0"), pause=2.0, clock=lambda: clock[0])
+    served_queues = ServedQueues(engine, registry_of(run=print))
+    served_queues.refresh()
+    lease_renewal = LeaseRenewal(
+        engine, in_flight, WorkerInfo("w1", served_queues, in_flight, version="1.0"), pause=2.0, clock=lambda: clock[0]
+    )
     clock = [0.0]
-    heartbeat.clock = clock
-    return heartbeat
+    lease_renewal.clock = clock
+    return lease_renewal
 
 
-def test_a_beat_extends_the_leases_in_hand(engine, errand, hand, beating):
+def test_a_beat_extends_the_leases_in_hand(engine, errand, in_flight, beating):
     errand("e1")
     job = Job(take_one(engine, now=START))
-    hand.pick_up([job])
+    in_flight.pick_up([job])
     beating.once()
     assert engine.sweep("errand") == 0
     assert not job.lost
     assert engine.job("errand", job.id).lease_until > START + LEASE
 
 
-def test_a_withdrawn_jobs_handler_learns_of_it(engine, errand, hand, beating):
+def test_a_withdrawn_jobs_handler_learns_of_it(engine, errand, in_flight, beating):
     errand("e1")
     job = Job(take_one(engine))
-    hand.pick_up([job])
+    in_flight.pick_up([job])
     engine.fire("errand", "e1", "cancel")
     beating.once()
     assert job.lost
-    assert hand.held() == []
+    assert in_flight.held() == []
 
 
-def test_the_row_says_who_lives_and_what_it_holds(engine, errand, hand, beating):
+def test_the_row_says_who_lives_and_what_it_holds(engine, errand, in_flight, beating):
     errand("e1")
-    hand.pick_up([Job(take_one(engine))])
+    in_flight.pick_up([Job(take_one(engine))])
     beating.once()
     (row,) = engine.workers()
     assert (row.id, row.queues, row.in_hand, row.version) == ("w1", ["errand/errands"], 1, "1.0")
@@ -70,20 +72,20 @@ def test_an_unchanged_row_is_written_again_before_it_would_be_forgotten(engine, 
     assert [row.id for row in engine.workers()] == ["w1"]
 
 
-def test_it_beats_three_times_within_the_shortest_lease(engine, errand, hand, beating):
+def test_it_beats_three_times_within_the_shortest_lease(engine, errand, in_flight, beating):
     assert beating.pause() == 2.0
     engine.publish(builders.errand(lease="300ms"))
     errand("e1")
-    hand.pick_up([Job(take_one(engine))])
+    in_flight.pick_up([Job(take_one(engine))])
     assert beating.pause() == pytest.approx(0.1)
 
 
-def test_a_partition_that_cannot_be_reached_does_not_cost_the_leases_of_the_others(engine, errand, hand, beating):
+def test_a_partition_that_cannot_be_reached_does_not_cost_the_leases_of_the_others(engine, errand, in_flight, beating):
     engine.publish(builders.errand("broken"))
     engine.create("broken", "e1")
     errand("e1")
     held = Job(take_one(engine, now=START))
-    hand.pick_up([Job(take_one(engine, now=START, machine="broken")), held])
+    in_flight.pick_up([Job(take_one(engine, now=START, machine="broken")), held])
     leased = engine.keys.partition("broken").leased("errands")
     engine.client.delete(leased)
     engine.client.set(leased, "foreign")

@@ -33,7 +33,7 @@ def test_it_takes_from_all_of_them_has_a_row_and_obeys(engine):
             engine.create("errand", f"e{number}")
         engine.enqueue("errand", "run", queue="run")
         eventually(lambda: engine.counts("errand")["done"] == 30, "all are done")
-        eventually(lambda: worker.tally.done == 31, "the bare one, too")
+        eventually(lambda: worker.counters.done == 31, "the bare one, too")
         engine.direct("w1", "quiet", actor="alice", reason="a deploy")
         eventually(lambda: worker.status == "quiet", "it has obeyed")
     assert engine.workers() == []

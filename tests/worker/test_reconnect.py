@@ -11,8 +11,8 @@ import pytest
 from machines.engine import Engine, errors
 from machines.server import Server
 from machines.worker.intake.fetcher import Fetcher
-from machines.worker.intake.queue_waiter import Doorbell
-from machines.worker.intake.served_queues import Routes
+from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.intake.served_queues import ServedQueues
 from tests.installation.processes import eventually
 
 from . import builders
@@ -80,7 +80,7 @@ def test_a_worker_started_before_redis_waits_for_it(server, own_engine):
 
 def test_a_connection_cut_while_waiting_on_the_doorbell_is_made_anew(own_engine):
     with Running(own_engine, registry_of(run=print), block=3600) as worker:
-        eventually(lambda: worker.routes.served and _waiting(own_engine), "the worker waits on the doorbell")
+        eventually(lambda: worker.served_queues.served and _waiting(own_engine), "the worker waits on the doorbell")
         own_engine.client.client_kill_filter(_id=_waiting(own_engine)[0]["id"])
         own_engine.create("errand", "e1")
         eventually(lambda: done(own_engine, "e1"), "the job is done")
@@ -92,9 +92,9 @@ def _waiting(engine):
 
 def test_a_worker_that_starts_while_redis_is_away_does_not_take_it_for_back(server, own_engine):
     """A look that failed counts as none: with no queues known yet, nothing else would ask Redis meanwhile."""
-    routes = Routes(own_engine, registry_of(run=print))
-    bell = Doorbell(own_engine, 0.1)
-    fetcher = Fetcher(own_engine, routes, bell, "alice", rescan=60)
+    served_queues = ServedQueues(own_engine, registry_of(run=print))
+    bell = QueueWaiter(own_engine, 0.1)
+    fetcher = Fetcher(own_engine, served_queues, bell, "alice", rescan=60)
     server.stop()
     for _ in range(2):
         with pytest.raises(errors.EngineUnavailable):

@@ -20,10 +20,10 @@ from machines.engine.pattern_keys import PatternKeys
 from . import reading
 from .clients import client, server_of, servers
 from .sources import Source, World
-from .subscriber import Ears
+from .subscriber import Subscriber
 
 
-class Link:
+class HubConnections:
     """``ring`` is called with a partition's root whenever it may have changed, ``published`` when a definition was
     published."""
 
@@ -37,7 +37,7 @@ class Link:
         self._published = published
         self._client: Any = client(url, limits)
         self._servers: Mapping[str, str] = {}
-        self._ears: dict[str, Ears] = {}
+        self._ears: dict[str, Subscriber] = {}
 
     async def open(self) -> Self:
         """Connects everywhere. Raises a RedisError or OSError."""
@@ -46,7 +46,7 @@ class Link:
         place = server_of(self._client, channel)
         for name, url in self._servers.items():
             heard = channel if name == place else ""
-            ears = self._ears[name] = Ears(url, self._limits, self._ring, self._published, heard)
+            ears = self._ears[name] = Subscriber(url, self._limits, self._ring, self._published, heard)
             await ears.open()
         return self
 

@@ -85,7 +85,7 @@ class Full(Exception):
     """As many topics are watched as may be."""
 
 
-class Board:
+class Feeds:
     def __init__(self, keys: Keys, *, most: int) -> None:
         self._keys = keys
         self._most = most

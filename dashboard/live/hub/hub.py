@@ -22,14 +22,14 @@ from dashboard.live.limits import Limits, limits
 from dashboard.live.outbox import Outbox
 from dashboard.live.protocol import ErrorCode
 from dashboard.live.topics import Topic
-from machines.audit.request_context import apart
+from machines.audit.request_context import run_in_own_context
 from machines.engine.keys import Keys
 
-from .connections import Link
-from .feeds import Board, Full
-from .read_schedule import Agenda
+from .connections import HubConnections
+from .feeds import Feeds, Full
+from .read_schedule import ReadSchedule
 from .sources import Source, World
-from .thread_time import Waiting
+from .thread_time import ThreadTime
 
 log = logging.getLogger(__name__)
 LIVE, STALE = "live", "stale"
@@ -43,8 +43,8 @@ class Hub:
         self._limits = limits
         self._clock = clock
         self._outboxes: set[Outbox] = set()
-        self._board = Board(keys, most=limits.topics)
-        self._agenda = Agenda(limits.settle)
+        self._board = Feeds(keys, most=limits.topics)
+        self._agenda = ReadSchedule(limits.settle)
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._state: str | None = None  # unknown until Redis was tried once
@@ -74,7 +74,7 @@ class Hub:
             outbox.status(self._status(), good=self._state == LIVE)
         if self._task is None:
             self._board.turn()
-            self._task = asyncio.create_task(self._run(), name="live hub", context=apart())
+            self._task = asyncio.create_task(self._run(), name="live hub", context=run_in_own_context())
         return outbox
 
     async def exit(self, outbox: Outbox) -> None:
@@ -104,7 +104,7 @@ class Hub:
     async def _run(self) -> None:
         attempt = 0
         while True:
-            link = Link(self._url, self._keys, self._limits, self._ring, self._published)
+            link = HubConnections(self._url, self._keys, self._limits, self._ring, self._published)
             try:
                 await link.open()
                 attempt = 0
@@ -121,7 +121,7 @@ class Hub:
             await asyncio.sleep(random.uniform(0, min(self._limits.backoff, 0.1 * 2**attempt)))  # noqa: S311
             attempt = min(attempt + 1, 16)
 
-    async def _serve(self, link: Link) -> None:
+    async def _serve(self, link: HubConnections) -> None:
         self._agenda.clear()
         self._reconcile_at = self._rest_until = self._clock()
         while True:
@@ -130,7 +130,7 @@ class Hub:
             await self._read(link)
             await self._rest()
 
-    async def _read(self, link: Link) -> None:
+    async def _read(self, link: HubConnections) -> None:
         now = self._clock()
         if now < self._rest_until:
             return
@@ -143,7 +143,7 @@ class Hub:
             wanted = wanted - self._board.unread() | self._first()
         if not (wanted or reconcile or self._board.unfed()):
             return
-        waiting = Waiting(self._clock)
+        waiting = ThreadTime(self._clock)
         await self._take(await link.read(list(wanted)))
         self._rest_until = now + self._rest_after(len(wanted), waiting.seconds(spare=self._sending()))
         if reconcile:
@@ -174,13 +174,13 @@ class Hub:
         """Seconds between two reads that sending what was read to every socket takes its share of."""
         return self.sockets / self._limits.frames
 
-    async def _probe(self, link: Link) -> None:
+    async def _probe(self, link: HubConnections) -> None:
         await link.probe()
         if self._run_id not in ("", link.run_id):
             self._board.turn()
         self._run_id = link.run_id
 
-    def _every(self, link: Link) -> float:
+    def _every(self, link: HubConnections) -> float:
         return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
 
     async def _rest(self) -> None:
@@ -238,7 +238,7 @@ def _heed() -> None:
         raise asyncio.CancelledError
 
 
-async def _close(link: Link) -> None:
+async def _close(link: HubConnections) -> None:
     with contextlib.suppress(RedisError, OSError):
         await link.close()
 

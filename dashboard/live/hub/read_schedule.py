@@ -8,7 +8,7 @@ later, and a ring that comes while a read is already due asks for another one af
 from __future__ import annotations
 
 
-class Agenda:
+class ReadSchedule:
     """Due times by partition root, on one monotonic clock that the caller brings (seconds)."""
 
     def __init__(self, settle: float) -> None:

@@ -19,7 +19,7 @@ from .clients import client
 ENDED = "the subscriber connection ended"
 
 
-class Ears:
+class Subscriber:
     """``ring`` is called with a partition's root when it may have changed, and with "" when the connection ended;
     ``published`` when somebody said on ``channel``, if the server has it, that a definition was published."""
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-class Waiting:
+class ThreadTime:
     """Begins when it is made. A loop that sends to a thousand sockets while it awaits an answer is not kept waiting by
     whoever gives that answer."""
 

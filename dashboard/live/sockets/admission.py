@@ -16,7 +16,7 @@ from machines.access.client_address import network_of
 from .quotas import quotas
 
 
-class Entrance:
+class SocketAdmission:
     def __init__(self, application: Callable[..., Awaitable[Any]]) -> None:
         self.application = application
 

@@ -21,9 +21,9 @@ from dashboard.live.topics import Topic
 
 from .permissions import Rights, RightsUnknown, asking, least
 from .quotas import Person, quotas
-from .rate_limit import Budget
+from .rate_limit import CommandRateLimit
 from .reveals import SocketDisclosures
-from .session_monitor import patrol
+from .session_monitor import session_monitor
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.scope, self.base_send = scope, send
         self.limits = limits()
         self.errands: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.budget = Budget(self.limits.commands, self.limits.commands_per_second)
+        self.budget = CommandRateLimit(self.limits.commands, self.limits.commands_per_second)
         self.topics: dict[Topic, Topic] = {}  # as it was asked for -> as this user may see it
         self.outbox: Outbox | None = None
         self.person: Person | None = None
@@ -65,11 +65,11 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self._end(CloseCode.TRY_LATER)
         else:
             self.outbox = outbox
-            patrol().enter(self)
+            session_monitor().enter(self)
             self.sender = asyncio.create_task(self._send_all(outbox), name="live sender")
 
     async def _leave(self) -> None:
-        patrol().exit(self)
+        session_monitor().exit(self)
         if self.sender is not None:
             self.sender.cancel()
             await asyncio.gather(self.sender, return_exceptions=True)
@@ -121,7 +121,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         except RightsUnknown:
             self._refuse(ErrorCode.UNAVAILABLE, "your rights cannot be looked up now; values follow later", str(topic))
             self.doubted()
-            patrol().hurry()
+            session_monitor().hurry()
             return least(topic)
         self.found(rights)
         sight = None if rights is None else rights.sight(topic)

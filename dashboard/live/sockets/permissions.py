@@ -17,7 +17,7 @@ from django.utils.crypto import constant_time_compare
 
 from dashboard.live.topics import PLAIN, REDACTED, RIGHTS, Topic
 from machines.access.permissions import EVERYTHING, NOTHING, Scope, scope_of
-from machines.audit.request_context import apart
+from machines.audit.request_context import run_in_own_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Asking:
         if found is None:
             found = self._waiting[session] = asyncio.get_running_loop().create_future()
             if len(self._looks) < AT_ONCE:
-                task = asyncio.create_task(self._run(deadline), name="live rights", context=apart())
+                task = asyncio.create_task(self._run(deadline), name="live rights", context=run_in_own_context())
                 self._looks.add(task)
                 task.add_done_callback(self._looks.discard)
         return await asyncio.shield(found)

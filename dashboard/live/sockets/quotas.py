@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from dashboard.live.limits import Limits, limits
 
-from .rate_limit import Budget
+from .rate_limit import CommandRateLimit
 
 KNOWN = (
     10_000  # addresses and people that are remembered; of those who have not come for long all is there again anyway
@@ -26,14 +26,14 @@ class Person:
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self.sockets = self.topics = 0
-        self.commands = Budget(limits.commands_of_person, limits.commands_of_person_per_second, clock)
+        self.commands = CommandRateLimit(limits.commands_of_person, limits.commands_of_person_per_second, clock)
 
 
 class Quotas:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._attempts: dict[str, Budget] = {}
+        self._attempts: dict[str, CommandRateLimit] = {}
         self._addresses: Counter[str] = Counter()
         self._sessions: Counter[str] = Counter()
         self._people: dict[str, Person] = {}
@@ -44,7 +44,7 @@ class Quotas:
         if budget is None:
             if len(self._attempts) >= KNOWN:
                 self._attempts.clear()
-            budget = self._attempts[address] = Budget(
+            budget = self._attempts[address] = CommandRateLimit(
                 self._limits.connects, self._limits.connects_per_second, self._clock
             )
         return budget.spend(1)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-class Budget:
+class CommandRateLimit:
     """Holds ``capacity`` at first and at most; ``refill`` comes back each second."""
 
     def __init__(self, capacity: float, refill: float, clock: Callable[[], float] = time.monotonic) -> None:

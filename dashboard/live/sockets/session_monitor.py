@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from dashboard.live.limits import Limits, limits
-from machines.audit.request_context import apart
+from machines.audit.request_context import run_in_own_context
 
 from .permissions import Rights, RightsUnknown, look
 
@@ -35,7 +35,7 @@ class Watched(Protocol):
         """It cannot be told at present."""
 
 
-class Patrol:
+class SessionMonitor:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._watched: set[Watched] = set()
@@ -45,7 +45,7 @@ class Patrol:
     def enter(self, socket: Watched) -> None:
         self._watched.add(socket)
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="live patrol", context=apart())
+            self._task = asyncio.create_task(self._run(), name="live patrol", context=run_in_own_context())
 
     def exit(self, socket: Watched) -> None:
         self._watched.discard(socket)
@@ -93,13 +93,13 @@ class Patrol:
                 socket.doubted()
 
 
-_patrols: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Patrol] = weakref.WeakKeyDictionary()
+_patrols: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, SessionMonitor] = weakref.WeakKeyDictionary()
 
 
-def patrol() -> Patrol:
+def session_monitor() -> SessionMonitor:
     """The patrol of the running event loop."""
     loop = asyncio.get_running_loop()
     found = _patrols.get(loop)
     if found is None:
-        found = _patrols[loop] = Patrol(limits())
+        found = _patrols[loop] = SessionMonitor(limits())
     return found

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dashboard.demo.demo import Options, Show
+from dashboard.demo.demo import Demo, Options
 from dashboard.demo.errors import DemoFailed
 from dashboard.serving.port import PortTaken
 from machines.server import ServerError
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             with_parent=options["with_parent"],
         )
         try:
-            Show(chosen, say=self._say).run()
+            Demo(chosen, say=self._say).run()
         except (DemoFailed, ServerError, PortTaken) as error:
             raise CommandError(str(error)) from None
 

@@ -56,7 +56,7 @@ def _fired(
     given = step.cleaned_data
     try:
         if "check" in request.POST:
-            explanation = instances.foreseen(actor, machine, id, event, payload.values())
+            explanation = instances.preview_event(actor, machine, id, event, payload.values())
             return attempts.preview(plan, url, before, explanation, **kept)
         return instances.fire(
             actor, machine, id, event, payload.values(),

@@ -173,7 +173,7 @@ def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) ->
         "section": "machines",
         "instance": instance,
         "kind": repair.kind,
-        "second": rules.demands([outline_of(instance.machine, instance.definition)], repair.kind.name),
+        "second": rules.needs_approval([outline_of(instance.machine, instance.definition)], repair.kind.name),
         "form": repair.form,
         "attempt": repair.attempt,
         "preview": repair.preview,

@@ -68,7 +68,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attem
         "jobs": list(_jobs(engine, instance, waits)),
         "stuck": any(wait.place == "dead" for wait in waits),
         "drawing": _drawing(replay, pulls),
-        "seconds": {lever.event for lever in pulls if rules.demands([plan.outline], f"fire:{lever.event}")},
+        "seconds": {lever.event for lever in pulls if rules.needs_approval([plan.outline], f"fire:{lever.event}")},
         "requests": approvals.waiting().filter(machine=machine, instance=id),
         "key": make_key(),
     }

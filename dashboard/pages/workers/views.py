@@ -24,7 +24,7 @@ from machines.patterns import Lent, Locks, Stats
 from machines.services import Actor
 from machines.services import workers as services
 from machines.worker.maintenance import buffer_flush
-from machines.worker.maintenance.scheduler import TTL, held_by
+from machines.worker.maintenance.scheduler import TTL, read_lock_holders
 
 LATE = 300_000  # ms that something may wait for the database
 PATIENT = 5  # times that a batch is taken before somebody should look
@@ -147,7 +147,7 @@ def kept(rows: Iterable[WorkerRow], now: int) -> list[Kept]:
             duty, DUTIES[duty], holder.owner, holder.fence, holder.since, now + int((holder.left or 0) * 1000),
             holder.owner in living,
         )
-        for duty, holder in held_by(get_pattern(Locks), DUTIES).items()
+        for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()
     ]  # fmt: skip
 
 

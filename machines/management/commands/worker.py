@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 import machines
 from machines.connections import get_engine, get_pattern
 from machines.engine import arguments, errors, limits
-from machines.management.maintenance import everywhere, house
+from machines.management.maintenance import make_exclusive_duties, make_shared_duties
 from machines.patterns import Locks
 from machines.worker.launcher import Launcher
 from machines.worker.maintenance.periodic import Duty
@@ -95,7 +95,7 @@ class Command(BaseCommand):
 
 def _scheduler(options: Options) -> Scheduler:
     """Of the duties of the house. A worker that ends with its work leaves them to those that stay."""
-    duties = {} if options.once or options.drain else house(get_engine(), options)
+    duties = {} if options.once or options.drain else make_exclusive_duties(get_engine(), options)
     return Scheduler(get_pattern(Locks), duties, options.id)
 
 
@@ -103,7 +103,7 @@ def _duties(options: Options, scheduler: Scheduler) -> dict[str, Duty]:
     """What it does beside jobs and timers."""
     if options.once or options.drain:
         return {}
-    return everywhere(get_engine()) | scheduler.duties
+    return make_shared_duties(get_engine()) | scheduler.duties
 
 
 def _misnamed(name: str) -> str | None:

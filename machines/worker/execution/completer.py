@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from machines.access.redaction import MASK, Redactor
 from machines.engine import Engine, errors
 from machines.worker.backoff import Backoff
-from machines.worker.counters import Tally
+from machines.worker.counters import Counters
 from machines.worker.job import Job
 from machines.worker.reconnect import forget_connections
 
-from .in_flight import Hand
-from .progress_reporter import Board
+from .in_flight import InFlightJobs
+from .progress_reporter import ProgressReporter
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +45,19 @@ class Completer:
     Redis answers, the job is lost, or this worker stops.
     """
 
-    def __init__(self, engine: Engine, hand: Hand, tally: Tally, board: Board, *, backoff: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        in_flight: InFlightJobs,
+        counters: Counters,
+        progress_reporter: ProgressReporter,
+        *,
+        backoff: float,
+    ) -> None:
         self._engine = engine
-        self._hand = hand
-        self._tally = tally
-        self._board = board
+        self._in_flight = in_flight
+        self._counters = counters
+        self._progress = progress_reporter
         self._backoff = Backoff(backoff)
         self._ends: queue.SimpleQueue[Done | Other | None] = queue.SimpleQueue()
         self._again: list[Done | Other] = []
@@ -77,9 +85,9 @@ class Completer:
 
     def lost(self, job: Job) -> None:
         """Nobody wants to hear of it any more."""
-        self._board.forget(job)
-        self._tally.add("lost")
-        self._hand.lay_down([job])
+        self._progress.forget(job)
+        self._counters.add("lost")
+        self._in_flight.lay_down([job])
 
     def stop(self, seconds: float) -> None:
         """Tells what has ended so far, and gives up what Redis does not answer."""
@@ -95,7 +103,7 @@ class Completer:
                 self._tell(ends)
             except Exception:
                 log.exception("the worker itself failed; %d jobs come back when their leases end", len(ends))
-                self._hand.lay_down([end[0] for end in ends])
+                self._in_flight.lay_down([end[0] for end in ends])
             if stopped:
                 return self._give_up()
 
@@ -149,10 +157,10 @@ class Completer:
         over = [end[0] for end, outcome in zip(done, found, strict=True) if self._over(end, outcome)]
         if not over:
             return
-        self._tally.add("completed", len(over))
+        self._counters.add("completed", len(over))
         for job in over:
-            self._board.forget(job)
-        self._hand.lay_down(over)
+            self._progress.forget(job)
+        self._in_flight.lay_down(over)
 
     def _over(self, end: Done, outcome: Any) -> bool:
         """Whether the job is completed; sees to it if it is not."""
@@ -182,9 +190,9 @@ class Completer:
         except Exception:
             log.exception("%s: the worker itself failed; the job comes back when its lease ends", job)
             outcome = "lost"
-        self._board.forget(job)
-        self._tally.add(outcome)
-        self._hand.lay_down([job])
+        self._progress.forget(job)
+        self._counters.add(outcome)
+        self._in_flight.lay_down([job])
 
     def _ask_again(self, end: Done | Other, error: Exception) -> None:
         end[0].asked = True
@@ -221,7 +229,7 @@ class Completer:
 
     def _flush(self, job: Job) -> None:
         try:
-            self._board.flush(job)
+            self._progress.flush(job)
         except (errors.EngineUnavailable, errors.LeaseLost):
             raise
         except errors.SignalboxError as error:

@@ -13,7 +13,7 @@ from machines.worker.job import Job
 from machines.worker.registry import Handler
 
 from . import database_connections
-from .in_flight import Hand
+from .in_flight import InFlightJobs
 from .processor import Processor
 
 log = logging.getLogger(__name__)
@@ -59,12 +59,12 @@ class Coroutines:
 
     What it keeps is touched by the loop's thread only, but for the line, whose ends may be taken from anywhere."""
 
-    def __init__(self, processor: Processor, hand: Hand) -> None:
+    def __init__(self, processor: Processor, in_flight: InFlightJobs) -> None:
         self._processor = processor
-        self._most = hand.size
+        self._most = in_flight.size
         self._loop = Loop()
-        self._line: deque[Work] = deque()
-        self._hand = hand
+        self._poll_loop: deque[Work] = deque()
+        self._in_flight = in_flight
         self._at: dict[Job, asyncio.Task[None]] = {}
         self._left: set[Job] = set()
         self._tidying: asyncio.Task[None] | None = None
@@ -76,18 +76,18 @@ class Coroutines:
         self._loop.stop()
 
     def give(self, work: list[Work]) -> None:
-        self._line.extend(work)
+        self._poll_loop.extend(work)
         self._loop.loop.call_soon_threadsafe(self._fill)
 
     def waiting(self) -> int:
-        return len(self._line)
+        return len(self._poll_loop)
 
     def take_back(self, keep: int) -> list[Job]:
         """The jobs nobody has begun with, but for the ``keep`` that come first."""
         taken: list[Job] = []
-        while len(self._line) > keep:
+        while len(self._poll_loop) > keep:
             try:
-                taken.append(self._line.pop()[1])
+                taken.append(self._poll_loop.pop()[1])
             except IndexError:
                 break
         return taken
@@ -102,18 +102,18 @@ class Coroutines:
     def _leave(self, job: Job) -> None:
         if job not in self._at:
             return
-        self._hand.stuck.add(job)
-        if len(self._left) >= self._hand.most_stuck:
+        self._in_flight.stuck.add(job)
+        if len(self._left) >= self._in_flight.most_stuck:
             log.error("%s: %d coroutines go on past their deadlines; this one keeps its place", job, len(self._left))
             return
         self._left.add(job)
-        self._hand.rest(job)
+        self._in_flight.rest(job)
         self._fill()
 
     def _fill(self) -> None:
         while len(self._at) - len(self._left) < self._most:
             try:
-                handler, job = self._line.popleft()
+                handler, job = self._poll_loop.popleft()
             except IndexError:
                 return
             task = self._loop.loop.create_task(self._processor.process_async(handler, job))
@@ -124,16 +124,16 @@ class Coroutines:
     def _over(self, job: Job, task: asyncio.Task[None]) -> None:
         del self._at[job]
         self._left.discard(job)
-        self._hand.stuck.discard(job)
+        self._in_flight.stuck.discard(job)
         if not job.ended:  # cancelled before its first step
             self._processor.never_begun(job)
         if database_connections.used():
             self._tidy()
-        if self._line:
+        if self._poll_loop:
             self._fill()
 
     def _tidy(self) -> None:
         """Nobody waits for it: queries that come now are done after it, by the same thread."""
         if self._tidying is None or self._tidying.done():
-            alone = not self._at and not self._line
+            alone = not self._at and not self._poll_loop
             self._tidying = self._loop.loop.create_task(database_connections.tidy_for_coroutines(alone))

@@ -10,21 +10,21 @@ from machines.worker.registry import Registry
 from .completer import Completer
 from .coroutines import Coroutines
 from .deadlines import Deadlines
-from .in_flight import Hand
+from .in_flight import InFlightJobs
 from .processor import Processor
 from .threads import Threads
 
 
-class Crew:
+class Executor:
     """Gives each job to whoever runs its kind of handler."""
 
-    def __init__(self, registry: Registry, hand: Hand, completer: Completer) -> None:
+    def __init__(self, registry: Registry, in_flight: InFlightJobs, completer: Completer) -> None:
         self._registry = registry
-        self._hand = hand
+        self._in_flight = in_flight
         self._completer = completer
-        self._processor = Processor(hand, completer)
-        self._threads = Threads(self._processor, hand)
-        self._coroutines = Coroutines(self._processor, hand)
+        self._processor = Processor(in_flight, completer)
+        self._threads = Threads(self._processor, in_flight)
+        self._coroutines = Coroutines(self._processor, in_flight)
         self._deadlines = Deadlines(self._overdue)
 
     def start(self) -> None:
@@ -48,7 +48,7 @@ class Crew:
         """Hands back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
         jobs = self._threads.take_back(keep) + self._coroutines.take_back(keep)
         for job in jobs:
-            self._hand.rest(job)
+            self._in_flight.rest(job)
             if job.end():
                 self._completer.returned(job, why)
         return len(jobs)
@@ -64,7 +64,7 @@ class Crew:
         self._coroutines.stop()
 
     def _turn_away(self, job: Job) -> None:
-        self._hand.rest(job)
+        self._in_flight.rest(job)
         if job.end():
             self._completer.missing(job)
 

@@ -11,7 +11,7 @@ from machines.worker.job import Job
 MOST_STUCK = 20  # handlers that may be left behind, at least as many as work
 
 
-class Hand:
+class InFlightJobs:
     """Shared by the threads of one worker: the crew lays down, the heartbeat reads, the launcher waits.
 
     A job is *open* from being picked up until its handler has ended: so long it takes up room. It stays in hand until

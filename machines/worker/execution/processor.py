@@ -10,7 +10,7 @@ from machines.worker.job import Job
 from machines.worker.registry import Handler
 
 from .completer import Completer
-from .in_flight import Hand
+from .in_flight import InFlightJobs
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +24,8 @@ class Processor:
     first, its handler or its deadline, is the one that is heard.
     """
 
-    def __init__(self, hand: Hand, completer: Completer) -> None:
-        self._hand = hand
+    def __init__(self, in_flight: InFlightJobs, completer: Completer) -> None:
+        self._in_flight = in_flight
         self._completer = completer
 
     def process(self, handler: Handler, job: Job) -> None:
@@ -58,14 +58,14 @@ class Processor:
 
     def overdue(self, job: Job) -> None:
         """The job's deadline is over."""
-        first, begun = job.end(), self._hand.runs(job)
+        first, begun = job.end(), self._in_flight.runs(job)
         job.expire()
         if not first:
             return
         if begun:
             self._completer.failed(job, job.late())
         else:
-            self._hand.rest(job)
+            self._in_flight.rest(job)
             self._completer.returned(job, "the deadline passed before the attempt started")
 
     def never_begun(self, job: Job) -> None:
@@ -74,29 +74,29 @@ class Processor:
 
     def _begin(self, job: Job) -> bool:
         """Whether to run it: a job may be lost, or its deadline over, while it waits in line."""
-        self._hand.begin(job)
+        self._in_flight.begin(job)
         if job.lost and job.end():
-            self._hand.rest(job)
+            self._in_flight.rest(job)
             self._completer.lost(job)
             return False
         if job.ended:
-            self._hand.rest(job)
+            self._in_flight.rest(job)
             return False
         return True
 
     def _completed(self, job: Job, result: object) -> None:
         if not job.end():
-            self._hand.rest(job)
+            self._in_flight.rest(job)
         elif job.lost:
             self._lost(job)
         else:
             self._completer.completed(job, result)
-            self._hand.rest(job)
+            self._in_flight.rest(job)
 
     def _failed(self, job: Job, error: BaseException) -> None:
         if not job.end():
             log.info("%s: ended too late: %s", job, type(error).__name__)
-            self._hand.rest(job)
+            self._in_flight.rest(job)
             return
         if isinstance(error, errors.LeaseLost) and error.job == job.id:
             job.lose(error.why)
@@ -104,10 +104,10 @@ class Processor:
             self._lost(job)
             return
         self._completer.failed(job, error)
-        self._hand.rest(job)
+        self._in_flight.rest(job)
 
     def _lost(self, job: Job) -> None:
-        self._hand.rest(job)
+        self._in_flight.rest(job)
         self._completer.lost(job)
 
 

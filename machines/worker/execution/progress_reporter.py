@@ -16,7 +16,7 @@ PAUSE = 0.1  # seconds between two rounds: a loop that reports each of its turns
 Said = tuple[float, float | None, str]
 
 
-class Board:
+class ProgressReporter:
     """Keeps each job's last word and sends it from a thread of its own, which only starts when there is one."""
 
     def __init__(self, engine: Engine) -> None:

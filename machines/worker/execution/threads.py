@@ -10,7 +10,7 @@ from machines.worker.job import Job
 from machines.worker.registry import Handler
 
 from . import database_connections
-from .in_flight import Hand
+from .in_flight import InFlightJobs
 from .processor import Processor
 
 log = logging.getLogger(__name__)
@@ -26,10 +26,10 @@ class Threads:
     deadline is left behind and another takes its place; when too many are, their places stay taken.
     """
 
-    def __init__(self, processor: Processor, hand: Hand) -> None:
+    def __init__(self, processor: Processor, in_flight: InFlightJobs) -> None:
         self._processor = processor
-        self._hand = hand
-        self._line: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._in_flight = in_flight
+        self._poll_loop: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._at: dict[Job, threading.Thread] = {}
         self._left: set[threading.Thread] = set()
         self._lock = threading.Lock()
@@ -38,13 +38,13 @@ class Threads:
         database_connections.watch()
 
     def give(self, handler: Handler, job: Job) -> None:
-        self._line.put((handler, job))
-        if self._there < self._hand.size and self._line.qsize() > self._there - len(self._at):
+        self._poll_loop.put((handler, job))
+        if self._there < self._in_flight.size and self._poll_loop.qsize() > self._there - len(self._at):
             self._reinforce()
 
     def _reinforce(self) -> None:
         with self._lock:
-            if self._there < self._hand.size:
+            if self._there < self._in_flight.size:
                 self._add()
 
     def _add(self) -> None:
@@ -53,20 +53,20 @@ class Threads:
         threading.Thread(target=self._work, name=f"handler-{self._started}", daemon=True).start()
 
     def waiting(self) -> int:
-        return self._line.qsize()
+        return self._poll_loop.qsize()
 
     def take_back(self, keep: int) -> list[Job]:
         """The jobs nobody has begun with, but for the ``keep`` that come first."""
         waiting = []
-        while not self._line.empty():
+        while not self._poll_loop.empty():
             try:
-                work = self._line.get_nowait()
+                work = self._poll_loop.get_nowait()
             except queue.Empty:
                 break
             if work is not None:
                 waiting.append(work)
         for work in waiting[:keep]:
-            self._line.put(work)
+            self._poll_loop.put(work)
         return [job for _, job in waiting[keep:]]
 
     def leave_behind(self, job: Job) -> None:
@@ -75,8 +75,8 @@ class Threads:
             thread = self._at.get(job)
             if thread is None or thread in self._left:
                 return
-            self._hand.stuck.add(job)
-            if len(self._left) >= self._hand.most_stuck:
+            self._in_flight.stuck.add(job)
+            if len(self._left) >= self._in_flight.most_stuck:
                 log.error(
                     "%s: %d threads are stuck past their deadlines; this one keeps its place", job, len(self._left)
                 )
@@ -84,27 +84,27 @@ class Threads:
             self._left.add(thread)
             self._there -= 1
             self._add()
-        self._hand.rest(job)
+        self._in_flight.rest(job)
 
     def stop(self) -> None:
         """Threads end after the job they are at; nobody waits for one that is stuck."""
         for _ in range(self._there):
-            self._line.put(None)
+            self._poll_loop.put(None)
 
     def _work(self) -> None:
         me = threading.current_thread()
-        while (work := self._line.get()) is not None:
+        while (work := self._poll_loop.get()) is not None:
             handler, job = work
             self._at[job] = me
-            if self._there < self._hand.size and not self._line.empty():
+            if self._there < self._in_flight.size and not self._poll_loop.empty():
                 self._reinforce()  # who put the next job may have taken this thread for idle
             database_connections.tidy()
             try:
                 self._processor.process(handler, job)
             except Exception:
                 log.exception("%s: the worker itself failed; the job comes back when its lease ends", job)
-                self._hand.rest(job)
-                self._hand.lay_down([job])
+                self._in_flight.rest(job)
+                self._in_flight.lay_down([job])
             database_connections.tidy()
             if self._was_left(job, me):
                 return
@@ -112,10 +112,10 @@ class Threads:
     def _was_left(self, job: Job, me: threading.Thread) -> bool:
         """Whether another has taken this thread's place meanwhile."""
         del self._at[job]
-        if not self._hand.stuck:
+        if not self._in_flight.stuck:
             return False
         with self._lock:
-            self._hand.stuck.discard(job)
+            self._in_flight.stuck.discard(job)
             left = me in self._left
             self._left.discard(me)
         return left

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 
 from machines.engine import Engine, errors
-from machines.worker.execution.progress_reporter import Board
+from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
 
-from .queue_waiter import Doorbell
-from .served_queues import Route, Routes
+from .queue_waiter import QueueWaiter
+from .served_queues import ServedQueue, ServedQueues
 
 log = logging.getLogger(__name__)
 
@@ -32,26 +32,26 @@ class Fetcher:
     def __init__(
         self,
         engine: Engine,
-        routes: Routes,
-        doorbell: Doorbell,
+        served_queues: ServedQueues,
+        queue_waiter: QueueWaiter,
         worker: str,
         *,
         rescan: float,
-        board: Board | None = None,
+        progress_reporter: ProgressReporter | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
-        self._routes = routes
-        self._doorbell = doorbell
+        self._served_queues = served_queues
+        self._queue_waiter = queue_waiter
         self._worker = worker
         self._rescan = rescan
-        self._board = board
+        self._progress = progress_reporter
         self._clock = clock
-        self._promising: dict[Route, None] = {}  # in the order to try them
-        self._later: dict[Route, float] = {}  # when the rate of a queue allows another job
-        self._held: dict[Route, float] = {}  # since when a queue gives nothing: paused, full, or out of order
-        self._bells: dict[str, Route] = {}
-        self._bells_of: list[Route] | None = None
+        self._promising: dict[ServedQueue, None] = {}  # in the order to try them
+        self._later: dict[ServedQueue, float] = {}  # when the rate of a queue allows another job
+        self._held: dict[ServedQueue, float] = {}  # since when a queue gives nothing: paused, full, or out of order
+        self._bells: dict[str, ServedQueue] = {}
+        self._bells_of: list[ServedQueue] | None = None
         self._refreshed = self._named = self._scanned = self._heard = -float("inf")
         self.unanswered = False  # a take had no answer: jobs may be leased to this worker that it does not know of
 
@@ -80,7 +80,7 @@ class Fetcher:
                 self._held[route] = self._clock()
         return jobs
 
-    def _take(self, route: Route, asked: int) -> list[Job]:
+    def _take(self, route: ServedQueue, asked: int) -> list[Job]:
         began = time.monotonic()
         taken = self._engine.take(route.machine, route.queue, self._worker, count=asked)
         del self._promising[route]
@@ -90,7 +90,7 @@ class Fetcher:
             self._later[route] = self._clock() + max(taken.wait or 0, 1) / 1000
         elif taken.hint:
             self._held[route] = self._clock()
-        return [Job(job, began=began, board=self._board) for job in taken]
+        return [Job(job, began=began, progress_reporter=self._progress) for job in taken]
 
     # Waiting
 
@@ -100,7 +100,7 @@ class Fetcher:
             return
         now = self._clock()
         soonest = min(self._later.values(), default=None)
-        rung = self._doorbell.wait(self._ears(now), None if soonest is None else soonest - now)
+        rung = self._queue_waiter.wait(self._ears(now), None if soonest is None else soonest - now)
         if rung is None:
             return
         if rung in self._bells:
@@ -108,19 +108,19 @@ class Fetcher:
         else:
             self._heard, self._refreshed = self._clock(), -float("inf")
 
-    def _rang(self, route: Route) -> None:
+    def _rang(self, route: ServedQueue) -> None:
         self._held.pop(route, None)
         self._later.pop(route, None)
         self._promising[route] = None
 
     def _ears(self, now: float) -> list[str]:
-        if self._bells_of is not self._routes.heard:
-            self._bells = {bell: route for route in self._routes.heard for bell in self._bells_at(route)}
-            self._bells_of = self._routes.heard
+        if self._bells_of is not self._served_queues.heard:
+            self._bells = {bell: route for route in self._served_queues.heard for bell in self._bells_at(route)}
+            self._bells_of = self._served_queues.heard
         news = [self._engine.keys.news] if now - self._heard >= DEAF else []
         return [*self._bells, *news]
 
-    def _bells_at(self, route: Route) -> list[str]:
+    def _bells_at(self, route: ServedQueue) -> list[str]:
         with contextlib.suppress(errors.LookupFailed):  # gone since the routes were made
             return self._engine.bells(route.machine, route.queue)
         return []
@@ -132,7 +132,7 @@ class Fetcher:
         now = self._clock()
         if now - self._refreshed >= REFRESH:
             names = now - self._named >= NAMES
-            changed = self._routes.refresh(names=names or self._heard >= self._refreshed)
+            changed = self._served_queues.refresh(names=names or self._heard >= self._refreshed)
             self._refreshed = now  # not before: a look that failed is no look, and the next turn has to ask again
             self._named = now if names else self._named
             if changed:
@@ -143,7 +143,7 @@ class Fetcher:
         return bool(self._promising)
 
     def _patience(self) -> float:
-        if not self._doorbell.hears:
+        if not self._queue_waiter.hears:
             return 0.0
         return min(BUSY_RESCAN, self._rescan) if self._promising else self._rescan
 
@@ -160,10 +160,12 @@ class Fetcher:
 
     def _scan(self, now: float) -> None:
         """Which queues hold work, but for those that are held back: one command, in place of a take from each."""
-        quiet = [r for r in self._routes.heard if not (r in self._promising or r in self._held or r in self._later)]
-        found = [Route(*queue) for queue in self._engine.ready(quiet)] if quiet else []
+        quiet = [
+            r for r in self._served_queues.heard if not (r in self._promising or r in self._held or r in self._later)
+        ]
+        found = [ServedQueue(*queue) for queue in self._engine.ready(quiet)] if quiet else []
         self._scanned = now
-        busy = [route for route in self._promising if route in self._routes.known]
+        busy = [route for route in self._promising if route in self._served_queues.known]
         self._promising = dict.fromkeys(found + busy)  # the quiet ones first: they have waited for their turn
 
     def rescan(self) -> None:
@@ -176,4 +178,4 @@ class Fetcher:
         """This worker takes no more: what it was told of is for others."""
         told, self._promising = list(self._promising), {}
         with contextlib.suppress(errors.SignalboxError):
-            self._doorbell.pass_on([bell for route in told for bell in self._bells_at(route)[:1]])
+            self._queue_waiter.pass_on([bell for route in told for bell in self._bells_at(route)[:1]])

@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 
 from machines.engine import Engine, errors
 from machines.worker.backoff import Backoff
-from machines.worker.execution.executor import Crew
-from machines.worker.execution.in_flight import Hand
+from machines.worker.execution.executor import Executor
+from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.job import Job
 from machines.worker.options import Options
 from machines.worker.reconnect import forget_connections
 
 from .fetcher import Fetcher
-from .prefetch import Pace
+from .prefetch import Prefetch
 from .reclaim import Reclaim
-from .served_queues import Routes
+from .served_queues import ServedQueues
 
 log = logging.getLogger(__name__)
 
@@ -27,29 +27,29 @@ SECOND_LOOK = 5.0  # seconds after an outage: what a server that hung had still 
 OVERTAKEN = "others may have time for it sooner"
 
 
-class Line:
+class PollLoop:
     """Fetches as much as there is room for, gives it to the crew, and waits for more."""
 
     def __init__(
         self,
         engine: Engine,
         fetcher: Fetcher,
-        routes: Routes,
-        hand: Hand,
-        crew: Crew,
+        served_queues: ServedQueues,
+        in_flight: InFlightJobs,
+        executor: Executor,
         options: Options,
         *,
         on_jobs: Callable[[Sequence[Job]], None],
     ) -> None:
         self._engine = engine
         self._fetcher = fetcher
-        self._routes = routes
-        self._hand = hand
-        self._crew = crew
+        self._served_queues = served_queues
+        self._in_flight = in_flight
+        self._executor = executor
         self._options = options
         self._on_jobs = on_jobs
-        self._pace = Pace(options.prefetch)
-        self._reclaim = Reclaim(engine, options.id, hand.holds)
+        self._prefetch = Prefetch(options.prefetch)
+        self._reclaim = Reclaim(engine, options.id, in_flight.holds)
         self._stopped = threading.Event()
         self._taking = threading.Event()
         self._taking.set()
@@ -94,7 +94,7 @@ class Line:
             self._fetcher.rescan()
             return False
         ahead = self._ahead()
-        room = self._hand.wait_room(ahead, ROOM)
+        room = self._in_flight.wait_room(ahead, ROOM)
         if self._stopped.is_set() or not self._taking.is_set():
             return False
         if not room:
@@ -114,43 +114,43 @@ class Line:
     def _ahead(self) -> int:
         """A job that was tried before may be one that kills its worker, and costs all that is in hand an attempt: while
         such a one is at work nothing is taken ahead."""
-        ahead = self._pace.ahead(self._hand.ended)
+        ahead = self._prefetch.ahead(self._in_flight.ended)
         self._tried = [job for job in self._tried if not job.ended]
         return 0 if self._tried and self._options.prefetch is None else ahead
 
     def _fetch(self, room: int) -> list[Job]:
         if self._reclaim_at is not None and time.monotonic() >= self._reclaim_at:
-            self._reclaim.once(self._routes.heard)
+            self._reclaim.once(self._served_queues.heard)
             self._reclaim_at = None
         self._fetcher.look()
         jobs = self._fetcher.fetch(room)
         if jobs:
-            self._hand.pick_up(jobs)
+            self._in_flight.pick_up(jobs)
             self._tried += [job for job in jobs if job.taken.attempt > 1]
             self._on_jobs(jobs)
-            self._crew.give(jobs)
+            self._executor.give(jobs)
         return jobs
 
     def _lighten(self, ahead: int) -> None:
         """What was taken ahead at another pace, and would now wait long, goes back for others to take."""
-        if not self._crew.waiting:
+        if not self._executor.waiting:
             return
         now = time.monotonic()
         if self._full_since is None:
             self._full_since = now
-        elif now - self._full_since >= ROOM and (count := self._crew.return_waiting(ahead, OVERTAKEN)):
+        elif now - self._full_since >= ROOM and (count := self._executor.return_waiting(ahead, OVERTAKEN)):
             log.info("%d jobs that were taken ahead go back: those at work take their time", count)
 
     def _drained(self) -> bool:
         """Nothing in hand, nothing ready, leased or delayed on the queues served, no message that could change that."""
-        machines = {route.machine for route in self._routes.heard}
-        if len(self._hand) or any(map(self._open, machines)):
+        machines = {route.machine for route in self._served_queues.heard}
+        if len(self._in_flight) or any(map(self._open, machines)):
             return False
-        return not self._engine.drive(self._routes.machines).moved
+        return not self._engine.drive(self._served_queues.machines).moved
 
     def _open(self, machine: str) -> int:
         depths = self._engine.queues(machine)
-        served = [route.queue for route in self._routes.heard if route.machine == machine]
+        served = [route.queue for route in self._served_queues.heard if route.machine == machine]
         return sum(depths[q][place] for q in served if q in depths for place in ("ready", "leased", "delayed"))
 
     def _outage(self, error: errors.EngineUnavailable) -> None:
@@ -169,5 +169,5 @@ class Line:
         self._backoff.reset()
         if self._fetcher.unanswered:
             self._fetcher.unanswered = False
-            self._reclaim.once(self._routes.heard)
+            self._reclaim.once(self._served_queues.heard)
             self._reclaim_at = time.monotonic() + SECOND_LOOK

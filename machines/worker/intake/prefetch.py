@@ -10,7 +10,7 @@ AHEAD = 0.05  # seconds of work that may wait here: enough to bridge a round tri
 MOST = 500
 
 
-class Pace:
+class Prefetch:
     """A job that waits in this worker's line is one no other worker can take. So by default only as many are taken
     ahead as this worker has lately finished in a twentieth of a second: hundreds where they are tiny, none where each
     takes a while.

@@ -16,7 +16,7 @@ POLL = 0.25  # seconds between two looks where no bell can be heard
 TRIES, PAUSE = 100, 0.01  # to end a wait that may not have reached the server yet; seconds between two
 
 
-class Doorbell:
+class QueueWaiter:
     """Blocks on the bell lists of queues, on a connection of its own.
 
     A ring says "look at this queue" and carries no work: losing one delays a job until the next

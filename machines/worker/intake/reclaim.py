@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
-from .served_queues import Route
+from .served_queues import ServedQueue
 
 log = logging.getLogger(__name__)
 
@@ -26,10 +26,10 @@ class Reclaim:
         self._worker = worker
         self._holds = holds
 
-    def once(self, routes: Iterable[Route]) -> int:
+    def once(self, served_queues: Iterable[ServedQueue]) -> int:
         """Hands such jobs back, their attempt not counted; how many."""
         found = 0
-        for route in routes:
+        for route in served_queues:
             try:
                 found += self._of(route)
             except errors.EngineUnavailable:
@@ -40,7 +40,7 @@ class Reclaim:
             log.warning("%d jobs were leased to this worker without its knowledge: handed back", found)
         return found
 
-    def _of(self, route: Route) -> int:
+    def _of(self, route: ServedQueue) -> int:
         lost = []
         for offset in range(0, MOST, PAGE):
             page = self._engine.jobs(*route, place="leased", limit=PAGE, offset=offset)

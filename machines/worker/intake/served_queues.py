@@ -17,7 +17,7 @@ MOST_POSSIBLE = 500  # bells of queues that may never be: past that they are fou
 Feeds = dict[str, set[str]]  # queue -> handlers whose jobs it carries
 
 
-class Route(NamedTuple):
+class ServedQueue(NamedTuple):
     """One queue of one machine."""
 
     machine: str
@@ -72,7 +72,7 @@ def _flat(actions: list[list[Any]] | None) -> Iterator[list[Any]]:
             yield from _flat(action[1])
 
 
-class Routes:
+class ServedQueues:
     """The queues to take from, kept up to date while machines are published.
 
     Every published version counts: instances of an old one still need their handlers. A queue is
@@ -89,12 +89,12 @@ class Routes:
         self._feeds: dict[tuple[str, int], Feeds] = {}
         self._current: dict[str, str] | None = None
         self._unknown: frozenset[str] = frozenset()
-        self._bare: set[Route] = set()  # that exist, no definition feeds and this worker serves
+        self._bare: set[ServedQueue] = set()  # that exist, no definition feeds and this worker serves
         self.machines: list[str] = []
-        self.served: list[Route] = []
-        self.heard: list[Route] = []  # the same, and those that may come to be
-        self.known: frozenset[Route] = frozenset()  # the same, to ask quickly
-        self.missing: dict[Route, set[str]] = {}
+        self.served: list[ServedQueue] = []
+        self.heard: list[ServedQueue] = []  # the same, and those that may come to be
+        self.known: frozenset[ServedQueue] = frozenset()  # the same, to ask quickly
+        self.missing: dict[ServedQueue, set[str]] = {}
 
     def refresh(self, *, names: bool = True) -> bool:
         """One look at what is published, and with ``names`` at queues that nothing feeds; says whether that changed
@@ -132,24 +132,26 @@ class Routes:
             log.warning("version %s of %s cannot be read here: %s", version, machine, error)
             return {}
 
-    def _fed(self) -> dict[Route, set[str]]:
+    def _fed(self) -> dict[ServedQueue, set[str]]:
         """The queues that definitions feed, with the handlers their jobs ask for."""
-        fed: dict[Route, set[str]] = {}
+        fed: dict[ServedQueue, set[str]] = {}
         for (machine, _version), feeds in self._feeds.items():
             for queue, sources in feeds.items():
-                fed.setdefault(Route(machine, queue), set()).update(sources)
+                fed.setdefault(ServedQueue(machine, queue), set()).update(sources)
         return fed
 
-    def _find_bare(self, machines: list[str], fed: Mapping[Route, set[str]]) -> set[Route]:
-        found = {Route(*name) for name in self._engine.queue_names(machines)}
+    def _find_bare(self, machines: list[str], fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:
+        found = {ServedQueue(*name) for name in self._engine.queue_names(machines)}
         strange = {r for r in found if not fed.get(r) and self._wanted(r)}
         served = {r for r in strange if r in self._bare or self._claimed(r)}
-        return served | {Route(*r) for r in self._engine.ready(sorted(strange - served)) if self._has_work(Route(*r))}
+        return served | {
+            ServedQueue(*r) for r in self._engine.ready(sorted(strange - served)) if self._has_work(ServedQueue(*r))
+        }
 
-    def _claimed(self, route: Route) -> bool:
+    def _claimed(self, route: ServedQueue) -> bool:
         return bool(self._only) or route.queue in self._registry
 
-    def _has_work(self, route: Route) -> bool:
+    def _has_work(self, route: ServedQueue) -> bool:
         try:
             waiting = self._engine.jobs(*route, place="ready", limit=PEEK)
         except errors.EngineUnavailable:
@@ -158,10 +160,10 @@ class Routes:
             return False
         return any(job.src in self._registry for job in waiting)
 
-    def _wanted(self, route: Route) -> bool:
+    def _wanted(self, route: ServedQueue) -> bool:
         return not self._only or route.queue in self._only or str(route) in self._only
 
-    def _choose(self, fed: Mapping[Route, set[str]]) -> None:
+    def _choose(self, fed: Mapping[ServedQueue, set[str]]) -> None:
         wanted = {route: sources for route, sources in fed.items() if self._wanted(route)}
         self._warn_of_unknown({*wanted, *self._bare})
         here = {r for r, sources in wanted.items() if any(src in self._registry for src in sources)} | self._bare
@@ -175,17 +177,19 @@ class Routes:
         if heard != self.heard:
             self.heard, self.known = heard, frozenset(heard)
 
-    def _possible(self, fed: Mapping[Route, set[str]]) -> set[Route]:
+    def _possible(self, fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:
         """Queues that nothing feeds and nobody has put a job on so far, on whose bells to listen all the same."""
         names = [name for name in self._only if "/" not in name] if self._only else list(self._registry)
-        found = {Route(machine, name) for machine in self.machines for name in names}
+        found = {ServedQueue(machine, name) for machine in self.machines for name in names}
         found |= {
-            Route(*name.split("/", 1)) for name in self._only if "/" in name and name.split("/")[0] in self.machines
+            ServedQueue(*name.split("/", 1))
+            for name in self._only
+            if "/" in name and name.split("/")[0] in self.machines
         }
         found = {route for route in found if not fed.get(route) and self._wanted(route)}
         return found if len(found) <= MOST_POSSIBLE else set()
 
-    def _warn_of_unknown(self, known: set[Route]) -> None:
+    def _warn_of_unknown(self, known: set[ServedQueue]) -> None:
         """A queue that was asked for and that nothing feeds: a slip of the pen, or its machine comes later."""
         names = {route.queue for route in known} | {str(route) for route in known}
         unknown = self._only - names

@@ -13,7 +13,7 @@ from machines.access import last_seen
 from machines.connections import get_pattern
 from machines.engine.connection.client import Client
 from machines.engine.errors import EngineFault, SignalboxError
-from machines.models.database_retry import Patience
+from machines.models.database_retry import DatabaseRetry
 from machines.patterns import Batch, Lost, Stats, WriteBuffer
 from machines.statistics import recording, writing
 
@@ -28,11 +28,11 @@ BUFFERS: Mapping[str, Make] = MappingProxyType({"statistics": recording.buffer, 
 """What waits -> the buffer it waits in."""
 
 
-def flushers() -> dict[str, Flusher]:
+def make_buffer_flushes() -> dict[str, BufferFlush]:
     """One duty for each buffer."""
     return {
-        "statistics": Flusher(recording.buffer, writing.write, told="statistics wait for the database: %s"),
-        "last seen": Flusher(
+        "statistics": BufferFlush(recording.buffer, writing.write, told="statistics wait for the database: %s"),
+        "last seen": BufferFlush(
             last_seen.buffer,
             last_seen.write,
             gather=last_seen.GATHER,
@@ -52,7 +52,7 @@ def waiting() -> dict[str, Stats]:
     return found
 
 
-class Flusher:
+class BufferFlush:
     """``make``: gives the buffer (``get_pattern``); ``write``: writes a batch in one transaction, and one that it has
     written before not again. ``gather``: seconds that an entry waits for more to come.
 
@@ -72,7 +72,7 @@ class Flusher:
         self._make = make
         self._write = write
         self._gather = gather
-        self._database = Patience(log, told)
+        self._database = DatabaseRetry(log, told)
 
     def once(self) -> bool:
         """One batch. Says whether there may be more."""

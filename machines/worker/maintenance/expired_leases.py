@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from machines.engine import Engine, errors
 
 
-class Sweeper:
+class LeaseRecovery:
     """Every worker sweeps now and then, and all machines, also those it does not serve. The ticker does the same as
     soon as it is due; a sweep reads what is there, whatever the server remembers of it.
     """

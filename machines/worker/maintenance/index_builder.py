@@ -10,7 +10,7 @@ from machines.engine import Engine, errors
 log = logging.getLogger(__name__)
 
 
-class Indexer:
+class IndexBuilder:
     """Fills a machine's indexes, in small calls. Of several that look at once whoever comes first does, and the others
     leave it alone."""
 

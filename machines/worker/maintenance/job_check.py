@@ -11,7 +11,7 @@ from machines.engine.jobs.mending import Walk
 log = logging.getLogger(__name__)
 
 
-class Mender:
+class JobCheck:
     """Walks over the jobs of all machines, one small step now and then: a million jobs take hours, a few are seen every
     five minutes. Where something was mended the next step comes at once: there may be more.
     """

@@ -22,7 +22,7 @@ class Duty(Protocol):
 
 
 @runtime_checkable
-class OnCall(Protocol):
+class Wakeable(Protocol):
     def on_call(self, wake: Callable[[], None]) -> None:
         """For a duty that somebody may call before its pause is over: ``wake`` ends it."""
 
@@ -38,7 +38,7 @@ class Periodic:
         self._wanted = False
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        if isinstance(duty, OnCall):
+        if isinstance(duty, Wakeable):
             duty.on_call(self.wake)
 
     def start(self) -> None:

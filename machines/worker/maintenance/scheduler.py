@@ -23,7 +23,7 @@ def lock_name(duty: str) -> str:
     return f"house.{duty.replace(' ', '-')}"
 
 
-def held_by(locks: Locks, duties: Iterable[str]) -> dict[str, Holder | None]:
+def read_lock_holders(locks: Locks, duties: Iterable[str]) -> dict[str, Holder | None]:
     """Who has each duty now, in one round trip. ``Holder.owner`` is the id of a worker."""
     names = list(duties)
     found = locks.peeks(lock_name(name) for name in names)

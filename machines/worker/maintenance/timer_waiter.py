@@ -11,7 +11,7 @@ import redis
 from machines.engine import Engine, errors
 
 
-class Alarm:
+class TimerWaiter:
     """Listens for the clock bells of all machines, on a connection of its own.
 
     Servers end a blocking pop up to 100 ms late. So the pop stays under way while this side counts the time, over as

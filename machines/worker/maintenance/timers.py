@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
-from .timer_waiter import Alarm
+from .timer_waiter import TimerWaiter
 
 log = logging.getLogger(__name__)
 
 
-class Ticker:
+class DueWork:
     """Every worker does this for all machines, also those it does not serve: the engine sees to it that each timer
     fires once and each message is applied once, whoever comes first.
 
@@ -59,20 +59,20 @@ class Ticker:
         self._faults = found
 
 
-class Watch:
+class DueWorkLoop:
     """Ticks, and waits on the alarm where there is nothing to do."""
 
-    def __init__(self, ticker: Ticker, alarm: Alarm) -> None:
-        self._ticker = ticker
-        self._alarm = alarm
+    def __init__(self, due_work: DueWork, timer_waiter: TimerWaiter) -> None:
+        self._due_work = due_work
+        self._timer_waiter = timer_waiter
 
     def once(self) -> bool:
         """A pass, and the wait after it: the next one may come at once."""
-        if not self._ticker.once():
+        if not self._due_work.once():
             try:
-                self._alarm.wait(self._ticker.pause())
+                self._timer_waiter.wait(self._due_work.pause())
             except errors.EngineUnavailable:
-                self._ticker.doubt()
+                self._due_work.doubt()
                 raise
         return True
 

@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 from guardian.shortcuts import assign_perm, remove_perm
 
-from dashboard.live.hub.feeds import Board
+from dashboard.live.hub.feeds import Feeds
 from dashboard.live.outbox import Outbox
 from dashboard.live.protocol import ErrorCode
 from dashboard.live.sockets.permissions import Rights, least
@@ -165,7 +165,7 @@ async def test_what_is_sensitive_is_masked_without_the_right_and_shown_with_it(v
 
 async def test_sockets_of_one_sight_share_one_value_and_one_read() -> None:
     """However many watch, there are as many values as there are different sights."""
-    board = Board(Keys("sb:"), most=10)
+    board = Feeds(Keys("sb:"), most=10)
     boxes = [Outbox(board.snapshot, notices=8) for _ in range(9)]
     sights = [Topic("overview"), Topic("overview", scope=Scope(False, frozenset({"gate"}))), least(parse("overview"))]
     for number, box in enumerate(boxes):

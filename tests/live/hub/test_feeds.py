@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.live.hub.feeds import Board, Full
+from dashboard.live.hub.feeds import Feeds, Full
 from dashboard.live.hub.sources import Source, World
 from dashboard.live.outbox import Outbox
 from dashboard.live.topics import Topic, parse
@@ -13,22 +13,22 @@ GATE, OVERVIEW = Topic("machine", "gate"), Topic("overview")
 
 
 @pytest.fixture
-def board() -> Board:
-    return Board(Keys("sb:"), most=10)
+def board() -> Feeds:
+    return Feeds(Keys("sb:"), most=10)
 
 
 @pytest.fixture
-def box(board: Board) -> Outbox:
+def box(board: Feeds) -> Outbox:
     return Outbox(board.snapshot, notices=8)
 
 
-def settle(board: Board, seen: World) -> None:
+def settle(board: Feeds, seen: World) -> None:
     """Reads, as the hub does, until nothing is unread."""
     board.take(World(seen.directory, {}, seen.at))
     board.take(seen)
 
 
-async def test_the_first_value_is_a_snapshot_and_the_next_a_delta(board: Board, box: Outbox) -> None:
+async def test_the_first_value_is_a_snapshot_and_the_next_a_delta(board: Feeds, box: Outbox) -> None:
     board.join(box, GATE)
     settle(board, world(live(Shut=2, Open=0)))
     screen = await drain(box, Screen())
@@ -39,7 +39,7 @@ async def test_the_first_value_is_a_snapshot_and_the_next_a_delta(board: Board, 
     assert screen.values["machine:gate"]["counts"] == {"Shut": 1, "Open": 1}
 
 
-async def test_time_going_on_is_no_news_but_the_next_snapshot_has_it(board: Board, box: Outbox) -> None:
+async def test_time_going_on_is_no_news_but_the_next_snapshot_has_it(board: Feeds, box: Outbox) -> None:
     board.join(box, GATE)
     settle(board, world(live(Shut=2)))
     screen = await drain(box, Screen())
@@ -51,7 +51,7 @@ async def test_time_going_on_is_no_news_but_the_next_snapshot_has_it(board: Boar
     assert (screen.frames[-1]["at"], screen.frames[-1]["data"]["now"], screen.frames[-1]["seq"]) == (9000, 9000, 1)
 
 
-async def test_a_second_watcher_gets_the_value_that_is_there(board: Board, box: Outbox) -> None:
+async def test_a_second_watcher_gets_the_value_that_is_there(board: Feeds, box: Outbox) -> None:
     board.join(box, GATE)
     settle(board, world(live(Shut=2)))
     late = Outbox(board.snapshot, notices=8)
@@ -60,7 +60,7 @@ async def test_a_second_watcher_gets_the_value_that_is_there(board: Board, box: 
     assert (await drain(late, Screen())).values["machine:gate"]["counts"] == {"Shut": 2}
 
 
-async def test_topics_share_what_is_read(board: Board, box: Outbox) -> None:
+async def test_topics_share_what_is_read(board: Feeds, box: Outbox) -> None:
     for topic in (GATE, OVERVIEW, Topic("queues"), Topic("queue", "gate", "crew")):
         board.join(box, topic)
     board.take(World({"gate": 1}, {}, 1000))
@@ -70,7 +70,7 @@ async def test_topics_share_what_is_read(board: Board, box: Outbox) -> None:
     assert board.of({"sb:{gate:0}", "sb:{other:0}"}) == own
 
 
-async def test_only_what_is_watched_is_listened_to(board: Board, box: Outbox) -> None:
+async def test_only_what_is_watched_is_listened_to(board: Feeds, box: Outbox) -> None:
     board.join(box, GATE)
     board.take(World({"gate": 2, "other": 5}, {}, 1000))
     assert board.roots() == {"sb:{gate:0}", "sb:{gate:1}"}
@@ -78,13 +78,13 @@ async def test_only_what_is_watched_is_listened_to(board: Board, box: Outbox) ->
     assert board.roots() == set()
 
 
-async def test_an_instance_listens_to_its_own_partition_only(board: Board, box: Outbox) -> None:
+async def test_an_instance_listens_to_its_own_partition_only(board: Feeds, box: Outbox) -> None:
     board.join(box, Topic("instance", "gate", "north"))
     board.take(World({"gate": 4}, {}, 1000))
     assert len(board.roots()) == 1
 
 
-async def test_a_new_machine_appears_on_the_overview(board: Board, box: Outbox) -> None:
+async def test_a_new_machine_appears_on_the_overview(board: Feeds, box: Outbox) -> None:
     board.join(box, OVERVIEW)
     board.take(World({}, {Source("workers"): []}, 1000))
     screen = await drain(box, Screen())
@@ -96,7 +96,7 @@ async def test_a_new_machine_appears_on_the_overview(board: Board, box: Outbox) 
 
 
 @pytest.mark.parametrize("topic", ["machine:ghost", "instance:ghost/x", "queue:ghost/q"])
-async def test_what_is_not_there_is_gone(board: Board, box: Outbox, topic: str) -> None:
+async def test_what_is_not_there_is_gone(board: Feeds, box: Outbox, topic: str) -> None:
     board.join(box, parse(topic))
     board.take(World({}, {}, 1000))
     assert (await drain(box, Screen())).values[topic] == {"gone": True}
@@ -112,7 +112,7 @@ async def test_what_is_not_there_is_gone(board: Board, box: Outbox, topic: str) 
     ],
     ids=["a counter fell", "a counter is gone", "the clock went back", "the machine is gone"],
 )
-async def test_a_server_that_went_back_in_time_starts_a_new_epoch(board: Board, box: Outbox, later: World) -> None:
+async def test_a_server_that_went_back_in_time_starts_a_new_epoch(board: Feeds, box: Outbox, later: World) -> None:
     board.join(box, GATE)
     settle(board, world(live(Shut=2, flow={"1:t1": 5})))
     screen, before = await drain(box, Screen()), board.epoch
@@ -123,7 +123,7 @@ async def test_a_server_that_went_back_in_time_starts_a_new_epoch(board: Board, 
     assert screen.marks["machine:gate"] == (board.epoch, 1)
 
 
-async def test_counters_that_grow_keep_the_epoch(board: Board, box: Outbox) -> None:
+async def test_counters_that_grow_keep_the_epoch(board: Feeds, box: Outbox) -> None:
     board.join(box, GATE)
     before = board.epoch
     for flow in ({}, {"1:t1": 1}, {"1:t1": 1, "2:t1": 1}):
@@ -131,7 +131,7 @@ async def test_counters_that_grow_keep_the_epoch(board: Board, box: Outbox) -> N
     assert board.epoch == before
 
 
-async def test_no_more_topics_than_allowed(board: Board, box: Outbox) -> None:
+async def test_no_more_topics_than_allowed(board: Feeds, box: Outbox) -> None:
     for number in range(10):
         board.join(box, Topic("machine", f"m{number}"))
     with pytest.raises(Full):
@@ -141,6 +141,6 @@ async def test_no_more_topics_than_allowed(board: Board, box: Outbox) -> None:
     board.join(box, GATE)
 
 
-async def test_leaving_what_is_not_watched_is_fine(board: Board, box: Outbox) -> None:
+async def test_leaving_what_is_not_watched_is_fine(board: Feeds, box: Outbox) -> None:
     board.leave(box, GATE)
     assert board.snapshot(GATE) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.live.hub.feeds import Board
+from dashboard.live.hub.feeds import Feeds
 from dashboard.live.hub.sources import Source, Tally, World
 from dashboard.live.outbox import Outbox
 from dashboard.live.topics import parse
@@ -80,8 +80,8 @@ async def test_a_job_is_followed_from_the_queue_to_its_end(gate: Engine, watch: 
 
 
 @pytest.fixture
-def board() -> Board:
-    return Board(Keys("sb:"), most=10)
+def board() -> Feeds:
+    return Feeds(Keys("sb:"), most=10)
 
 
 def tally(queue: str = "crew", at: int = 1000, **counters: int) -> World:
@@ -90,7 +90,7 @@ def tally(queue: str = "crew", at: int = 1000, **counters: int) -> World:
     return World({"shift": 1}, {Source("stats", "shift", 0): reading}, at)
 
 
-async def shown(board: Board, *worlds: World) -> Screen:
+async def shown(board: Feeds, *worlds: World) -> Screen:
     box = Outbox(board.snapshot, notices=8)
     board.join(box, parse(TOPIC))
     board.take(World({"shift": 1}, {}, 1000))
@@ -101,18 +101,18 @@ async def shown(board: Board, *worlds: World) -> Screen:
     return screen
 
 
-async def test_a_counter_that_went_back_starts_a_new_epoch(board: Board) -> None:
+async def test_a_counter_that_went_back_starts_a_new_epoch(board: Feeds) -> None:
     """A server restored from an older file: whoever takes differences has to begin anew."""
     screen = await shown(board, tally(failed=3), tally(failed=5, at=1100), tally(failed=4, at=1200))
     assert screen.kinds(TOPIC) == ["snapshot", "delta", "snapshot"]
     assert screen.frames[0]["epoch"] == screen.frames[1]["epoch"] != screen.frames[2]["epoch"]
 
 
-async def test_time_going_on_is_no_news_of_a_queue(board: Board) -> None:
+async def test_time_going_on_is_no_news_of_a_queue(board: Feeds) -> None:
     screen = await shown(board, tally(failed=3), tally(failed=3, at=9000))
     assert screen.kinds(TOPIC) == ["snapshot"]
 
 
-async def test_a_queue_nobody_feeds_is_gone(board: Board) -> None:
+async def test_a_queue_nobody_feeds_is_gone(board: Feeds) -> None:
     screen = await shown(board, tally("other"))
     assert screen.values[TOPIC] == {"gone": True}

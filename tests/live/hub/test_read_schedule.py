@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from dashboard.live.hub.read_schedule import Agenda
+from dashboard.live.hub.read_schedule import ReadSchedule
 
 SETTLE = 0.055
 
 
 def test_a_ring_is_read_after_the_pulse_and_not_before() -> None:
-    agenda = Agenda(SETTLE)
+    agenda = ReadSchedule(SETTLE)
     agenda.ring("a", 10.0)
     assert agenda.next() == 10.0 + SETTLE
     assert agenda.take(10.0 + SETTLE - 0.001) == set()
@@ -15,7 +15,7 @@ def test_a_ring_is_read_after_the_pulse_and_not_before() -> None:
 
 
 def test_a_ring_during_the_wait_asks_for_another_read_after_its_own_pulse() -> None:
-    agenda = Agenda(SETTLE)
+    agenda = ReadSchedule(SETTLE)
     agenda.ring("a", 10.0)
     agenda.ring("a", 10.05)
     assert agenda.take(10.055) == {"a"}
@@ -25,7 +25,7 @@ def test_a_ring_during_the_wait_asks_for_another_read_after_its_own_pulse() -> N
 
 
 def test_a_late_read_serves_all_rings_whose_pulse_is_over() -> None:
-    agenda = Agenda(SETTLE)
+    agenda = ReadSchedule(SETTLE)
     for at in (10.0, 10.05, 10.1):
         agenda.ring("a", at)
     agenda.ring("b", 10.3)
@@ -35,7 +35,7 @@ def test_a_late_read_serves_all_rings_whose_pulse_is_over() -> None:
 
 
 def test_a_steady_stream_is_read_all_the_time_and_once_more_at_its_end() -> None:
-    agenda, reads, now = Agenda(SETTLE), [], 0.0
+    agenda, reads, now = ReadSchedule(SETTLE), [], 0.0
     for tick in range(1000):
         now = tick / 1000
         if tick % 50 == 0:
@@ -52,7 +52,7 @@ def test_a_steady_stream_is_read_all_the_time_and_once_more_at_its_end() -> None
 
 
 def test_clearing_forgets_everything() -> None:
-    agenda = Agenda(SETTLE)
+    agenda = ReadSchedule(SETTLE)
     agenda.ring("a", 1.0)
     agenda.clear()
     assert agenda.next() is None

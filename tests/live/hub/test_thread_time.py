@@ -1,11 +1,11 @@
 """What a read took, without what this loop sent in the meantime, says how busy the server is."""
 
-from dashboard.live.hub.thread_time import Waiting
+from dashboard.live.hub.thread_time import ThreadTime
 
 
 def test_what_this_thread_did_for_others_is_not_counted_and_what_goes_beyond_it_is():
     now, worked = [100.0], [5.0]
-    waiting = Waiting(lambda: now[0], lambda: worked[0])
+    waiting = ThreadTime(lambda: now[0], lambda: worked[0])
     assert waiting.seconds(spare=1.0) == 0.0
     now[0] += 0.25
     assert waiting.seconds(spare=1.0) == 0.25

@@ -14,7 +14,7 @@ from django.test import AsyncClient
 from dashboard.middleware.request_ids import Ids, ids, named
 from dashboard.settings.log_format import Asked, Line
 from machines.audit.entries import record
-from machines.audit.request_context import apart, given_id, request_id
+from machines.audit.request_context import given_id, request_id, run_in_own_context
 from machines.connections import get_engine
 from machines.engine.ids import codec
 from machines.engine.ids.codec import decode, encode_local
@@ -111,7 +111,7 @@ async def test_a_task_that_outlives_its_request_works_for_none():
 
     with named("trace-1") as made:
         assert await asyncio.create_task(told()) == (made, "trace-1")
-        assert await asyncio.create_task(told(), context=apart()) == ("", "")
+        assert await asyncio.create_task(told(), context=run_in_own_context()) == ("", "")
 
 
 def test_without_redis_an_id_says_that_it_was_made_without(client, settings, db):

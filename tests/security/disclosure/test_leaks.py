@@ -28,7 +28,7 @@ from machines.engine import Engine
 from machines.models import Approval, AuditEntry, Delivery, Machine, Webhook
 from machines.services import Actor
 from machines.webhooks import management, sender
-from machines.webhooks.fan_out import Pump
+from machines.webhooks.fan_out import FanOut
 from machines.worker import Job
 from machines.worker.registry import Registry
 from tests.live.sockets import Socket, visitor
@@ -231,7 +231,7 @@ def test_no_door_shows_what_is_planted_behind_it(found, person, approval, lines,
     for door, answer in tries(client, found):
         assert answer.status_code < 500, door
         came[door] = body(answer)
-    Pump(engine, wait=0.0).look()
+    FanOut(engine, wait=0.0).look()
     for address in (*pages(found, approval), *operations(client, found, approval), *admin(found)):
         answer = client.get(address)
         assert answer.status_code < 500, address

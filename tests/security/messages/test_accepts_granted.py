@@ -15,7 +15,7 @@ from dashboard.checks import system_checks
 from machines.access.permissions import RIGHTS
 from machines.catalog import accepted_senders, publishing
 from machines.engine import Acceptance, BadInput, Engine, UnknownMachine
-from machines.management.maintenance import DUTIES, house
+from machines.management.maintenance import DUTIES, make_exclusive_duties
 from machines.models import Machine
 from machines.worker.options import Options
 from tests.engine.builders import machine
@@ -143,7 +143,7 @@ def test_granting_takes_names_of_machines_and_a_machine_that_is_there(engine):
 
 def test_a_worker_of_the_house_looks(before):
     assert "acceptance" in DUTIES
-    assert house(before, Options(queues=()))["acceptance"].once() is False
+    assert make_exclusive_duties(before, Options(queues=()))["acceptance"].once() is False
     assert before.granted()["noter"] == ("teller",)
 
 

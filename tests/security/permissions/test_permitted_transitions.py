@@ -73,7 +73,7 @@ def test_what_is_kept_for_others_when_it_is_done_is_refused_whatever_a_look_said
     looked, done = moments(engine, definition)
     ann = actor("ann", "view", "fire")
     between.clock |= {"sb_explain": looked, "sb_fire": done}
-    assert instances.foreseen(ann, "order", "o-1", "refund").taken
+    assert instances.preview_event(ann, "order", "o-1", "refund").taken
     with unchanged(engine), pytest.raises(NotAllowed) as caught:
         instances.fire(ann, "order", "o-1", "refund")
     assert (caught.value.code, caught.value.groups[0], caught.value.event) == ("SB433", "treasury", "refund")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dashboard.live.hub.feeds import Board
+from dashboard.live.hub.feeds import Feeds
 from dashboard.live.hub.hub import Hub
 from dashboard.live.hub.sources import World
 from dashboard.live.limits import Limits
@@ -195,12 +195,12 @@ async def test_a_look_that_fails_fails_for_all_who_share_it_and_the_next_is_anot
     assert await asking().ask("a", deadline=1) is None
 
 
-def box(board: Board, owner: str) -> Outbox:
+def box(board: Feeds, owner: str) -> Outbox:
     return Outbox(board.snapshot, notices=1, owner=owner)
 
 
 async def test_first_snapshots_are_read_by_turns_of_people():
-    board = Board(KEYS, most=1000)
+    board = Feeds(KEYS, most=1000)
     board.take(World(directory={"m": 1}, at=1))
     mallory, ann = box(board, "mallory"), box(board, "ann")
     for number in range(100):
@@ -234,7 +234,7 @@ async def test_what_was_read_is_handed_out_with_the_loop_free_in_between():
 
 
 async def test_a_topic_that_was_left_while_it_was_handed_out_is_passed_over():
-    board = Board(KEYS, most=10)
+    board = Feeds(KEYS, most=10)
     watcher = box(board, "ann")
     board.join(watcher, parse("machine:m"))
     touched = board.lay(World(directory={}, at=1))

@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.counters import Tally
+from machines.worker.counters import Counters
 from machines.worker.execution.completer import Completer, bases
-from machines.worker.execution.in_flight import Hand
-from machines.worker.execution.progress_reporter import Board
+from machines.worker.execution.in_flight import InFlightJobs
+from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
 from tests.installation.processes import eventually
 from tests.worker.builders import START, places
@@ -47,88 +47,90 @@ def faltering(engine):
 
 
 @pytest.fixture
-def hand():
-    return Hand(100)
+def in_flight():
+    return InFlightJobs(100)
 
 
 @pytest.fixture
-def tally():
-    return Tally()
+def counters():
+    return Counters()
 
 
 @pytest.fixture
-def completer(faltering, hand, tally):
-    completer = Completer(faltering, hand, tally, Board(faltering), backoff=0.05)
+def completer(faltering, in_flight, counters):
+    completer = Completer(faltering, in_flight, counters, ProgressReporter(faltering), backoff=0.05)
     yield completer
     completer.stop(5)
 
 
 @pytest.fixture
-def jobs(engine, errand, hand):
+def jobs(engine, errand, in_flight):
     for number in range(50):
         errand(f"e{number}")
     jobs = [Job(taken) for taken in engine.take("errand", "errands", "alice", count=50, now=START)]
-    hand.pick_up(jobs)
+    in_flight.pick_up(jobs)
     return jobs
 
 
-def test_what_ends_together_is_told_together(engine, faltering, completer, hand, tally, jobs):
+def test_what_ends_together_is_told_together(engine, faltering, completer, in_flight, counters, jobs):
     for job in jobs:
         completer.completed(job, job.instance)
     completer.start()
-    assert hand.wait_empty(10)
-    assert (tally.done, places(engine)) == (50, {})
+    assert in_flight.wait_empty(10)
+    assert (counters.done, places(engine)) == (50, {})
     assert faltering.largest > 10
     assert engine.get("errand", "e7").data["answer"] == "e7"
 
 
 def test_a_completion_whose_answer_was_lost_counts_as_one_and_moves_the_instance_once(
-    engine, faltering, completer, hand, tally, jobs
+    engine, faltering, completer, in_flight, counters, jobs
 ):
     faltering.silent = 2
     for job in jobs:
         completer.completed(job, "once")
     completer.start()
-    assert hand.wait_empty(10)
-    assert str(tally) == "50 completed"
+    assert in_flight.wait_empty(10)
+    assert str(counters) == "50 completed"
     assert engine.get("errand", "e1").version == 2
 
 
-def test_a_heartbeat_that_finds_such_a_job_gone_does_not_make_it_lost(engine, faltering, completer, hand, tally, jobs):
+def test_a_heartbeat_that_finds_such_a_job_gone_does_not_make_it_lost(
+    engine, faltering, completer, in_flight, counters, jobs
+):
     faltering.silent = 1
     jobs[0].asked = True
     jobs[0].lose("gone")
     completer.completed(jobs[0], None)
     completer.start()
-    eventually(lambda: tally.outcomes["completed"] == 1, "it was completed")
+    eventually(lambda: counters.outcomes["completed"] == 1, "it was completed")
 
 
-def test_a_job_another_has_is_lost(engine, completer, hand, tally, jobs):
+def test_a_job_another_has_is_lost(engine, completer, in_flight, counters, jobs):
     engine.hand_back(jobs[0].taken, now=START)
     completer.completed(jobs[0], None)
     completer.start()
-    eventually(lambda: tally.outcomes["lost"] == 1, "it is lost")
+    eventually(lambda: counters.outcomes["lost"] == 1, "it is lost")
     assert jobs[0].lost
 
 
-def test_one_that_the_machine_refuses_fails_and_the_others_do_not(engine, completer, hand, tally, jobs):
+def test_one_that_the_machine_refuses_fails_and_the_others_do_not(engine, completer, in_flight, counters, jobs):
     for job in jobs[:10]:
         completer.completed(job, {1, 2} if job is jobs[4] else "fine")
     completer.start()
-    eventually(lambda: (tally.done, tally.failed) == (9, 1), "nine are done and one has failed")
+    eventually(lambda: (counters.done, counters.failed) == (9, 1), "nine are done and one has failed")
     (failed,) = engine.jobs("errand", "errands", place="delayed")
     assert failed.id == jobs[4].id
 
 
-def test_a_failure_that_comes_too_late_is_no_failure(engine, completer, tally, jobs):
+def test_a_failure_that_comes_too_late_is_no_failure(engine, completer, counters, jobs):
     engine.hand_back(jobs[3].taken, now=START)
     for job in (jobs[2], jobs[3]):
         completer.failed(job, ValueError("no"))
     completer.start()
-    eventually(lambda: (tally.failed, tally.outcomes["lost"]) == (1, 1), "one has failed and one was another's")
+    eventually(lambda: (counters.failed, counters.outcomes["lost"]) == (1, 1), "one has failed and one was another's")
 
 
-def test_while_redis_is_away_what_ends_is_kept(engine, jobs, hand, tally):
+def test_while_redis_is_away_what_ends_is_kept(engine, jobs, in_flight, counters):
     class Away(Engine):
         there = threading.Event()
 
@@ -138,29 +140,29 @@ def test_while_redis_is_away_what_ends_is_kept(engine, jobs, hand, tally):
             return super().complete_many(ends, now=now)
 
     away = Away(engine.client, prefix=engine.keys.prefix)
-    completer = Completer(away, hand, tally, Board(away), backoff=0.02)
+    completer = Completer(away, in_flight, counters, ProgressReporter(away), backoff=0.02)
     completer.start()
     for job in jobs:
         completer.completed(job, "kept")
-    assert not hand.wait_empty(0.2)
+    assert not in_flight.wait_empty(0.2)
     away.there.set()
-    assert hand.wait_empty(10)
-    assert str(tally) == "50 completed"
+    assert in_flight.wait_empty(10)
+    assert str(counters) == "50 completed"
     completer.stop(5)
 
 
-def test_stopped_while_redis_is_away_it_gives_up(engine, jobs, hand, tally):
+def test_stopped_while_redis_is_away_it_gives_up(engine, jobs, in_flight, counters):
     class Gone(Engine):
         def complete_many(self, ends, *, now=None):
             raise errors.EngineUnavailable("away")
 
     gone = Gone(engine.client, prefix=engine.keys.prefix)
-    completer = Completer(gone, hand, tally, Board(gone), backoff=0.02)
+    completer = Completer(gone, in_flight, counters, ProgressReporter(gone), backoff=0.02)
     completer.start()
     for job in jobs:
         completer.completed(job, None)
     completer.stop(10)
-    assert str(tally) == "50 lost"
+    assert str(counters) == "50 lost"
 
 
 def test_the_kinds_of_an_exception_are_the_names_of_its_bases():
@@ -176,22 +178,22 @@ class Mute(Exception):
         raise RuntimeError("it has no words")
 
 
-def test_an_exception_that_cannot_say_what_it_is_fails_its_attempt(engine, completer, hand, tally, jobs):
+def test_an_exception_that_cannot_say_what_it_is_fails_its_attempt(engine, completer, in_flight, counters, jobs):
     completer.failed(jobs[0], Mute())
     completer.start()
-    eventually(lambda: tally.failed == 1, "it failed")
+    eventually(lambda: counters.failed == 1, "it failed")
     (found,) = engine.jobs("errand", "errands", place="delayed")
     assert (found.id, found.kind) == (jobs[0].id, "Mute")
     assert found.error == "Mute, whose text cannot be had: RuntimeError"
 
 
-def test_of_a_traceback_too_long_both_ends_are_kept(engine, completer, hand, tally, jobs):
+def test_of_a_traceback_too_long_both_ends_are_kept(engine, completer, in_flight, counters, jobs):
     try:
         raise ValueError("x" * 100_000 + " the end")
     except ValueError as error:
         completer.failed(jobs[0], error)
     completer.start()
-    eventually(lambda: tally.failed == 1, "it failed")
+    eventually(lambda: counters.failed == 1, "it failed")
     (found,) = engine.jobs("errand", "errands", place="delayed")
     assert found.trace.startswith("Traceback")
     assert found.trace.rstrip().endswith("the end")

@@ -84,12 +84,12 @@ def test_the_next_job_does_not_wait_for_a_handler_that_does_not_end(engine, put,
     with Running(engine, registry_of(run=handler), concurrency=1) as worker:
         eventually(lambda: _dead(engine, stuck), "the first has failed")
         put(input="quick")
-        eventually(lambda: worker.tally.done == 1, "another has taken its place and done the second")
+        eventually(lambda: worker.counters.done == 1, "another has taken its place and done the second")
         eventually(lambda: "1 handlers stuck past their deadline: run" in engine.workers()[0].note, "it is reported")
         let.set()
         eventually(lambda: engine.workers()[0].note == "", "the stuck one has ended")
         put(input="quick")
-        eventually(lambda: worker.tally.done == 2, "it goes on")
+        eventually(lambda: worker.counters.done == 2, "it goes on")
         if kind == "function":
             assert sum(thread.name.startswith("handler-") for thread in threading.enumerate()) >= 1
 
@@ -106,9 +106,9 @@ def test_only_so_many_coroutines_are_left_behind(engine, put, let, monkeypatch):
     for _ in range(4):
         put()
     with Running(engine, registry_of(run=handler), concurrency=1) as worker:
-        eventually(lambda: len(worker.hand.stuck) == 2, "one is left behind, and the second keeps its place")
+        eventually(lambda: len(worker.in_flight.stuck) == 2, "one is left behind, and the second keeps its place")
         eventually(lambda: places(engine).get("dead") == 2, "both have failed")
-        assert worker.hand.open == 1
+        assert worker.in_flight.open == 1
         let.set()
         eventually(lambda: places(engine) == {"dead": 2}, "the others are done in the place that came free")
 
@@ -119,8 +119,8 @@ def test_only_so_many_threads_are_left_behind(engine, put, let, monkeypatch):
         put()
     with Running(engine, registry_of(run=lambda job: let.wait(60)), concurrency=1) as worker:
         eventually(lambda: places(engine).get("dead") == 3, "two are left behind, and the third keeps its place")
-        assert worker.hand.open == 1
-        assert len(worker.hand.stuck) == 3
+        assert worker.in_flight.open == 1
+        assert len(worker.in_flight.stuck) == 3
         let.set()
         eventually(lambda: places(engine) == {"dead": 3}, "the others are done by the thread that came back")
 
@@ -136,7 +136,7 @@ def test_a_job_whose_time_is_over_before_its_turn_goes_back_without_losing_an_at
     with Running(engine, registry_of(run=handler), concurrency=1, prefetch=1) as worker:
         assert begun.wait(60)
         id = put()
-        eventually(lambda: worker.tally.outcomes["returned"], "it was taken ahead and went back")
+        eventually(lambda: worker.counters.outcomes["returned"], "it was taken ahead and went back")
         assert engine.job("errand", id).attempt <= 1
         let.set()
 

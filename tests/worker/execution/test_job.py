@@ -10,7 +10,7 @@ import pytest
 
 from machines.engine import errors
 from machines.worker import Job, Timeout
-from machines.worker.execution.progress_reporter import PAUSE, Board
+from machines.worker.execution.progress_reporter import PAUSE, ProgressReporter
 from tests.installation.processes import eventually
 from tests.worker.builders import Running, drain, registry_of
 
@@ -121,13 +121,13 @@ def test_the_last_word_is_kept_with_an_attempt_that_fails(engine, errand):
 
 
 def test_a_handler_that_says_much_sends_little(engine, taken):
-    board = Board(engine)
-    job = Job(taken(), board=board)
+    progress_reporter = ProgressReporter(engine)
+    job = Job(taken(), progress_reporter=progress_reporter)
     before = _calls(engine)
     for done in range(5000):
         job.progress(done)
     eventually(lambda: (engine.job("errand", job.id).progress or {}).get("done") == 4999, "the last word is there")
-    board.stop()
+    progress_reporter.stop()
     assert _calls(engine) - before < 5000 / 10
     assert PAUSE > 0
 
@@ -139,11 +139,11 @@ def _calls(engine):
 @pytest.mark.parametrize(("done", "total", "note"), [(-1, None, ""), ("1", None, ""), (1, "2", ""), (1, 2, "x" * 201)])
 def test_what_is_no_progress_is_told_to_the_handler(engine, taken, done, total, note):
     with pytest.raises(errors.BadInput):
-        Job(taken(), board=Board(engine)).progress(done, total, note)
+        Job(taken(), progress_reporter=ProgressReporter(engine)).progress(done, total, note)
 
 
 def test_a_handler_whose_job_is_gone_learns_so_when_it_reports(engine, taken):
-    job = Job(taken(), board=Board(engine))
+    job = Job(taken(), progress_reporter=ProgressReporter(engine))
     job.lose("withdrawn")
     with pytest.raises(errors.LeaseLost):
         job.progress(1)

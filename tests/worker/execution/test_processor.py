@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from machines.engine import errors
-from machines.worker.counters import Tally
+from machines.worker.counters import Counters
 from machines.worker.execution.completer import MISSING_DELAY, Completer
-from machines.worker.execution.executor import Crew
-from machines.worker.execution.in_flight import Hand
-from machines.worker.execution.progress_reporter import Board
+from machines.worker.execution.executor import Executor
+from machines.worker.execution.in_flight import InFlightJobs
+from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
 from tests.worker.builders import BACKOFF, START, places, registry_of, take_one
 
@@ -23,22 +23,22 @@ def process(engine):
     crews = []
 
     def run(handler, *, now=START, before=lambda job: None, **others):
-        hand, tally, board = Hand(1), Tally(), Board(engine)
-        completer = Completer(engine, hand, tally, board, backoff=0.1)
-        crew = Crew(registry_of(run=handler, **others), hand, completer)
-        crews.append((crew, completer))
+        in_flight, counters, progress_reporter = InFlightJobs(1), Counters(), ProgressReporter(engine)
+        completer = Completer(engine, in_flight, counters, progress_reporter, backoff=0.1)
+        executor = Executor(registry_of(run=handler, **others), in_flight, completer)
+        crews.append((executor, completer))
         completer.start()
-        crew.start()
-        job = Job(take_one(engine, now=now), board=board)
+        executor.start()
+        job = Job(take_one(engine, now=now), progress_reporter=progress_reporter)
         before(job)
-        hand.pick_up([job])
-        crew.give([job])
-        assert hand.wait_empty(20), "the job did not end"
-        return str(tally).removeprefix("1 ")
+        in_flight.pick_up([job])
+        executor.give([job])
+        assert in_flight.wait_empty(20), "the job did not end"
+        return str(counters).removeprefix("1 ")
 
     yield run
-    for crew, completer in crews:
-        crew.stop()
+    for executor, completer in crews:
+        executor.stop()
         completer.stop(5)
 
 

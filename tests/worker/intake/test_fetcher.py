@@ -6,8 +6,8 @@ import pytest
 
 from machines.engine import Engine
 from machines.worker.intake.fetcher import BUSY_HOLD, NAMES, REFRESH, Fetcher
-from machines.worker.intake.queue_waiter import Doorbell
-from machines.worker.intake.served_queues import Route, Routes
+from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.intake.served_queues import ServedQueue, ServedQueues
 from tests.installation.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, drain, registry_of
@@ -37,10 +37,10 @@ def fetcher(counting):
     bells = []
 
     def make(registry, only=()):
-        routes, clock = Routes(counting, registry, only), [0.0]
-        bells.append(Doorbell(counting, 0.05))
-        fetcher = Fetcher(counting, routes, bells[-1], "alice", rescan=60.0, clock=lambda: clock[0])
-        fetcher.clock, fetcher.routes = clock, routes
+        served_queues, clock = ServedQueues(counting, registry, only), [0.0]
+        bells.append(QueueWaiter(counting, 0.05))
+        fetcher = Fetcher(counting, served_queues, bells[-1], "alice", rescan=60.0, clock=lambda: clock[0])
+        fetcher.clock, fetcher.served_queues = clock, served_queues
         return fetcher
 
     yield make
@@ -124,21 +124,21 @@ def test_it_can_be_told_a_queue_of_all_machines_or_of_one(engine, fetcher, only)
             engine.publish(builders.errand(machine, queue=queue))
     fetcher = fetcher(registry_of(run=print), only=[only])
     fetcher.look()
-    expected = [Route("one", "a"), Route("two", "a")] if only == "a" else [Route("one", "a")]
-    assert fetcher.routes.served == expected
+    expected = [ServedQueue("one", "a"), ServedQueue("two", "a")] if only == "a" else [ServedQueue("one", "a")]
+    assert fetcher.served_queues.served == expected
 
 
 def test_a_queue_called_like_a_handler_is_heard_though_nothing_feeds_it(engine, errand, fetcher):
     engine.publish(builders.errand())
     fetcher = fetcher(registry_of(run=print, tell=print))
     fetcher.look()
-    assert fetcher.routes.served == [Route("errand", "errands")]
+    assert fetcher.served_queues.served == [ServedQueue("errand", "errands")]
     engine.enqueue("errand", "tell", "something")
     fetcher.wait()
     assert [job.payload for job in fetcher.fetch(4)] == ["something"]
     fetcher.clock[0] += NAMES
     fetcher.look()
-    assert Route("errand", "tell") in fetcher.routes.served
+    assert ServedQueue("errand", "tell") in fetcher.served_queues.served
 
 
 def test_a_queue_nothing_feeds_is_served_when_it_holds_a_job_for_a_handler_here(engine, errand, fetcher):
@@ -147,7 +147,7 @@ def test_a_queue_nothing_feeds_is_served_when_it_holds_a_job_for_a_handler_here(
     engine.enqueue("errand", "elsewhere", queue="stranger")
     fetcher = fetcher(registry_of(run=print))
     fetcher.look()
-    assert fetcher.routes.served == [Route("errand", "errands"), Route("errand", "strange")]
+    assert fetcher.served_queues.served == [ServedQueue("errand", "errands"), ServedQueue("errand", "strange")]
     assert [job.payload for job in fetcher.fetch(4)] == ["by hand"]
 
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from machines.worker.execution.in_flight import Hand
-from machines.worker.intake.prefetch import AHEAD, MOST, WINDOW, Pace
+from machines.worker.execution.in_flight import InFlightJobs
+from machines.worker.intake.prefetch import AHEAD, MOST, WINDOW, Prefetch
 from machines.worker.job import Job
 from machines.worker.options import Options
 from tests.installation.processes import eventually
@@ -17,7 +17,7 @@ from tests.worker.builders import Running, places, registry_of
 
 def test_as_many_are_taken_ahead_as_end_in_a_blink():
     now = [0.0]
-    pace = Pace(None, clock=lambda: now[0])
+    pace = Prefetch(None, clock=lambda: now[0])
     assert pace.ahead(0) == 0
     now[0] += 1
     assert pace.ahead(2000) == 2000 * AHEAD
@@ -30,7 +30,7 @@ def test_as_many_are_taken_ahead_as_end_in_a_blink():
 
 
 def test_or_as_many_as_was_said():
-    assert Pace(7).ahead(10**6) == 7
+    assert Prefetch(7).ahead(10**6) == 7
 
 
 @pytest.mark.parametrize("prefetch", [-1, 1001])
@@ -41,14 +41,14 @@ def test_a_number_that_is_none_is_refused(prefetch):
 
 @pytest.mark.parametrize(("ahead", "open", "room"), [(0, 3, 1), (10, 4, 10), (10, 10, 4), (1, 4, 1)])
 def test_room_is_asked_for_when_half_of_what_was_taken_ahead_is_left(engine, errand, ahead, open, room):
-    hand = Hand(4)
+    in_flight = InFlightJobs(4)
     jobs = _taken(engine, errand, open)
-    hand.pick_up(jobs)
+    in_flight.pick_up(jobs)
     if ahead == 10 and open == 10:
-        threading.Timer(0.05, lambda: [hand.rest(job) for job in jobs[:1]]).start()
-        assert hand.wait_room(ahead, 10) == room + 1
+        threading.Timer(0.05, lambda: [in_flight.rest(job) for job in jobs[:1]]).start()
+        assert in_flight.wait_room(ahead, 10) == room + 1
     else:
-        assert hand.wait_room(ahead, 0) == room
+        assert in_flight.wait_room(ahead, 0) == room
 
 
 def _taken(engine, errand, count):

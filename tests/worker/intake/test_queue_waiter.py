@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from machines.worker.intake.queue_waiter import Doorbell
+from machines.worker.intake.queue_waiter import QueueWaiter
 
 
 def test_a_wait_whose_command_is_still_on_its_way_is_ended_all_the_same(engine):
-    bell = Doorbell(engine, 120)
+    bell = QueueWaiter(engine, 120)
     blpop, about_to, go_on = bell._client.blpop, threading.Event(), threading.Event()
 
     def late(*given, **options):

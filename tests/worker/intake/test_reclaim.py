@@ -6,7 +6,7 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.worker.intake.reclaim import Reclaim
-from machines.worker.intake.served_queues import Route
+from machines.worker.intake.served_queues import ServedQueue
 from tests.installation.processes import eventually
 from tests.worker.builders import Running, places, registry_of
 
@@ -31,7 +31,7 @@ def test_they_go_back_without_losing_an_attempt_and_those_in_hand_stay(engine, e
     engine.take("errand", "errands", "alice", count=2)
     engine.take("errand", "errands", "bob", count=1)
     reclaim = Reclaim(engine, "alice", lambda machine, id: id == known.id)
-    assert reclaim.once([Route("errand", "errands")]) == 2
+    assert reclaim.once([ServedQueue("errand", "errands")]) == 2
     assert places(engine) == {"ready": 2, "leased": 2}
     assert {job.attempt for job in engine.jobs("errand", "errands")} == {0}
     assert engine.complete(known).state == "done"

@@ -7,57 +7,57 @@ import logging
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.execution.in_flight import Hand
-from machines.worker.intake.served_queues import Route, Routes
-from machines.worker.worker_info import Row
+from machines.worker.execution.in_flight import InFlightJobs
+from machines.worker.intake.served_queues import ServedQueue, ServedQueues
+from machines.worker.worker_info import WorkerInfo
 from tests.worker.builders import errand, registry_of
 
 
 def test_it_serves_the_queues_it_has_a_handler_for(engine):
     engine.publish(errand("one", src="known", queue="a"))
     engine.publish(errand("two", src="unknown", queue="b"))
-    routes = Routes(engine, registry_of(known=print))
-    assert routes.refresh() is True
-    assert routes.served == [Route("one", "a")]
+    served_queues = ServedQueues(engine, registry_of(known=print))
+    assert served_queues.refresh() is True
+    assert served_queues.served == [ServedQueue("one", "a")]
 
 
 def test_it_can_be_told_to_serve_some_queues_only(engine):
     for queue in ("a", "b", "c"):
         engine.publish(errand(f"on_{queue}", queue=queue))
-    routes = Routes(engine, registry_of(run=print), only=["a", "c"])
-    routes.refresh()
-    assert routes.served == [Route("on_a", "a"), Route("on_c", "c")]
+    served_queues = ServedQueues(engine, registry_of(run=print), only=["a", "c"])
+    served_queues.refresh()
+    assert served_queues.served == [ServedQueue("on_a", "a"), ServedQueue("on_c", "c")]
 
 
 def test_a_queue_that_nothing_feeds_is_pointed_out(engine, caplog):
     engine.publish(errand())
-    Routes(engine, registry_of(run=print), only=["erands"]).refresh()
+    ServedQueues(engine, registry_of(run=print), only=["erands"]).refresh()
     assert "no published machine feeds a queue called erands" in caplog.text
 
 
 def test_a_machine_published_later_is_picked_up(engine):
-    routes = Routes(engine, registry_of(run=print))
-    assert routes.refresh() is False
+    served_queues = ServedQueues(engine, registry_of(run=print))
+    assert served_queues.refresh() is False
     engine.publish(errand())
-    assert routes.refresh() is True
-    assert routes.served == [Route("errand", "errands")]
-    assert routes.refresh() is False
+    assert served_queues.refresh() is True
+    assert served_queues.served == [ServedQueue("errand", "errands")]
+    assert served_queues.refresh() is False
 
 
 def test_the_queues_of_older_versions_are_still_served(engine):
     engine.publish(errand(queue="old"))
     engine.publish(errand(queue="new"))
-    routes = Routes(engine, registry_of(run=print))
-    routes.refresh()
-    assert routes.served == [Route("errand", "new"), Route("errand", "old")]
+    served_queues = ServedQueues(engine, registry_of(run=print))
+    served_queues.refresh()
+    assert served_queues.served == [ServedQueue("errand", "new"), ServedQueue("errand", "old")]
 
 
 def test_a_machine_that_is_invoked_is_no_work_of_a_handler(engine):
     engine.publish({"id": "other", "initial": "A", "states": {"A": {}}})
     engine.publish({"id": "boss", "initial": "A", "states": {"A": {"invoke": {"src": "machine:other"}}}})
-    routes = Routes(engine, registry_of(run=print))
-    routes.refresh()
-    assert (routes.served, routes.machines) == ([], ["boss", "other"])
+    served_queues = ServedQueues(engine, registry_of(run=print))
+    served_queues.refresh()
+    assert (served_queues.served, served_queues.machines) == ([], ["boss", "other"])
 
 
 def test_actions_inside_others_feed_queues_too(engine):
@@ -72,9 +72,9 @@ def test_actions_inside_others_feed_queues_too(engine):
     always = {"always": {"target": "A", "guard": "n > 5", "actions": work("always")}, "exit": work("left")}
     states = {"A": {"on": {"go": {"target": "C", "actions": loop}}}, "C": inner | always}
     engine.publish({"id": "deep", "initial": "A", "context": {"n": 0}, "states": states})
-    routes = Routes(engine, registry_of(run=print))
-    routes.refresh()
-    assert [route.queue for route in routes.served] == ["always", "begun", "blocked", "left", "looped"]
+    served_queues = ServedQueues(engine, registry_of(run=print))
+    served_queues.refresh()
+    assert [route.queue for route in served_queues.served] == ["always", "begun", "blocked", "left", "looped"]
 
 
 def test_queues_that_actions_feed_are_served_too(engine):
@@ -87,27 +87,27 @@ def test_queues_that_actions_feed_are_served_too(engine):
         },
     }
     engine.publish(definition)
-    routes = Routes(engine, registry_of(offer=print, tell=print))
-    routes.refresh()
-    assert routes.served == [Route("fan", "offers"), Route("fan", "tell")]
+    served_queues = ServedQueues(engine, registry_of(offer=print, tell=print))
+    served_queues.refresh()
+    assert served_queues.served == [ServedQueue("fan", "offers"), ServedQueue("fan", "tell")]
 
 
 def test_a_handler_that_is_missing_here_is_reported_once(engine, caplog):
     engine.publish(errand(src="elsewhere"))
-    routes = Routes(engine, registry_of(run=print))
+    served_queues = ServedQueues(engine, registry_of(run=print))
     with caplog.at_level(logging.WARNING):
-        routes.refresh()
+        served_queues.refresh()
         engine.publish(errand("another"))
-        routes.refresh()
+        served_queues.refresh()
     reports = [record.message for record in caplog.records if "elsewhere" in record.message]
     assert reports == ["no handler here for elsewhere on errand/errands: left for other workers"]
 
 
 def test_the_workers_row_names_what_is_missing(engine):
     engine.publish(errand(src="elsewhere"))
-    routes = Routes(engine, registry_of(run=print))
-    routes.refresh()
-    row = Row("w1", routes, Hand(1), version="").now()
+    served_queues = ServedQueues(engine, registry_of(run=print))
+    served_queues.refresh()
+    row = WorkerInfo("w1", served_queues, InFlightJobs(1), version="").now()
     assert (row.note, row.lacking) == ("no handler here for elsewhere", {"errand/errands": ["elsewhere"]})
 
 
@@ -125,20 +125,20 @@ class Interrupted(Engine):
 def test_a_definition_that_an_outage_kept_from_being_read_is_read_later(engine):
     engine.publish(errand())
     interrupted = Interrupted(engine.client, prefix=engine.keys.prefix)
-    routes = Routes(interrupted, registry_of(run=print))
+    served_queues = ServedQueues(interrupted, registry_of(run=print))
     with pytest.raises(errors.EngineUnavailable):
-        routes.refresh()
+        served_queues.refresh()
     interrupted.away = False
-    assert routes.refresh() is True
-    assert routes.served == [Route("errand", "errands")]
+    assert served_queues.refresh() is True
+    assert served_queues.served == [ServedQueue("errand", "errands")]
 
 
 def test_a_machine_wiped_and_published_anew_under_the_same_number_is_read_again(engine):
     engine.publish(errand(queue="old"))
-    routes = Routes(engine, registry_of(run=print))
-    routes.refresh()
+    served_queues = ServedQueues(engine, registry_of(run=print))
+    served_queues.refresh()
     for key in engine.client.scan_iter(match=f"{engine.keys.prefix}*"):
         engine.client.delete(key)
     engine.publish(errand(queue="new"))
-    assert routes.refresh() is True
-    assert routes.served == [Route("errand", "new")]
+    assert served_queues.refresh() is True
+    assert served_queues.served == [ServedQueue("errand", "new")]

@@ -6,8 +6,8 @@ import pytest
 
 from machines.engine import errors
 from machines.worker.intake.fetcher import BUSY_RESCAN, Fetcher
-from machines.worker.intake.queue_waiter import Doorbell
-from machines.worker.intake.served_queues import Routes
+from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.intake.served_queues import ServedQueues
 from tests.worker import builders
 from tests.worker.builders import LEASE, START, places, registry_of, take_one
 
@@ -125,8 +125,8 @@ def test_a_busy_queue_does_not_keep_the_worker_from_the_others(engine):
         engine.create("busy", f"b{number}")
     seconds = [0.0]
     registry = registry_of(run=print)
-    bell = Doorbell(engine, 0.1)
-    fetcher = Fetcher(engine, Routes(engine, registry), bell, "alice", rescan=60, clock=lambda: seconds[0])
+    bell = QueueWaiter(engine, 0.1)
+    fetcher = Fetcher(engine, ServedQueues(engine, registry), bell, "alice", rescan=60, clock=lambda: seconds[0])
     fetcher.look()
     assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]
     assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]

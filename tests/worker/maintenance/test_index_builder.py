@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from machines.engine import Engine
-from machines.worker.maintenance.index_builder import Indexer
+from machines.worker.maintenance.index_builder import IndexBuilder
 from tests.engine.builders import door, publish
 from tests.engine.search.indexed import every
 
 
 def test_a_publish_that_adds_an_index_is_filled_once(engine: Engine, redis_url, prefix):
     publish(engine, door(), *(f"i{n}" for n in range(7)))
-    indexer = Indexer(engine)
+    indexer = IndexBuilder(engine)
     assert indexer.once() is False, "nothing is missing"
     publish(engine, door(index=["instance.id"]))
     assert engine.filling("door").fields == ["instance.id"]
     other = Engine.from_url(redis_url, prefix=prefix)
     engine.client.set(engine.keys.partition("door").filling, "3/7", px=60_000)  # another worker is at it
-    assert Indexer(other).once() is False
+    assert IndexBuilder(other).once() is False
     assert other.filling("door").percent == 42
     engine.client.delete(engine.keys.partition("door").filling)
     assert indexer.once() is True

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.maintenance.job_check import Mender
+from machines.worker.maintenance.job_check import JobCheck
 from tests.installation.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, places, registry_of
@@ -28,7 +28,7 @@ def walk(mender):
 def test_a_walk_over_what_is_in_order_changes_and_says_nothing(engine, errand, caplog):
     errand("e1")
     with caplog.at_level(logging.WARNING, "machines.worker"):
-        assert not any(walk(Mender(engine)))
+        assert not any(walk(JobCheck(engine)))
     assert caplog.messages == []
     assert places(engine) == {"ready": 1}
 
@@ -37,7 +37,7 @@ def test_what_it_mends_is_told(engine, errand, caplog):
     errand("e1")
     engine.client.delete(ready(engine))
     engine.client.zadd(engine.keys.partition("errand").dead("errands"), {"0-9": 1})
-    mender = Mender(engine)
+    mender = JobCheck(engine)
     with caplog.at_level(logging.WARNING, "machines.worker"):
         walk(mender)
         walk(mender)
@@ -50,7 +50,7 @@ def test_the_next_step_comes_at_once_while_it_mends_and_the_walk_is_not_over(eng
     jobs = [{"machine": "errand", "src": "run", "queue": "errands"} for _ in range(2500)]
     engine.enqueue_many(jobs)
     engine.client.delete(ready(engine))
-    mender = Mender(engine)
+    mender = JobCheck(engine)
     hurried = walk(mender)
     assert (hurried.count(True) > 1, hurried[-1]) == (True, False)
     assert places(engine) == {"ready": 2501}
@@ -61,7 +61,7 @@ def test_what_cannot_be_mended_is_told_once(engine, errand, caplog):
     errand("e1")
     engine.client.delete(ready(engine))
     engine.client.set(ready(engine), "foreign")
-    mender = Mender(engine)
+    mender = JobCheck(engine)
     with caplog.at_level(logging.WARNING, "machines.worker"):
         for _ in range(3):
             walk(mender)
@@ -76,7 +76,7 @@ def test_an_account_that_may_not_scan_rests_and_is_told_once(own_server, caplog)
     owner = Engine.from_url(own_server.url)
     owner.client.acl_setuser("worker", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-scan"])
     engine = Engine.from_url(own_server.url, username="worker", password="any")
-    mender = Mender(engine)
+    mender = JobCheck(engine)
     with caplog.at_level(logging.WARNING, "machines.worker"):
         assert walk(mender) + walk(mender) == [False, False]
     assert len(caplog.messages) == 1
@@ -87,7 +87,7 @@ def test_an_account_that_may_not_scan_rests_and_is_told_once(own_server, caplog)
 
 def test_it_rests_between_two_walks_and_workers_do_not_keep_step(engine, errand):
     errand("e1")
-    mender = Mender(engine, pause=10.0)
+    mender = JobCheck(engine, pause=10.0)
     walk(mender)
     rests = {mender.pause() for _ in range(50)}
     assert len(rests) > 10
@@ -97,7 +97,7 @@ def test_it_rests_between_two_walks_and_workers_do_not_keep_step(engine, errand)
 
 def test_after_an_outage_the_walk_begins_anew(own_server):
     engine = Engine.from_url(own_server.url)
-    mender = Mender(engine)
+    mender = JobCheck(engine)
     engine.publish(builders.errand())
     engine.enqueue_many([{"machine": "errand", "src": "run", "queue": "errands"} for _ in range(2500)])
     mender.once()
@@ -116,7 +116,7 @@ def test_after_an_outage_the_walk_begins_anew(own_server):
 def test_a_worker_mends_and_does_the_work(engine, errand, caplog):
     done = []
     engine.publish(builders.errand())
-    duties = {"mender": Mender(engine, pause=0.1)}
+    duties = {"mender": JobCheck(engine, pause=0.1)}
     with Running(engine, registry_of(run=lambda job: done.append(job.instance)), duties) as worker:
         worker.quiet()
         eventually(lambda: worker.status == "quiet", "the worker is quiet")
@@ -133,7 +133,7 @@ def test_an_idle_worker_asks_next_to_nothing(own_server):
     engine = Engine.from_url(own_server.url)
     for number in range(5):
         engine.publish(builders.errand(f"errand{number}"))
-    mender = Mender(engine)
+    mender = JobCheck(engine)
     before = engine.client.info("stats")["total_commands_processed"]
     mender.once()
     spent = engine.client.info("stats")["total_commands_processed"] - before

@@ -12,7 +12,7 @@ from machines.connections import get_pattern
 from machines.engine import EngineFault, EngineUnavailable
 from machines.management import maintenance
 from machines.patterns import Locks
-from machines.worker.maintenance.scheduler import LONGEST, Scheduler, held_by
+from machines.worker.maintenance.scheduler import LONGEST, Scheduler, read_lock_holders
 from machines.worker.options import Options
 from tests.installation.processes import ROOT, eventually
 
@@ -76,7 +76,7 @@ class Two:
     def keep(self):
         for scheduler in self.schedulers.values():
             scheduler.once()
-        holder = held_by(self.locks, ["webhook prune"])["webhook prune"]
+        holder = read_lock_holders(self.locks, ["webhook prune"])["webhook prune"]
         return holder and (holder.owner, holder.fence)
 
     def turn(self, name):
@@ -161,8 +161,8 @@ def test_without_redis_nobody_has_a_turn_and_leaving_ends(own_server, prefix, ca
 
 
 def test_the_house_has_the_duties_that_people_are_told_of(engine):
-    assert set(maintenance.house(engine, Options())) == set(maintenance.DUTIES)
-    assert set(held_by(get_pattern(Locks), maintenance.DUTIES)) == set(maintenance.DUTIES)
+    assert set(maintenance.make_exclusive_duties(engine, Options())) == set(maintenance.DUTIES)
+    assert set(read_lock_holders(get_pattern(Locks), maintenance.DUTIES)) == set(maintenance.DUTIES)
 
 
 @pytest.mark.faults

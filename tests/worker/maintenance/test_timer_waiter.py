@@ -8,7 +8,7 @@ import time
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.maintenance.timer_waiter import Alarm
+from machines.worker.maintenance.timer_waiter import TimerWaiter
 from tests.installation.processes import eventually
 from tests.worker import builders
 
@@ -19,14 +19,14 @@ LONG = 60.0  # seconds: further away than any test waits
 def bells(engine):
     """Two machines, and an alarm that listens for both."""
     names = [engine.publish(builders.errand(name)).name for name in ("one", "two")]
-    alarm = Alarm(engine, lambda: names)
-    alarm.wait(0)  # gets to know them
-    yield engine, alarm, names
-    alarm.close()
+    timer_waiter = TimerWaiter(engine, lambda: names)
+    timer_waiter.wait(0)  # gets to know them
+    yield engine, timer_waiter, names
+    timer_waiter.close()
 
 
-def waiting(alarm: Alarm, seconds: float = LONG) -> threading.Thread:
-    thread = threading.Thread(target=alarm.wait, args=(seconds,))
+def waiting(timer_waiter: TimerWaiter, seconds: float = LONG) -> threading.Thread:
+    thread = threading.Thread(target=timer_waiter.wait, args=(seconds,))
     thread.start()
     return thread
 
@@ -47,60 +47,60 @@ def _clients(engine: Engine) -> list[str]:
 
 def test_a_wait_ends_with_its_time(bells, monkeypatch):
     """By a clock that moves on by 50 ms each time it is looked at."""
-    _, alarm, _ = bells
+    _, timer_waiter, _ = bells
     looks = []
-    monkeypatch.setattr(alarm, "_clock", lambda: looks.append(len(looks) * 0.05) or looks[-1])
-    alarm.wait(0.12)
+    monkeypatch.setattr(timer_waiter, "_clock", lambda: looks.append(len(looks) * 0.05) or looks[-1])
+    timer_waiter.wait(0.12)
     assert looks[-1] >= 0.12
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_bell_of_any_machine_ends_it(bells, number):
-    engine, alarm, names = bells
-    thread = waiting(alarm)
+    engine, timer_waiter, names = bells
+    thread = waiting(timer_waiter)
     eventually(lambda: listened(engine), "it listens")
     engine.client.lpush(engine.keys.partition(names[number]).clock, "1")
     assert ended(thread)
 
 
 def test_a_ring_from_before_the_wait_ends_it(bells):
-    engine, alarm, names = bells
+    engine, timer_waiter, names = bells
     engine.client.lpush(engine.keys.partition(names[0]).clock, "1")
-    assert ended(waiting(alarm))
+    assert ended(waiting(timer_waiter))
 
 
 def test_a_ring_between_two_waits_ends_the_second(bells):
-    engine, alarm, names = bells
-    alarm.wait(0.01)
+    engine, timer_waiter, names = bells
+    timer_waiter.wait(0.01)
     engine.client.lpush(engine.keys.partition(names[0]).clock, "1")
-    assert ended(waiting(alarm))
+    assert ended(waiting(timer_waiter))
 
 
 def test_one_pop_lasts_for_many_waits(bells):
-    engine, alarm, names = bells
+    engine, timer_waiter, names = bells
     before = engine.client.info("commandstats").get("cmdstat_blpop", {"calls": 0})["calls"]
     for _ in range(10):
-        alarm.wait(0.01)
+        timer_waiter.wait(0.01)
     engine.client.lpush(engine.keys.partition(names[0]).clock, "1")
-    assert ended(waiting(alarm))
+    assert ended(waiting(timer_waiter))
     assert engine.client.info("commandstats")["cmdstat_blpop"]["calls"] - before == 1
 
 
 def test_an_interrupt_ends_this_wait_and_all_further_ones(bells):
-    engine, alarm, _ = bells
-    thread = waiting(alarm)
+    engine, timer_waiter, _ = bells
+    thread = waiting(timer_waiter)
     eventually(lambda: listened(engine), "it listens")
-    alarm.interrupt()
+    timer_waiter.interrupt()
     assert ended(thread)
-    assert ended(waiting(alarm))
+    assert ended(waiting(timer_waiter))
 
 
 def test_machines_that_come_and_go_end_it_and_are_listened_for(bells):
-    engine, alarm, names = bells
-    thread = waiting(alarm)
+    engine, timer_waiter, names = bells
+    thread = waiting(timer_waiter)
     names.append(engine.publish(builders.errand("three")).name)
     assert ended(thread)
-    thread = waiting(alarm)
+    thread = waiting(timer_waiter)
     eventually(lambda: listened(engine), "it listens")
     engine.client.lpush(engine.keys.partition("three").clock, "1")
     assert ended(thread)
@@ -108,50 +108,50 @@ def test_machines_that_come_and_go_end_it_and_are_listened_for(bells):
 
 def test_without_any_machine_it_waits_for_the_first(engine):
     names: list[str] = []
-    alarm = Alarm(engine, lambda: names)
-    alarm.wait(0.01)
-    thread = waiting(alarm)
+    timer_waiter = TimerWaiter(engine, lambda: names)
+    timer_waiter.wait(0.01)
+    thread = waiting(timer_waiter)
     names.append("one")
     assert ended(thread)
-    alarm.close()
+    timer_waiter.close()
 
 
 def test_a_server_that_goes_away_is_told_and_the_next_wait_listens_again(own_server):
     engine = Engine.from_url(own_server.url)
     name = engine.publish(builders.errand()).name
-    alarm = Alarm(engine, lambda: [name])
-    alarm.wait(0)
-    alarm.wait(0.01)
+    timer_waiter = TimerWaiter(engine, lambda: [name])
+    timer_waiter.wait(0)
+    timer_waiter.wait(0.01)
     own_server.stop()
     with pytest.raises(errors.EngineUnavailable):
-        alarm.wait(LONG)
+        timer_waiter.wait(LONG)
     with pytest.raises(errors.EngineUnavailable):
-        alarm.wait(LONG)
+        timer_waiter.wait(LONG)
     own_server.start()
-    thread = waiting(alarm)
+    thread = waiting(timer_waiter)
     eventually(lambda: listened(engine), "it listens")
     engine.client.lpush(engine.keys.partition(name).clock, "1")
     assert ended(thread)
-    alarm.close()
+    timer_waiter.close()
     engine.client.close()
 
 
 def test_a_connection_that_says_nothing_any_more_is_given_up(bells, monkeypatch):
     """Half open: the pop should have come back seconds ago."""
-    engine, alarm, _ = bells
-    alarm.wait(0.01)
-    monkeypatch.setattr(alarm, "_clock", lambda: time.monotonic() + alarm.BLOCK + alarm.MARGIN + 1)
+    engine, timer_waiter, _ = bells
+    timer_waiter.wait(0.01)
+    monkeypatch.setattr(timer_waiter, "_clock", lambda: time.monotonic() + timer_waiter.BLOCK + timer_waiter.MARGIN + 1)
     with pytest.raises(errors.EngineUnavailable):
-        alarm.wait(LONG)
+        timer_waiter.wait(LONG)
     monkeypatch.undo()
-    thread = waiting(alarm)
+    thread = waiting(timer_waiter)
     eventually(lambda: listened(engine), "it listens")
-    alarm.interrupt()
+    timer_waiter.interrupt()
     assert ended(thread)
 
 
 def test_without_a_connection_of_its_own_it_waits_a_moment(engine, monkeypatch):
     """As on a cluster."""
-    alarm = Alarm(engine, lambda: ["one"])
-    monkeypatch.setattr(alarm, "_connection", None)
-    assert ended(waiting(alarm))
+    timer_waiter = TimerWaiter(engine, lambda: ["one"])
+    monkeypatch.setattr(timer_waiter, "_connection", None)
+    assert ended(waiting(timer_waiter))

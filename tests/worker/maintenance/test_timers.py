@@ -12,10 +12,10 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.server import Server
-from machines.worker.maintenance.expired_leases import Sweeper
+from machines.worker.maintenance.expired_leases import LeaseRecovery
 from machines.worker.maintenance.periodic import Periodic
-from machines.worker.maintenance.timer_waiter import Alarm
-from machines.worker.maintenance.timers import Ticker, Watch
+from machines.worker.maintenance.timer_waiter import TimerWaiter
+from machines.worker.maintenance.timers import DueWork, DueWorkLoop
 from machines.worker.registry import Registry
 from tests.engine.messages.mailing import corrupt, noter, post, teller, told
 from tests.installation.processes import eventually
@@ -42,27 +42,27 @@ def state(engine, id="l1", machine="lamp"):
 
 
 def test_a_pass_with_nothing_to_do_says_so_and_waits_its_pause(engine, lit):
-    ticker = Ticker(engine, pause=0.3)
-    assert (ticker.once(), ticker.pause()) == (False, 0.3)
+    due_work = DueWork(engine, pause=0.3)
+    assert (due_work.once(), due_work.pause()) == (False, 0.3)
     lit()
-    assert (ticker.once(), ticker.pause()) == (False, 0.3), "ten seconds are further away"
+    assert (due_work.once(), due_work.pause()) == (False, 0.3), "ten seconds are further away"
 
 
 def test_a_pass_fires_what_is_due_and_says_that_it_found_work(engine, lit):
     lit(now=START)
-    ticker = Ticker(engine)
-    assert (ticker.once(), state(engine)) == (True, "Off")
-    assert ticker.once() is False
+    due_work = DueWork(engine)
+    assert (due_work.once(), state(engine)) == (True, "Off")
+    assert due_work.once() is False
 
 
 def test_it_waits_no_longer_than_to_the_next_deadline(engine):
     engine.publish(lamp(after="120ms"))
     engine.create("lamp", "l1")
-    ticker = Ticker(engine, pause=5)
-    ticker.once()
-    assert 0 < ticker.pause() <= 0.12
-    time.sleep(ticker.pause())
-    assert (ticker.once(), state(engine)) == (True, "Off")
+    due_work = DueWork(engine, pause=5)
+    due_work.once()
+    assert 0 < due_work.pause() <= 0.12
+    time.sleep(due_work.pause())
+    assert (due_work.once(), state(engine)) == (True, "Off")
 
 
 def test_a_deadline_is_counted_by_the_servers_clock(engine, monkeypatch):
@@ -70,9 +70,9 @@ def test_a_deadline_is_counted_by_the_servers_clock(engine, monkeypatch):
     engine.publish(lamp(after="2s"))
     engine.create("lamp", "l1")
     monkeypatch.setattr(time, "time", lambda: 0.0)
-    ticker = Ticker(engine, pause=60)
-    ticker.once()
-    assert 1 < ticker.pause() <= 2
+    due_work = DueWork(engine, pause=60)
+    due_work.once()
+    assert 1 < due_work.pause() <= 2
 
 
 def test_a_pass_delivers_what_was_sent(engine):
@@ -81,7 +81,7 @@ def test_a_pass_delivers_what_was_sent(engine):
     engine.create("noter", "x")
     engine.create("teller", "t")
     post(engine, "x", 7)
-    assert Ticker(engine).once() is True
+    assert DueWork(engine).once() is True
     assert told(engine) == [7]
 
 
@@ -92,13 +92,13 @@ def test_all_machines_together_cost_one_call(engine, monkeypatch):
     many = engine._caller.many
     monkeypatch.setattr(engine._caller, "many", lambda calls: sent.append(len(calls)) or many(calls))
     machines = sorted(engine.machines())
-    Ticker(engine, lambda: machines).once()
+    DueWork(engine, lambda: machines).once()
     assert [count for count in sent if count] == [1]
 
 
 def test_a_machine_that_went_away_does_not_stop_the_others(engine, lit):
     lit(now=START)
-    assert Ticker(engine, lambda: ["never_was", "lamp"]).once() is True
+    assert DueWork(engine, lambda: ["never_was", "lamp"]).once() is True
 
 
 def test_a_machine_with_a_fault_keeps_no_other_waiting_and_is_told_once(engine, lit, caplog):
@@ -106,17 +106,17 @@ def test_a_machine_with_a_fault_keeps_no_other_waiting_and_is_told_once(engine, 
     key = engine.keys.partition("broken").timers
     engine.client.set(key, "foreign")
     lit(now=START)
-    ticker = Ticker(engine, lambda: ["broken", "lamp"])
+    due_work = DueWork(engine, lambda: ["broken", "lamp"])
     with caplog.at_level(logging.WARNING, "machines.worker.maintenance.timers"):
-        assert (ticker.once(), state(engine)) == (True, "Off")
-        assert ticker.once() is False
+        assert (due_work.once(), state(engine)) == (True, "Off")
+        assert due_work.once() is False
         assert caplog.text.count("not all that is due can be worked off") == 1
-        assert ticker.pause() == 1.0, "the next try comes soon"
+        assert due_work.pause() == 1.0, "the next try comes soon"
         engine.client.delete(key)
-        ticker.once()
-        ticker.once()
+        due_work.once()
+        due_work.once()
     assert caplog.text.count("can be worked off again") == 1
-    assert ticker.pause() == 5.0
+    assert due_work.pause() == 5.0
 
 
 def test_a_message_that_cannot_be_delivered_is_no_work_found(engine):
@@ -127,20 +127,20 @@ def test_a_message_that_cannot_be_delivered_is_no_work_found(engine):
     engine.create("teller", "t")
     corrupt(engine, "x")
     post(engine, "x", 7)
-    ticker = Ticker(engine)
-    assert [ticker.once() for _ in range(3)] == [False, False, False]
+    due_work = DueWork(engine)
+    assert [due_work.once() for _ in range(3)] == [False, False, False]
 
 
 def test_without_redis_a_pass_fails_and_the_loop_tries_on():
     engine = Engine.from_url("unix:///nonexistent/nobody.sock")
     with pytest.raises(errors.EngineUnavailable):
-        Ticker(engine, lambda: ["lamp"]).once()
+        DueWork(engine, lambda: ["lamp"]).once()
 
 
 def test_a_pass_takes_back_what_a_dead_worker_held_and_wakes_what_is_due(engine, lit):
     engine.enqueue_many([{"machine": "lamp", "src": "run", "now": START, "delay": delay} for delay in (0, 1000)])
     engine.take("lamp", "run", "gone", now=START)
-    assert Ticker(engine).once() is True
+    assert DueWork(engine).once() is True
     assert builders.places(engine, "lamp", "run") == {"ready": 2}
 
 
@@ -156,12 +156,12 @@ def test_the_first_pass_and_the_one_after_an_outage_trust_no_memory(engine, lit,
         return drive(machines, look=look)
 
     monkeypatch.setattr(engine, "drive", seen)
-    ticker = Ticker(engine)
+    due_work = DueWork(engine)
     for _ in range(6):
         with contextlib.suppress(errors.EngineUnavailable):
-            ticker.once()
-    ticker.doubt()
-    ticker.once()
+            due_work.once()
+    due_work.doubt()
+    due_work.once()
     assert looks == [True, False, False, True, False, False, True]
 
 
@@ -171,7 +171,7 @@ def test_the_first_pass_and_the_one_after_an_outage_trust_no_memory(engine, lit,
 def test_a_running_worker_fires_timers_and_none_too_early(engine):
     engine.publish(lamp(after="400ms"))
     with Running(engine, registry_of(run=print)) as worker:
-        eventually(lambda: worker.routes.machines, "the worker knows the machine")
+        eventually(lambda: worker.served_queues.machines, "the worker knows the machine")
         for number in range(5):
             engine.create("lamp", f"l{number}")
             time.sleep(0.03)
@@ -212,7 +212,7 @@ def test_a_timer_that_is_armed_wakes_an_idle_worker_at_once(engine):
     """It would look again in a minute."""
     engine.publish(lamp(after="300ms"))
     with Running(engine, Registry(), tick=60, sweep=60) as worker:
-        eventually(lambda: worker.routes.machines, "the worker knows the machine")
+        eventually(lambda: worker.served_queues.machines, "the worker knows the machine")
         for number in range(3):
             engine.create("lamp", f"l{number}")
             eventually(lambda id=f"l{number}": state(engine, id) == "Off", "the lamp is off")
@@ -224,7 +224,7 @@ def test_what_is_sent_and_not_delivered_by_its_sender_wakes_an_idle_worker(engin
     engine.create("noter", "x")
     engine.create("teller", "t")
     with Running(engine, Registry(), tick=60, sweep=60) as worker:
-        eventually(lambda: worker.routes.machines, "the worker knows the machines")
+        eventually(lambda: worker.served_queues.machines, "the worker knows the machines")
         for number in (1, 2):
             post(engine, "x", number)
             eventually(lambda n=number: told(engine)[-1:] == [n], "it is told")
@@ -236,7 +236,7 @@ def test_of_several_idle_workers_one_is_enough(engine):
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             worker = stack.enter_context(Running(engine, Registry(), tick=60, sweep=60))
-            eventually(lambda worker=worker: worker.routes.machines, "the worker knows the machine")
+            eventually(lambda worker=worker: worker.served_queues.machines, "the worker knows the machine")
         for number in range(4):
             engine.create("lamp", f"l{number}")
             eventually(lambda id=f"l{number}": state(engine, id) == "Off", "the lamp is off")
@@ -247,7 +247,7 @@ def test_a_ring_that_was_lost_with_its_worker_delays_what_is_due_to_the_next_loo
     listening = engine.keys.partition("lamp").clock
     engine.tick()
     with Running(engine, Registry(), tick=0.5, sweep=60) as worker:
-        eventually(lambda: worker.routes.machines, "the worker knows the machine")
+        eventually(lambda: worker.served_queues.machines, "the worker knows the machine")
         with engine.client.pipeline(transaction=True) as pipeline:  # the bell is taken before the worker hears it
             root = engine.keys.partition("lamp").root
             pipeline.fcall("sb_create", 1, root, "l1", "{}", "", "", "", "", "")
@@ -260,10 +260,10 @@ def test_workers_with_nothing_to_do_keep_the_server_from_little(own_server):
     """A count of commands, those inside functions included: what watching and sweeping five machines costs."""
     engine = Engine.from_url(own_server.url)
     names = [engine.publish(lamp(f"lamp{number}")).name for number in range(5)]
-    alarm = Alarm(engine, lambda: names)
+    timer_waiter = TimerWaiter(engine, lambda: names)
     parts = [
-        Periodic("ticker", Watch(Ticker(engine, lambda: names), alarm), backoff=1.0),
-        Periodic("sweeper", Sweeper(engine, lambda: names), backoff=1.0),
+        Periodic("ticker", DueWorkLoop(DueWork(engine, lambda: names), timer_waiter), backoff=1.0),
+        Periodic("sweeper", LeaseRecovery(engine, lambda: names), backoff=1.0),
     ]
     for part in parts:
         part.start()
@@ -271,10 +271,10 @@ def test_workers_with_nothing_to_do_keep_the_server_from_little(own_server):
     before = engine.client.info("stats")["total_commands_processed"]
     time.sleep(2.5)
     spent = engine.client.info("stats")["total_commands_processed"] - before
-    alarm.interrupt()
+    timer_waiter.interrupt()
     for part in parts:
         part.stop()
-    alarm.close()
+    timer_waiter.close()
     engine.client.close()
     assert spent < 45, "the first sweep of them all, at most two ticks, and these questions"
 
@@ -287,7 +287,7 @@ def test_it_goes_on_after_an_outage_and_fires_what_came_due():
         try:
             engine.publish(lamp(after="300ms"))
             with Running(engine, registry_of(run=print)) as worker:
-                eventually(lambda: worker.routes.machines, "the worker knows the machine")
+                eventually(lambda: worker.served_queues.machines, "the worker knows the machine")
                 engine.create("lamp", "l1")
                 server.stop()
                 time.sleep(0.5)
