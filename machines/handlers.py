@@ -1,4 +1,4 @@
-"""The handlers this app brings: those of map-reduce and of bulks."""
+"""Job handlers of this app: those of map-reduce and of bulk actions."""
 
 from .bulk import handlers as of_bulks
 from .mapreduce import handlers as of_runs

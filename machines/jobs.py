@@ -1,4 +1,4 @@
-"""Jobs and events that belong to a transaction of the database: they go out when it commits, and not at all else.
+"""Enqueues jobs and fires events when a database transaction commits, and not otherwise.
 
 ::
 

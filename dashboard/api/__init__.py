@@ -1,1 +1,1 @@
-"""The HTTP API: JSON in and out, the rights of pages and sockets, stable error codes."""
+"""The HTTP API: JSON operations with the permissions of pages and sockets, and stable error codes."""

@@ -1,4 +1,6 @@
-"""The API's own page: the OpenAPI document to read, and to try with one's own session. It works without script."""
+"""Renders the page that lists the API's operations and lets a person try them with their own session. It works
+without script.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``GET /api/v1/live/?topic=…``: the snapshot a socket would get, for a page that has none.
+"""``GET /api/v1/live/?topic=…``: the snapshot that a socket gets, for a page that has no socket.
 
 It is read when asked for, so it stands alone: its epoch is its own and its number is 1.
 """

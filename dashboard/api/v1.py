@@ -1,4 +1,4 @@
-"""Adds the operations to the API, and says how it answers each kind of error."""
+"""Adds the operations to the API, and maps each kind of error to a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each account needs on a Redis or Valkey server that has accounts (ACL): these commands and no others.
+"""The commands that each Redis account (ACL) of the product needs, and no others.
 
 ::
 

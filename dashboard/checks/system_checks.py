@@ -1,4 +1,4 @@
-"""System checks: what is wrong with this installation, each with a stable id and a way out.
+"""Django system checks of an installation. Each has a stable id and a hint.
 
     W001  Redis does not answer                     W006  notifications cannot be switched on
     E002  the server is too old                     W007  a SIGNALBOX_ variable that nothing reads

@@ -1,4 +1,4 @@
-"""The demo from curtain to curtain."""
+"""Runs the demo from start to end: preparation, processes, shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's accounts: one for each kind of person, with passwords nobody can guess."""
+"""Makes the demo's accounts: one for each role, with random passwords."""
 
 from __future__ import annotations
 

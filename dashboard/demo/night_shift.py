@@ -1,4 +1,4 @@
-"""The night shift of the demo: looks after dead jobs, so that there are always some to look at and never too many."""
+"""Re-drives dead jobs of the demo, so that there are always some to look at and never too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders for the demo's traffic: customers who pay, carriers who are late, clerks who write reminders.
+"""Makes orders for the demo's traffic: payments, late carriers, reminders.
 
 Like the rest of the traffic it runs forever in bounded space: when an order is over it goes, and another begins.
 """

@@ -1,4 +1,4 @@
-"""What a child process writes, kept in a file that cannot grow without bound."""
+"""Keeps the output of a child process in a file of bounded size."""
 
 from __future__ import annotations
 

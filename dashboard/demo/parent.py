@@ -1,4 +1,4 @@
-"""The process that started the demo: ``make``. When it ends, or is asked to, the demo ends too.
+"""Watches the process that started the demo (``make``). The demo ends with it.
 
 Ctrl-C in a terminal reaches both. A signal sent to ``make`` alone does not: after SIGTERM it ends us, after SIGKILL
 it is gone, but after SIGINT it waits for us to end, in silence. What shows it then is that it no longer catches

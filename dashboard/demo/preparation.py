@@ -1,4 +1,4 @@
-"""What has to be there before anyone can play: Redis, the tables, the sample machines."""
+"""Prepares the demo: Redis, the tables, the sample machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes of the demo: started together, watched, restarted where that helps, ended together."""
+"""Starts the processes of the demo, watches them, restarts them where that helps, and ends them together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests for the demo's traffic: customers who entered the code of their device, for ``service_activation``.
+"""Makes requests for the demo's traffic: customers who entered the code of their device, for ``service_activation``.
 
 Like the rest of the traffic it runs forever in bounded space: the ids are a ring, and one that is done begins again.
 """

@@ -1,4 +1,4 @@
-"""Pictures of every page, taken from a demo of its own that has run for a while: in light, in dark, on a phone."""
+"""Takes screenshots of every page of a demo of its own: light, dark and phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traffic for the demo: devices that ask for codes, customers who type them, right and wrong, orders, a night shift.
+"""Makes traffic for the demo: devices that ask for codes, customers who enter them, orders, a night shift.
 
 The same seed makes the same choices. It runs forever in bounded space: there is a fixed set of ids for each
 machine; one that is taken is moved on, one that is finished is deleted and begins again.

@@ -1,4 +1,4 @@
-"""Viewing figures for the demo: now and then who watched what for how long is added up, in chunks, by all workers."""
+"""Adds up viewing figures for the demo with map-reduce."""
 
 from __future__ import annotations
 

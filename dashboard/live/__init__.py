@@ -1,4 +1,4 @@
-"""The live view: what happens in Redis, on the screens of the people who watch.
+"""The live view: changes in Redis, sent to the browsers that watch them.
 
 The cast, from Redis to the browser:
 

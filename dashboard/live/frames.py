@@ -1,4 +1,4 @@
-"""Frames as text: server messages out, client commands in."""
+"""Encodes server messages as websocket frames and parses commands of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every bound and interval of the live view, in one place.
+"""Every limit and interval of the live view.
 
 Override single ones with ``SIGNALBOX_LIVE = {"reconcile": 5.0}`` in the settings; an unknown name
 stops the start. Times are seconds, sizes bytes.

@@ -1,4 +1,4 @@
-"""What one socket has yet to be told.
+"""The frames that one socket has yet to receive.
 
 Not a queue: for each topic it holds one delta, or the wish for a snapshot. A second delta before the
 first went out makes a snapshot of both, taken when the socket can take it. So a slow client costs at most one entry for

@@ -1,4 +1,4 @@
-"""Every message of ``/ws/live/``, every error and every close code, declared once.
+"""Declares every message of ``/ws/live/``, every error and every close code.
 
 ``docs/message-reference.md`` is written from this module (``python -m dashboard.live.reference``),
 and tests hold that page and the browser's handlers against it.

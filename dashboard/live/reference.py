@@ -1,4 +1,4 @@
-"""Writes the message reference out of the protocol's declarations.
+"""Writes the message reference from the protocol's declarations.
 
 python -m dashboard.live.reference            writes docs/message-reference.md
 python -m dashboard.live.reference --check    exit code 1 when that page is not what the code says

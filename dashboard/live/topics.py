@@ -1,4 +1,4 @@
-"""What can be watched, and by whom."""
+"""The topics that can be watched, and the permission each needs."""
 
 from __future__ import annotations
 

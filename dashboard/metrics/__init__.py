@@ -1,1 +1,1 @@
-"""Figures for Prometheus: ``/metrics``."""
+"""Prometheus metrics: ``/metrics``."""

@@ -1,4 +1,4 @@
-"""From what the engine counts to families of metrics. Reads nothing and keeps nothing.
+"""Converts the engine's counters to Prometheus metric families. Does no I/O.
 
 The number of series is bounded by what is published: states, transitions of current versions, and queues.
 """

@@ -1,4 +1,4 @@
-"""``/metrics``: everything the engine counts, read at the moment it is asked for."""
+"""``/metrics``: reads the engine's counters at the moment of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around each request: what it changes and shows is put down to whoever sent it.
+"""Middleware: attributes what a request changes and reveals to its sender.
 
 Inside of the middleware that knows who that is and has a place for messages.
 """

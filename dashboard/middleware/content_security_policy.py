@@ -1,4 +1,4 @@
-"""What every answer tells the browser to refuse: the Content-Security-Policy, by django-csp, and two more headers.
+"""Middleware: adds the Content-Security-Policy (django-csp) and two more headers to every response.
 
 The policy is ``settings.CONTENT_SECURITY_POLICY``; the nonce, ``request.csp_nonce``, is made when a template asks for
 it, so that answers without script or style name none. The pages of Django's admin use libraries that write markup as

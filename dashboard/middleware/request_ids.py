@@ -1,4 +1,5 @@
-"""Every request has an id: in the answer's ``X-Request-Id``, in each line of the log, in the audit, on error pages.
+"""Middleware: gives each request an id, which stands in ``X-Request-Id``, in log lines, in the audit and on error
+pages.
 
 Ids come from the generator this process shares with its engine, whose ranges are taken in a thread beside: no request
 waits for one, and none fails for want of one. Before the first range is there, and while Redis is away, an id is made

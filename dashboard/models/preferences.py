@@ -1,4 +1,4 @@
-"""How one person wants the pages: their time zone and clock, how lively, with or without keys."""
+"""The preferences of a person: time zone, clock, live updates, keyboard shortcuts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search or a list that somebody keeps under a name."""
+"""Saved views: a search or a list that a person keeps under a name."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Serving the site: one uvicorn process for HTTP and websockets."""
+"""Serves the site: one uvicorn process for HTTP and websockets."""

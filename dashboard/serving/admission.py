@@ -1,4 +1,4 @@
-"""Where every HTTP request comes in: answered at once, let through to Django when its turn has come, or turned away.
+"""The entry of every HTTP request: answers at once, passes it on to Django when a slot is free, or refuses it.
 
 A body is bounded before it is read, and read before the request gets its turn, so that a slow sender holds no place.
 The place is given back when the answer begins, so that a slow reader holds none either.

@@ -1,4 +1,4 @@
-"""How many requests are worked on at a time: in all, of one address, and of one caller.
+"""Limits concurrent requests: in all, for each address, and for each caller.
 
 Each takes a thread, and all threads share one interpreter: past some number more of them only make each of them
 slower, those of other people too. So they wait here, on the event loop, where waiting costs next to nothing. Who comes

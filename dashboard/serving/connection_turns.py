@@ -1,4 +1,4 @@
-"""The first request of new connections is read by turns of the addresses they come from, a few in a round of the loop.
+"""Reads the first request of new connections in turns of their addresses, a few in each round of the event loop.
 
 To take a connection in costs next to nothing; to read its first request, and above all the handshake of a websocket,
 half a millisecond of the event loop. Six hundred that arrive together would be read in one go, before anything else is.

@@ -1,4 +1,4 @@
-"""Refuses a Cookie header that is too large to be read in good time, before anything reads it.
+"""Refuses a Cookie header that would take too long to parse, before any code parses it.
 
 Reading a quoted value takes Python before 3.11.10 and 3.12.6 time that grows with the square of its escapes
 (CVE-2024-7592): a header of 60 KB held a process for seconds, whoever sent it. This site's own cookies need some 200

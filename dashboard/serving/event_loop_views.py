@@ -1,4 +1,4 @@
-"""What is answered on the event loop, without a thread: health, static files, and requests that are turned away.
+"""Answers on the event loop, without a thread: health checks, static files, and refusals.
 
 So these answers do not wait for a place among the requests that compute. They carry the headers that every answer of
 the site carries.

@@ -1,4 +1,4 @@
-"""For load balancers, orchestrators and monitors: no login, and no details in the answer.
+"""Health checks for load balancers, orchestrators and monitors. They need no login and show no details.
 
 ``/healthz``  is this process alive, and do Redis and the database answer it? Restart it when it does not answer at all.
 ``/readyz``   can it serve now? Send it no visitors on a 503: a dependency is away, its migrations are not applied, the

@@ -1,4 +1,4 @@
-"""Passwords are hashed a few at a time: the hash is made to be slow, and takes a core of this machine while it lasts.
+"""Limits concurrent password hashing: a hash is slow by design and occupies a core.
 
 It does not hold the interpreter, so one for each request would be one core for each request: fifty logins at a time
 would leave nothing to anybody else. Whoever comes when all places are taken waits, in a thread of the gate's; one

@@ -1,4 +1,4 @@
-"""A listening socket: bound before anything else starts, so that a busy port is known at once."""
+"""Binds the listening socket before anything else starts, so that a busy port is reported at once."""
 
 from __future__ import annotations
 

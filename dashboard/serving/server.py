@@ -1,4 +1,4 @@
-"""uvicorn, set up for this site."""
+"""Configures and runs uvicorn."""
 
 from __future__ import annotations
 

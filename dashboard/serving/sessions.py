@@ -1,4 +1,4 @@
-"""Sessions in the cache, which is Redis; an outage of it is an outage, and logs nobody out."""
+"""The session backend: the cache, which is Redis. While Redis is away a session is unavailable, not ended."""
 
 from __future__ import annotations
 

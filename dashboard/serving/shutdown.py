@@ -1,4 +1,4 @@
-"""Whether this process was told to stop: it then answers what it has, and wants nothing new."""
+"""Says whether this process is stopping: it then finishes its responses and starts no further work."""
 
 from __future__ import annotations
 

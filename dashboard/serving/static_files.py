@@ -1,4 +1,4 @@
-"""Static files under ASGI: whitenoise, without a thread for each request."""
+"""Serves static files under ASGI with whitenoise, without a thread for each request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Django over ASGI, each request in one go in a thread of its own.
+"""Runs Django's handler for each request in one thread.
 
 Django's handler takes a middleware that cannot wait into the thread and out again, twice each: with ours some fourteen
 changes of thread for a page, and while others compute each of them waits its turn for the interpreter. Here the whole

@@ -1,4 +1,4 @@
-"""Django settings. Everything is read from the environment, and nothing has to be there: docs/settings.md."""
+"""Django settings. They are read from the environment; every value has a default (docs/settings.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed readers of the environment.
+"""Typed readers of environment variables.
 
 A value that does not fit stops the start with an ``ImproperlyConfigured`` that names the variable,
 shows what it holds (secrets are not shown) and says what would fit. An empty value counts as not given.

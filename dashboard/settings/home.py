@@ -1,4 +1,4 @@
-"""The folder where an installation without real servers keeps what must outlive it: ``.signalbox/``.
+"""The folder ``.signalbox/``: what an installation without real servers keeps on disk.
 
 SQLite file, generated secret key, the demo's logins, and the data of the server the demo starts.
 """

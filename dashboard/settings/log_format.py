@@ -1,4 +1,4 @@
-"""Lines of the log: what somebody sent stays within its line, and moves no cursor of a terminal."""
+"""Formats log lines. Text from outside stays within its line and cannot move the cursor of a terminal."""
 
 from __future__ import annotations
 

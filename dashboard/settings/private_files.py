@@ -1,4 +1,4 @@
-"""Files that are their owner's alone: the SQLite database, the secret key, and the folder they lie in.
+"""Restricts the SQLite database, the secret key and their folder to their owner.
 
 What is made anew has the right mode from its first byte. What is there already, from a former release or a copy, is
 tightened, and ``NOTICES`` says so: settings are read before the log is set up, so ``log_notices`` writes them down

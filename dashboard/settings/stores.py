@@ -1,4 +1,4 @@
-"""Settings for the two stores Django needs beside the engine: SQL, and the cache that also holds sessions."""
+"""Settings of the SQL database and of the cache, which also holds sessions."""
 
 from __future__ import annotations
 

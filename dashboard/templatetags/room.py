@@ -1,4 +1,4 @@
-"""What templates need beyond Django's own: ages, figures, and JSON values as people read them."""
+"""Filters and tags of templates: ages, figures, JSON values."""
 
 from __future__ import annotations
 

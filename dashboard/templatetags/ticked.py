@@ -1,4 +1,4 @@
-"""Descriptions written with backticks, as markup."""
+"""A filter that renders text between backticks as code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of clients as limits know them."""
+"""Converts a client's address to the network that rate limits count."""
 
 from __future__ import annotations
 

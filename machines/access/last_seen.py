@@ -1,5 +1,4 @@
-"""When people and tokens were last seen: noted in a write buffer while a request is answered, written to SQL in
-batches.
+"""Records when people and tokens were last seen: in a write buffer during a request, to SQL in batches.
 
 A request is never refused for it: where Redis does not answer, nothing is noted. A person is noted once a minute in
 each process, with the requests since the last time; a token at each use.

@@ -1,4 +1,4 @@
-"""Who may do what, and on which machines.
+"""Checks permissions: which account may do what, on which machines.
 
 A right is held globally, by a Django permission, or on single machines, by the same permission given on the row of a
 ``Machine`` (django-guardian, to a user or to a group). A right without ``view`` is worth nothing: whoever may not see a

@@ -1,4 +1,4 @@
-"""What is hidden of fields that are marked sensitive, from everyone who may not see them.
+"""Redacts the values of fields that are marked sensitive for callers without the permission to reveal them.
 
 Which fields those are is said by the machine's definitions: what one version marks is sensitive in all. Texts that a
 handler wrote (a job's error, its note, what it returned) may hold anything, so of a machine with such fields they are

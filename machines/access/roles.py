@@ -1,4 +1,6 @@
-"""The groups that come with the product: made once, then whoever administers the site does with them as they like."""
+"""Creates the product's groups with their permissions. They are created once; administrators change them freely
+afterwards.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of API tokens: what a program shows in place of its token, which then stays where it is kept.
+"""Sessions of API tokens: a short-lived credential that a program sends in place of its token.
 
 A session reads ``sbs_<part>.<handle>.<secret>``. It may do what its token may at that moment: a token that is revoked
 or ends, or whose owner is switched off, ends its sessions with it. It also carries a state of the program's own.

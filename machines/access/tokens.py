@@ -1,4 +1,4 @@
-"""API tokens: making, checking and revoking them.
+"""API tokens: create, check, revoke.
 
 A token reads ``sb_<handle>_<secret>``. The handle is public and finds the row; the secret, 256 random bits, is kept as
 its SHA-256 alone (a slow hash guards what people choose; nobody guesses this), and compared in constant time. A

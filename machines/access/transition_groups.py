@@ -1,4 +1,4 @@
-"""Events that a definition keeps for certain people: its transitions say ``"allow": ["group", ...]``.
+"""Groups of people that a transition is reserved for: ``"allow": ["group", ...]`` in a definition.
 
 The groups are Django's. What counts is decided by the engine, in the call that commits: services, and workers for the
 bulk of a person, send it the groups as a permit. A look ahead says the same for the moment of looking. Programs,

@@ -1,4 +1,5 @@
-"""The Django admin of machines and of the audit: read-only, but for publishing a definition and firing an event.
+"""The Django admin of machines and of the audit. It is read-only, except for publishing a definition and firing an
+event.
 
 Both go through the same doors as everything else, ``machines.catalog.publishing`` and the engine, and both leave a
 log entry.

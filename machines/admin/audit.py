@@ -1,4 +1,4 @@
-"""The audit in the admin, to look at and to search. Nobody adds, changes or deletes an entry, superusers included."""
+"""The audit in the admin: view and search. Nobody adds, changes or deletes an entry, superusers included."""
 
 from __future__ import annotations
 

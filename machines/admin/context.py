@@ -1,4 +1,4 @@
-"""What every screen of ours in the admin needs: the admin's own context, the machine, its drawing."""
+"""Context that every screen of the product in the admin needs: the admin's own, the machine, its diagram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of one event in the admin: its payload's fields, and what goes with every step.
+"""Forms of events in the admin: the payload's fields, and the fields of every step.
 
 The events an operator may fire at an instance, each with the form for its payload.
 """

@@ -1,4 +1,4 @@
-"""One instance in the admin: seeing it, and firing an event at it through the engine.
+"""One instance in the admin: shows it and fires events.
 
 The screen of one instance.
 """

@@ -1,4 +1,4 @@
-"""A machine's instances in the admin: by state, longest-staying first; or one of them by its id."""
+"""A machine's instances in the admin: by state, oldest first, or one by its id."""
 
 from __future__ import annotations
 

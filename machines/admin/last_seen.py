@@ -1,4 +1,4 @@
-"""When people were last seen, in the admin, for who may see people there."""
+"""When people were last seen, in the admin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log entries: what staff did in the admin, whether or not it succeeded. They show in the machine's history there."""
+"""Writes the admin's log entries: what staff did, with its outcome. A machine's history in the admin shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines in the admin: what they are, their versions and their diagram; from here to publishing and to instances."""
+"""Machines in the admin: their versions and their diagram, with links to publishing and to instances."""
 
 from __future__ import annotations
 

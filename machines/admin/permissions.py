@@ -1,4 +1,4 @@
-"""Who may do what in the admin: the rights of the site.
+"""Permissions in the admin, and the forms that grant permissions on one machine.
 
 Rights on one machine, given and taken back on the machine's own page of the admin.
 

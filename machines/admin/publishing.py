@@ -1,4 +1,4 @@
-"""Publishing in the admin: a definition is pasted or uploaded, every finding is shown, and a person says "publish"."""
+"""Publishes a definition in the admin: paste or upload, findings, confirmation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API tokens in the admin: whose they are, what they may do, when they were used last; and revoking them."""
+"""API tokens in the admin: owner, permissions, last use, and revoking them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published versions in the admin: the document, its diagram, who published it. Nothing can be changed."""
+"""Published versions in the admin: the document, its diagram, its publisher. Read-only."""
 
 from __future__ import annotations
 

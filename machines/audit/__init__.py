@@ -1,0 +1,1 @@
+"""The audit: who did what, with which outcome, and which sensitive values were shown."""

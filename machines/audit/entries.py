@@ -1,4 +1,4 @@
-"""Writing the audit: one entry for each lever somebody pulled, whatever came of it.
+"""Writes audit entries: one for each action of a person or program, with its outcome.
 
 An entry is written after the action, by the same request, because only then its outcome is known. Redis and SQL share
 no transaction, so one of them can fail alone. A write that fails never hides what was done: the entry goes to the log

@@ -1,4 +1,4 @@
-"""Which request this thread or coroutine works for: in the audit, in the log, and on what is said of an error."""
+"""The current request of a thread or coroutine: its id stands in the audit, in the log and on error pages."""
 
 from __future__ import annotations
 

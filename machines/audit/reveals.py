@@ -1,4 +1,4 @@
-"""Which sensitive values somebody was shown in clear: in the audit, as ``reveal``.
+"""Records which sensitive values a person was shown: audit entries with the action ``reveal``.
 
 An entry names the person, the machine, the instance and the fields, and no value. A request leaves one for each machine
 of which it showed something; what the same person was shown of the same instance in the last quarter of an hour, as far

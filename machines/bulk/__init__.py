@@ -1,4 +1,4 @@
-"""Bulk: one event or repair on everything a filter finds.
+"""Bulk actions: one event or repair for every instance that a filter finds.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The machine comes with the first bulk: an operator's own version of it stays."""
+"""Publishes the bulk machine with the first bulk action. A version that an operator published stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers hold: a bulk, from its order to its results."""
+"""A bulk action as callers use it, from its order to its results."""
 
 from __future__ import annotations
 

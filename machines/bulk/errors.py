@@ -1,4 +1,4 @@
-"""What can go wrong with a bulk, beside all that can go wrong with the engine."""
+"""Errors of bulk actions, beside those of the engine."""
 
 from __future__ import annotations
 

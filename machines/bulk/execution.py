@@ -1,4 +1,4 @@
-"""Doing it: some instances at a time, each once, however often the same ones are gone through.
+"""Applies a bulk action to a batch of instances, each once, however often a batch is repeated.
 
 An event, and a repair that takes one, carries an idempotency key of the instance's own. The others are made on the
 version that was just read, after a look into the history for a step of this very bulk, so that of two workers on the

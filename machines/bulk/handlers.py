@@ -1,4 +1,4 @@
-"""What workers do for a bulk. Each job may be run twice, or by two workers at a time."""
+"""Job handlers of a bulk action. A job may run twice, or in two workers at a time."""
 
 from __future__ import annotations
 

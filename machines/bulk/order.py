@@ -1,4 +1,4 @@
-"""What a bulk is to do, checked before anything is looked for."""
+"""The order of a bulk action, validated before any search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dry run: what would come of an instance. Nothing is changed.
+"""The dry run of a bulk action: the outcome for each instance, without a change.
 
 Verdicts: ``taken``, ``refused``, ``gone``, and ``changed`` where only unchanged ones are to be moved.
 """

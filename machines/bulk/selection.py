@@ -1,4 +1,4 @@
-"""Freezing: which instances a bulk is about, found page by page as they stood when it was made."""
+"""Selects the instances of a bulk action: page by page, as they stood when it was created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a bulk's order, selection and results are kept: hashes beside it, in the partition of its instance.
+"""Stores the order, selection and results of a bulk action: hashes in the partition of its instance.
 
 What a bulk does is read from here and never from the data of its instance: an order stands here only when somebody who
 may operate gave it, and ``released`` only while such a person lets it run. Whoever may merely create instances and fire

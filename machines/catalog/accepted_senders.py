@@ -1,4 +1,4 @@
-"""Who may send to machines that are older than ``accepts``: what was in use is granted, once, with a warning.
+"""Grants senders to machines that are older than ``accepts``: what was in use is granted once, with a warning.
 
 A version that declares ``accepts`` ends what was granted. SQL keeps a copy for a Redis that loses its data.
 """

@@ -1,4 +1,4 @@
-"""Machines that come with the product: published when they are first needed, and again by a newer release.
+"""Publishes the machines that come with the product: when they are first needed, and again in a newer release.
 
 Each says in ``meta.release`` which one it is; the number counts up with each change that handlers depend on. A version
 an operator published of one that is as new stays.

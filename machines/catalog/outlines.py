@@ -1,4 +1,4 @@
-"""The outline of a published version, read once and kept: a published version never changes."""
+"""Caches the outlines of published versions. A published version never changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishing: the same versions under the same numbers, in SQL for people and in Redis for instances.
+"""Publishes versions: the same versions under the same numbers, in SQL for people and in Redis for instances.
 
 Redis gives the numbers, so that programs without Django publish too. Whichever side lacks a version gets it
 from the other: ``adopt`` fills SQL, ``restore`` fills Redis, and ``publish`` does both for its machine first.

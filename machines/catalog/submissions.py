@@ -1,4 +1,4 @@
-"""A definition as somebody handed it in: text from a file, a form or a pipe, and all that can be said about it."""
+"""Reads a submitted definition: text from a file, a form or a pipe, with its format and findings."""
 
 from __future__ import annotations
 

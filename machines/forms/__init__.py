@@ -1,4 +1,5 @@
-"""Typed forms for whatever a definition declares: an event's payload, an instance's data. Pages and admin share them.
+"""Django forms for fields that a definition declares: an event's payload, an instance's data. Pages and admin share
+them.
 
 A field that is left blank is not sent at all; that is how an optional field stays out of the payload.
 An empty text is sent by saying so: a box beside each text, or ``""`` read as JSON where any type is taken.

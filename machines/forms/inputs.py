@@ -1,4 +1,4 @@
-"""From a declared type to the input that takes it: text, number, choice, JSON."""
+"""Form fields for declared types: text, number, choice, JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every step carries besides its payload."""
+"""The form fields of every step beside its payload: reason and expected revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One form for all fields a definition declares."""
+"""A form with one field for each field that a definition declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two inputs side by side that make one field; the label is the first one's."""
+"""Widgets of two inputs side by side that make one field. The first input has the label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker does beside jobs and timers: some of it in every worker, the rest in one of them at a time."""
+"""Background duties of workers beside jobs and timers: some run in every worker, the others in one worker at a time."""
 
 from __future__ import annotations
 

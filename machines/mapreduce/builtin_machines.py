@@ -1,4 +1,4 @@
-"""The two machines come with the first run: an operator's own version of them stays."""
+"""Publishes the two machines of map-reduce with the first run. A version that an operator published stays."""
 
 from __future__ import annotations
 

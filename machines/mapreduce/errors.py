@@ -1,4 +1,4 @@
-"""What can go wrong with a run, beside all that can go wrong with the engine.
+"""Errors of a run, beside those of the engine.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Which functions may map and reduce.
+"""The registry of functions that may map and reduce.
 
 Only a name goes to Redis, and a worker looks it up in its own list: nothing is ever imported or evaluated because a
 key says so. Functions come into the list where they are defined, in an app's ``handlers.py``::

@@ -1,4 +1,4 @@
-"""What workers do for a run: split it, map a chunk, reduce the parts, remove it all.
+"""Job handlers of a run: split it, map a chunk, reduce the parts, remove it.
 
 Each may be run twice, or by two workers at a time: a plan is made once, a chunk is created once, parts and the result
 stand under names of their own, and the run counts its finished chunks as a set.

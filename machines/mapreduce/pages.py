@@ -1,4 +1,4 @@
-"""Items as the pages they are kept in: JSON lists of bounded size."""
+"""Splits items into the pages that they are stored in: JSON lists of bounded size."""
 
 from __future__ import annotations
 

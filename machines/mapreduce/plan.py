@@ -1,4 +1,4 @@
-"""Which items a chunk has, and on which pages they are."""
+"""Computes which items a chunk has, and on which pages they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers hold: a run, from its first item to its result."""
+"""A run as callers use it, from its first item to its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run's items, parts and result are kept: hashes beside the run, in the partition of its instance.
+"""Stores items, parts and result of a run: hashes in the partition of its instance.
 
 Every write here may be said twice and then stands once: a page has the number of the call that added it and its own, a
 part the number of its chunk. All keys expire by themselves should nobody remove the run.

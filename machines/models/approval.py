@@ -1,4 +1,4 @@
-"""Requests for a second person: what one person asked for, and what another one made of it."""
+"""Approval requests: the action that a person requested, and the decision of another person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit: who did what with which lever, and what came of it. Written once, never changed."""
+"""Audit entries: who did what, with which outcome. Written once, never changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SQL database, for duties of workers: none of them ends because it is away."""
+"""Retries work on the SQL database in background duties, which must not end while it is away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A column for JSON documents in which the order of keys means something."""
+"""A model field for JSON documents that keeps the order of keys."""
 
 from __future__ import annotations
 

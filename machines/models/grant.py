@@ -1,4 +1,4 @@
-"""Rights given on one machine: django-guardian's rows, with a real reference to the machine."""
+"""Permissions on one machine: django-guardian's rows with a foreign key to the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When people were last seen, and which entries of the buffer that says so have been written."""
+"""When people were last seen, and which entries of the write buffer have been written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine: a name, and what its current version says about it."""
+"""A machine: its name, and facts about its current version."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What has happened, minute by minute and hour by hour: differences of the engine's counters. Written by
-``machines.statistics`` alone."""
+"""Statistics by minute and by hour: differences of the engine's counters. Only ``machines.statistics`` writes them."""
 
 from __future__ import annotations
 

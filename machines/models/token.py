@@ -1,4 +1,4 @@
-"""A token: what a program shows the API in place of a person's login. The secret itself is nowhere kept."""
+"""API tokens. Only a digest of the secret is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks: where messages of machines are sent, each delivery of one, and how far the logs were read."""
+"""Webhooks, their deliveries, and how far the logs were read."""
 
 from __future__ import annotations
 

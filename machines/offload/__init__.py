@@ -1,4 +1,4 @@
-"""Work that computes for long, done by helper processes: reading definitions that people send, and drawing.
+"""Helper processes for work that computes for long: reading submitted definitions, and drawing.
 
 A web process has one interpreter, which all of its threads and its event loop share. A definition is read in Python,
 for about a second per half megabyte, by code that meets texts nobody has seen before; so it is read elsewhere, with a

@@ -1,5 +1,5 @@
-"""A helper: ``python -m machines.offload.child DESCRIPTOR MEMORY``. It does one thing after the other for whoever holds
-the other end, with so many bytes of memory.
+"""The main loop of a helper process: ``python -m machines.offload.child DESCRIPTOR MEMORY``. It runs one task after the
+other, within ``MEMORY`` bytes.
 
 It ends when that end is closed, when nobody asks for ``IDLE`` seconds, and at once when a task passes its limits: the
 kernel ends it for the processor time, so that no loop in C can put it off.

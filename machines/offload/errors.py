@@ -1,4 +1,4 @@
-"""What becomes of work that is not done.
+"""Errors of work that a helper process did not finish.
 
 ::
 

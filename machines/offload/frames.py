@@ -1,4 +1,4 @@
-"""What goes over the socket to a helper and back: a header in JSON, and a payload of bytes; the length before each."""
+"""Frames on the socket to a helper process: a JSON header and a payload of bytes, each with its length in front."""
 
 from __future__ import annotations
 

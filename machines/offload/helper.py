@@ -1,4 +1,4 @@
-"""One helper process, as seen from here."""
+"""One helper process, as the parent process uses it."""
 
 from __future__ import annotations
 

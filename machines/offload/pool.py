@@ -1,4 +1,4 @@
-"""The helpers of this process: started when they are needed, one task of each person at a time."""
+"""The pool of helper processes: started on demand, one task of each person at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What helpers can do, by name; and what their answers become here. Each takes a text and words, and answers JSON."""
+"""The tasks of helper processes, by name. A task takes texts and answers JSON."""
 
 from __future__ import annotations
 

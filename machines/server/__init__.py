@@ -1,4 +1,4 @@
-"""A Redis-compatible server as a supervised child of this process: the demo's and the tests' own Valkey.
+"""Runs a Redis-compatible server as a supervised child process: the Valkey of the demo and of the tests.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The server program: the one in the wheel, or another that is named."""
+"""Finds the server program: the one in the wheel, or a named one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a server of our own. The text is meant for the person who typed the command."""
+"""Errors of the supervised server. Their texts are for the person who typed the command."""
 
 from __future__ import annotations
 

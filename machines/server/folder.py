@@ -1,4 +1,4 @@
-"""The data folder of a server: whose it is, and where its socket lies."""
+"""The data folder of a server: its lock and its socket."""
 
 from __future__ import annotations
 

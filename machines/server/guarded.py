@@ -1,4 +1,4 @@
-"""A command that lives exactly as long as this process wants it to, and never longer than this process."""
+"""Runs a command that never outlives this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one command and ends it when the process that asked for it is gone.
+"""Runs one command, and ends it when the process that started it is gone.
 
     python guardian.py LIFELINE PARENT GRACE COMMAND...
 

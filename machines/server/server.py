@@ -1,4 +1,4 @@
-"""One server, from start to end."""
+"""One supervised server, from start to end."""
 
 from __future__ import annotations
 

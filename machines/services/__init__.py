@@ -1,4 +1,4 @@
-"""What people and their programs do, by whichever door: pages, admin, API and command line all call here.
+"""Actions of people and programs. Pages, admin, API and command line all call these functions.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Accounts in the audit: users, groups, their rights, rights on single machines, API tokens; by whichever door.
+"""Audits changes of accounts: users, groups, permissions, API tokens, wherever the change was made.
 
 It listens to Django's signals, so that the admin, pages, the API, management commands, a shell and other apps are all
 heard. ``QuerySet.update``, ``bulk_create``, ``bulk_update`` and plain SQL send none, and leave no entry. An entry is

@@ -1,4 +1,4 @@
-"""Who acts: a person or a token of theirs, by which door, and within which limits."""
+"""The actor of an action: a person or one of their tokens, with source and permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for a second person: filing it, deciding it, and doing it once it is approved.
+"""Approval requests: file one, decide it, and carry out what was approved.
 
 A request is done as it was asked for, on the version that was seen then, by the transitions that an event selected
 then, in the name of whoever asked; so their rights and groups count at that moment, too. However many approve at the

@@ -1,4 +1,5 @@
-"""Bulks: one event or repair on everything a filter finds. Takes ``operate`` on the machine, and ``fire`` for events.
+"""Bulk actions: one event or repair for every instance that a filter finds. They need ``operate`` on the machine, and
+``fire`` for events.
 
 The dry run moves nothing, so anybody who may start one may look; letting it run is what a second person approves where
 a version of the machine asks for one.

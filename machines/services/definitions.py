@@ -1,4 +1,4 @@
-"""Publishing a definition: by the admin, the API and the command line."""
+"""Publishes a definition, for the admin, the API and the command line."""
 
 from __future__ import annotations
 

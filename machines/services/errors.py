@@ -1,4 +1,4 @@
-"""What services say no to, beside all that the engine refuses.
+"""Errors of services, beside those of the engine.
 
 ::
 

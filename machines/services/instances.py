@@ -1,4 +1,4 @@
-"""What is done to one instance: events, repairs, a new one. Reading them is in ``reading``."""
+"""Actions on one instance: events, repairs, creation. Reading is in ``reading``."""
 
 from __future__ import annotations
 

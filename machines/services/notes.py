@@ -1,4 +1,4 @@
-"""The handover note: what the shift that leaves wants the next one to know. Nobody overwrites it unseen."""
+"""The handover note of a shift for the next one. A note that changed meanwhile is not overwritten."""
 
 from __future__ import annotations
 

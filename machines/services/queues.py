@@ -1,4 +1,4 @@
-"""What is done to a queue. All but reading need ``operate`` on its machine, and a reason."""
+"""Actions on a queue. All but reading need ``operate`` on its machine, and a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often one person may move instances by hand: one budget for each account, a wider one for each address.
+"""Limits how often one person may move instances by hand: one budget for each account, a wider one for each address.
 
 Pages and admin spend it (``SIGNALBOX_FIRE_RATE``). The API has a budget of its own for whatever it is asked; jobs,
 bulks, approved requests and the command line have none.

@@ -1,4 +1,4 @@
-"""What a definition lets a person do: transitions for certain groups, actions that take a second person.
+"""Applies the rules of a definition to people: transitions for certain groups, actions that need an approval.
 
 The engine decides it, in the call that commits: it is told with a permit who is behind the call. What is said here
 beside is for pages, which tell it before somebody tries.

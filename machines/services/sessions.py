@@ -1,4 +1,4 @@
-"""Sessions of API tokens: a program makes them with its token; it, and the person it belongs to, end them."""
+"""Sessions of API tokens: a program creates them with its token; it or its owner ends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State machines under keys of other people's choosing, as the SM commands keep them: reading one, moving one.
+"""State machines that programs keep under keys of their own with the SM commands: read one, move one.
 
 They belong to no machine of the engine's, so the rights are asked for globally. The keys are not the engine's, and
 anyone may have written to them. The library checks all it reads, and what it does not take for a state machine is not

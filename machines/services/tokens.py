@@ -1,4 +1,4 @@
-"""API tokens: a person makes their own, and revokes their own or, with the permission ``revoke_token``, anybody's."""
+"""API tokens: people create and revoke their own; the permission ``revoke_token`` allows to revoke any."""
 
 from __future__ import annotations
 

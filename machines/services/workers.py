@@ -1,4 +1,4 @@
-"""Directing workers. A worker may serve many machines, so it takes ``operate`` on all of them."""
+"""Orders to workers. A worker may serve many machines, so an order needs ``operate`` on all of them."""
 
 from __future__ import annotations
 

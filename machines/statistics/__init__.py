@@ -1,4 +1,4 @@
-"""What has happened over an hour, a day, a month: workers measure it once a minute, pages and the API read it."""
+"""Statistics of an hour, a day, a month: workers measure once a minute, pages and the API read."""
 
 from .axis import SPANS
 from .lines import Line, histogram

@@ -1,4 +1,4 @@
-"""Who and what was active today, this week, this month (UTC): instances that moved, people who pulled a lever.
+"""Counts active instances and active people today, this week, this month (UTC).
 
 Instances are counted beside the steps, from the sets of states, by a duty of a worker: a step pays nothing for it. It
 looks every twenty seconds, so that one that came and was deleted in between is missed. People are counted where the

@@ -1,4 +1,4 @@
-"""The axis of time, and the rows that lie on it."""
+"""The time axis of a series, and the rows that lie on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's cumulative counters as one document for each machine, and what lies between two of them.
+"""Reads the engine's cumulative counters as one document for each machine, and computes differences.
 
 Such a document is nested: ``{"edges": {...}, "refused": {...}, "queues": {queue: {"enqueued": n, ..., "waits":
 {...}}}}``. Its leaves are whole numbers, its keys texts, since it is kept as JSON.

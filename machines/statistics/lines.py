@@ -1,4 +1,4 @@
-"""The lines of each kind of series."""
+"""Computes the lines of each kind of series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens now: a minute's rates, of the last minutes that were measured and of what the counters say since."""
+"""Computes current rates: from the last measured minutes and the counters since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The duty of a worker that measures: once a minute the counters of all machines are read, and the differences kept."""
+"""The background duty that measures: reads the counters of all machines once a minute and keeps the differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scoreboards of each machine: its busiest edges, the events it refuses most, the states that hold instances longest.
+"""Scoreboards of each machine: busiest transitions, most refused events, slowest states.
 
 A duty of a worker sets them once a minute: edges and events to what was measured of the UTC day so far, states to how
 long the instance in the middle has stood there. Setting is absolute, so that it may be done twice, late, or by two.

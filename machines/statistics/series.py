@@ -1,4 +1,4 @@
-"""What was measured, as lines on one axis of time."""
+"""Reads measured statistics as lines on one time axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes batches of the buffer to SQL: minutes, hours and gaps, each stretch of a machine's time once.
+"""Writes batches of the write buffer to SQL: minutes, hours and gaps, each interval of a machine once.
 
 What has been written of a machine is kept as stretches of its time (``MeasuredStretch``), in the same transaction. A
 batch that comes a second time lies within them and is left out, and so does whatever a Redis that came back from an

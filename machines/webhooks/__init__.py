@@ -1,4 +1,4 @@
-"""Webhooks: what machines ``emit`` is sent to addresses of others, signed and tried again until it arrives.
+"""Webhooks: sends what machines ``emit`` to addresses of others, signed, with retries.
 
 A pump reads the logs of all partitions, as one of a group of readers with the pumps of all other workers, and makes one
 delivery for each webhook and message before a message counts as read: it comes in exactly once. A sender posts what is

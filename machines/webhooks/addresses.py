@@ -1,4 +1,4 @@
-"""Where a webhook may lead: http or https, ports 80 and 443, and only to addresses of the public internet.
+"""Checks where a webhook may send: http or https, ports 80 and 443, and only addresses of the public internet.
 
 A name is looked up for each attempt, every address it has is judged, and the one that was judged is the one that is
 connected to: a name that answers differently the next time leads nowhere else. ``SIGNALBOX_WEBHOOK_HOSTS`` names hosts

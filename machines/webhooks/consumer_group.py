@@ -1,4 +1,4 @@
-"""The group ``webhooks`` on the logs of all partitions: all workers read it side by side.
+"""The consumer group ``webhooks`` on the logs of all partitions, which all workers read side by side.
 
 A log keeps what the group has not acknowledged, up to ten times its usual length. A row of LogCursor says that there is
 a group on a log, and where it stood when that was last noted, so that one that Redis lost begins there anew.

@@ -1,4 +1,4 @@
-"""What managing webhooks says no to, and why a delivery did not arrive."""
+"""Errors of webhook management and of deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which messages a webhook gets."""
+"""Decides which messages a webhook gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes deliveries of what machines emit, each message exactly once for each webhook that wants it.
+"""Makes deliveries of emitted messages: each message exactly once for each webhook whose filter matches it.
 
 A message is acknowledged after the transaction that made its deliveries: a worker that dies between the two has it read
 once more, by another one, and there is never a second delivery of a message for a webhook.

@@ -1,4 +1,4 @@
-"""One attempt: a POST to the address that was judged, within limits of its own, and what was answered."""
+"""Makes one attempt: a POST to a checked address, within limits, and its result."""
 
 from __future__ import annotations
 

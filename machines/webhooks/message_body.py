@@ -1,4 +1,4 @@
-"""The body of a message: what a receiver reads, with nothing in it that is marked sensitive."""
+"""Builds the body of a message, without sensitive values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends what is due, each delivery by one worker at a time, and decides what comes of an attempt."""
+"""Sends due deliveries, each by one worker at a time, and records the result of an attempt."""
 
 from __future__ import annotations
 

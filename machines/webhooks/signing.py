@@ -1,4 +1,4 @@
-"""Secrets and signatures, as the Standard Webhooks specification has them (version 1, symmetric)."""
+"""Secrets and signatures of the Standard Webhooks specification (version 1, symmetric)."""
 
 from __future__ import annotations
 

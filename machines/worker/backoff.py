@@ -1,4 +1,4 @@
-"""How long to wait between two tries while Redis is away."""
+"""Computes the pauses between reconnection attempts while Redis is away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of the jobs of this worker."""
+"""Counts the outcomes of this worker's jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handler is given: the job in hand."""
+"""The job that a handler receives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a worker: start, work, quiet, deadline, hand back."""
+"""The life of a worker process: start, work, quiet, deadline, hand back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signs of life: leases are extended, the worker's row says that it lives, and orders are read on the way."""
+"""Renews the leases of running jobs, writes the worker's info row, and reads orders."""
 
 from __future__ import annotations
 

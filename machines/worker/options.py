@@ -1,4 +1,4 @@
-"""What a worker can be told."""
+"""The options of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do first when Redis does not answer."""
+"""Closes stale connections when Redis does not answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which function does the work that definitions call by name.
+"""The registry of job handlers, and their discovery in installed apps.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Several worker processes as one: started together, each started again when it dies, stopped together."""
+"""Runs several worker processes: starts them together, replaces one that dies, stops them together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the workers page shows of this process."""
+"""Builds the info row of this worker process for the workers page."""
 
 from __future__ import annotations
 

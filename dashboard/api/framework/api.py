@@ -1,4 +1,4 @@
-"""The API object, without operations: ``v1`` adds them. What operations need of the API comes from here."""
+"""Makes the API object, without operations: ``v1`` adds them. Operations import the API from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions that take a second person: what was asked for is filed, and the answer is 202 with the request."""
+"""Files an approval request when an action needs one, and answers 202 with the request."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who calls: by a token in the Authorization header or a session made with one, or by the login of the pages with its
-CSRF token.
+"""Authenticates a caller: by a token in the Authorization header, by a session made with one, or by the login of the
+pages with its CSRF token.
 
 A request that shows a token or a session of one is judged by that alone; the login beside it is not looked at.
 """

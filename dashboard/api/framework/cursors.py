@@ -1,4 +1,6 @@
-"""Cursors of lists: opaque to clients, and only good for the list they came from."""
+"""Encodes and decodes the cursors of lists. A cursor is opaque to clients and valid only for the list that it came
+from.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The Idempotency-Key header: the same POST sent twice counts once, and is answered twice.
+"""Handles the Idempotency-Key header: a POST that is sent twice takes effect once, and both requests get the same
+answer.
 
 What came of the first is kept for a day under caller, path and key, with a digest of the request; the header follows
 the IETF's draft. Only an answer that says "done" (2xx) is kept: after any other nothing was changed, and the same key

@@ -1,4 +1,6 @@
-"""The terms instances are found by: the same names as on a machine's page, and the same meaning."""
+"""Declares the filter parameters of instances. They have the names and the meaning of the filters on a machine's
+page.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the OpenAPI document says of an operation beside its schemas: errors, headers, examples, its right."""
+"""Describes what the OpenAPI document says of an operation beside its schemas: errors, headers, examples, its
+permission.
+"""
 
 from __future__ import annotations
 

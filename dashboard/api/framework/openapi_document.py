@@ -1,4 +1,4 @@
-"""The OpenAPI document, made once in each process: what the framework knows, and what it does not."""
+"""Builds the OpenAPI document once in each process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every operation goes through, in this order: who calls, how often, by which right, and whether it is a repeat.
+"""Wraps every operation. In this order: authentication, rate limit, permission, and the check for a repeated request.
 
 An operation says all of it where it is declared::
 

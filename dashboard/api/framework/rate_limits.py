@@ -1,4 +1,5 @@
-"""How many requests a caller may make: a budget for each token and user, for each address, and for strangers.
+"""Limits how many requests a caller may make: one budget for each token and user, one for each address, one for callers
+without credentials.
 
 What takes long counts as several: a body that is read at length by its size, before; and what it took, after.
 """

@@ -1,4 +1,4 @@
-"""The outside of every operation: what the framework answers by itself, and headers that all answers carry."""
+"""Finishes every response: errors that the framework answers itself, and headers that all responses carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a request's JSON: as strict as what goes into an instance has to be.
+"""Base classes of request and response bodies, and strict parsing of JSON.
 
 How what goes in and comes out is written down: strict where it comes in, straight from the engine's records out.
 """

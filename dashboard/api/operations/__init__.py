@@ -1,4 +1,4 @@
-"""The operations, one module for each noun."""
+"""The operations of the API, one module for each noun."""
 
 from . import (
     activity,

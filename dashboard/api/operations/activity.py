@@ -1,4 +1,4 @@
-"""Activity: how many different instances moved and people acted, and what is first on a machine's scoreboards."""
+"""Activity: how many instances moved, how many people acted, and the scoreboards of a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Requests for a second person: what waits, and deciding it. They are filed by what asks for one: 202 there."""
+"""Approval requests: list, approve, decline, withdraw. The operation that needs an approval files the request and
+answers 202.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit: who did what, and what came of it."""
+"""The audit: who did what, with which outcome."""
 
 from __future__ import annotations
 

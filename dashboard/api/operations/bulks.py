@@ -1,4 +1,6 @@
-"""Bulks: one event or repair on everything a filter finds. The dry run comes first; nothing moves before ``run``."""
+"""Bulk actions: one event or repair for every instance that a filter finds. The dry run comes first; nothing changes
+before ``run``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances: found, read, made, and moved by events."""
+"""Instances: find, read, create, fire events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One job: what it was given, how it went, and what operators do to it."""
+"""One job: its input, its attempts, and the actions of operators."""
 
 from __future__ import annotations
 

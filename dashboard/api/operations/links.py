@@ -1,4 +1,4 @@
-"""Links to views: addresses that open a page as it was narrowed, for a week."""
+"""Shared links: addresses that open a page with its filters, for a week."""
 
 from __future__ import annotations
 

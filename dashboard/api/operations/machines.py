@@ -1,4 +1,4 @@
-"""Machines: what is published, what it looks like, how many instances stand where; and publishing."""
+"""Machines: published versions, diagrams, instance counts, and publishing."""
 
 from __future__ import annotations
 

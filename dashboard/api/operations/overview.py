@@ -1,4 +1,4 @@
-"""Over all machines: what needs a person now, and one search for everything."""
+"""All machines together: what needs attention, and one search for everything."""
 
 from __future__ import annotations
 

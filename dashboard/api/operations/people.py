@@ -1,4 +1,4 @@
-"""Who is calling, and how far that reaches."""
+"""The calling account and its permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues: their figures, the jobs in them, and what operators do to a whole queue."""
+"""Queues: figures, jobs, and actions on a whole queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs: what no transition provides. Each can be looked at before, and each needs a reason."""
+"""Repairs: changes of an instance that no transition provides. Each has a preview and needs a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions: what a program shows in place of its token, with a state of its own."""
+"""Sessions of API tokens: a short-lived credential in place of the token, with data of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State machines that programs keep under keys of their own, with the SM commands."""
+"""State machines that programs keep under keys of their own with the SM commands."""
 
 from __future__ import annotations
 

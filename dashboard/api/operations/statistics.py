@@ -1,4 +1,4 @@
-"""Statistics: what was measured over the last hour, day or month."""
+"""Statistics of the last hour, day or month."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved views: addresses of pages that people keep under a name."""
+"""Saved views: addresses of pages that a person keeps under a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks: where messages of machines are sent, and what became of each."""
+"""Webhooks: where emitted messages are sent, and the result of each delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers: their heartbeats, and the orders they are given."""
+"""Workers: their state, and orders to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The hub's asyncio clients, and which servers make the notifications: one, or every primary of a cluster."""
+"""Makes the hub's asyncio clients, and lists the servers that send notifications: one, or every primary of a
+cluster.
+"""
 
 from __future__ import annotations
 

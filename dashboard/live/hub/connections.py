@@ -1,4 +1,4 @@
-"""The hub's connections to Redis: one reads, one for each server hears hints. Any failure of one ends them all.
+"""The hub's connections to Redis: one that reads, and one subscriber for each server. A failure of one closes them all.
 
 A link is used until its first error and then thrown away: what was missed in between is read anew by the next one.
 """

@@ -1,4 +1,4 @@
-"""One watched topic: its last value, numbered, and the sockets that watch it.
+"""Feeds: the last value of each watched topic, numbered, and the sockets that watch it.
 
 The feeds of everything watched in this process, and the last value of each. Does no I/O and waits for nothing.
 """

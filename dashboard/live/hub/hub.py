@@ -1,4 +1,4 @@
-"""One hub for each ASGI process and event loop: hears what rang, reads it, and hands it to the sockets.
+"""The hub of an ASGI process and event loop: receives notifications, reads what changed, and gives it to the sockets.
 
 It starts with the first socket and ends with the last. Whatever goes wrong with Redis ends the current link; the
 sockets are told "stale", and the next link begins with reading everything again.

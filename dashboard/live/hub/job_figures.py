@@ -1,4 +1,6 @@
-"""What pages are told of a queue and of a job. What is absent has no key: a null would cost a whole snapshot."""
+"""Converts queues, workers and jobs to the values that pages receive. An absent value has no key: a null would cost
+a whole snapshot.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The difference of two values, as a JSON merge patch (RFC 7396)."""
+"""Computes the difference of two values as a JSON merge patch (RFC 7396)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a server for keyspace notifications of the one narrow class the hub listens to.
+"""Turns on keyspace notifications of the one narrow class that the hub listens to.
 
 ``K`` publishes on ``__keyspace@<db>__:<key>``, ``$`` is string commands: a pulse's SET, and no other of a step's
 writes. Whatever else the server's owner has switched on stays on.

@@ -1,4 +1,4 @@
-"""When a partition that rang may be read.
+"""Decides when a partition that sent a pulse may be read.
 
 A step rings at most once in 50 ms; the steps of the next 50 ms are silent. Whoever reads after they are over
 has every step since the ring, and a step after the read rings anew. So each ring asks for a read ``settle``

@@ -1,4 +1,4 @@
-"""Reading sources in one round trip: which commands, and what their replies mean. Does no I/O itself.
+"""Builds the commands that read several sources in one round trip, and parses their replies. Does no I/O.
 
 The hub sends the commands through an asyncio client, the HTTP twin through the engine's; both read the replies here.
 """

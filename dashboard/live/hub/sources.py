@@ -1,4 +1,4 @@
-"""What is read from Redis for a topic, and how the topic's value is made of it.
+"""Says what is read from Redis for a topic, and builds the topic's value from it.
 
 A *source* is what one command reads: a partition, an instance, the rows of the workers. Topics share sources, so a
 partition that rang is read once whoever watches. Some sources are only known after others were read (the partitions

@@ -1,4 +1,6 @@
-"""The subscriber connection to one server: hears pulses and what was published, and notices when it has gone deaf."""
+"""The subscriber connection to one server: receives pulses and messages, and notices when the connection is half
+open.
+"""
 
 from __future__ import annotations
 

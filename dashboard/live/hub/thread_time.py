@@ -1,4 +1,4 @@
-"""How long something took, without what this thread did for others meanwhile."""
+"""Measures how long an operation took without the time that the thread spent on other work."""
 
 from __future__ import annotations
 

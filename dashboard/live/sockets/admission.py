@@ -1,4 +1,5 @@
-"""Before a websocket is looked at: how often its address came, and how many it and its session have open.
+"""Admits or refuses a websocket before it is opened: connection attempts of its address, open sockets of its address
+and session.
 
 Nothing has been asked of Redis or the database by then. Who comes too often gets a 403 in place of the handshake, which
 costs least; who has too many open is told so with a close code, which a page can read.

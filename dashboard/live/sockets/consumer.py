@@ -1,4 +1,4 @@
-"""One socket: who may connect, which commands it takes, what it may watch. What is shown comes from the hub."""
+"""One websocket: authentication, commands, subscriptions. Its content comes from the hub."""
 
 from __future__ import annotations
 

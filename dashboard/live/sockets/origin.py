@@ -1,4 +1,4 @@
-"""Who may open a websocket: pages of this site, and no other.
+"""Checks the origin of a websocket: only pages of this site may open one.
 
 A browser sends its cookies along to any address a foreign page names, so the handshake must be checked
 the way Django checks a POST: the ``Origin`` is this very host, or one of ``CSRF_TRUSTED_ORIGINS``.

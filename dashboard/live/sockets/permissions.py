@@ -1,4 +1,4 @@
-"""Who sits behind a session right now, and what they may watch: asked afresh, never remembered from the handshake."""
+"""Reads which account a session belongs to and what that account may watch, afresh for each command."""
 
 from __future__ import annotations
 

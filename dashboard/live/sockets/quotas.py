@@ -1,4 +1,4 @@
-"""How much of the live view one person and one address may have: sockets, topics, commands, and attempts to connect.
+"""Limits what one person and one address may use of the live view: sockets, topics, commands, connection attempts.
 
 Counted in each process by itself, on its event loop: whoever has more than their share is turned away before anything
 is looked up for them.

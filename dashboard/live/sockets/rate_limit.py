@@ -1,4 +1,4 @@
-"""How many commands a socket may send: a bucket that refills."""
+"""Limits the commands of a socket with a token bucket."""
 
 from __future__ import annotations
 

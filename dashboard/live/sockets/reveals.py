@@ -1,4 +1,4 @@
-"""What a socket shows in clear of sensitive fields, for the audit: each name once, as long as the socket is open."""
+"""Records in the audit which sensitive fields a socket shows: each name once while the socket is open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks again, every few seconds, at who sits behind each socket: a right withdrawn or a session ended stops it.
+"""Checks the permissions behind each open socket every few seconds, and closes or mutes it when they are gone.
 
 One look for each session, however many tabs it has open.
 """

@@ -1,4 +1,4 @@
-"""``manage.py demo``: everything, on this machine, now."""
+"""``manage.py demo``: runs the demo on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py screenshots [folder]``: a picture of every page, in light, in dark and on a phone."""
+"""``manage.py screenshots [folder]``: takes a screenshot of every page, light, dark and phone."""
 
 from __future__ import annotations
 

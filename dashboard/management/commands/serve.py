@@ -1,4 +1,4 @@
-"""``manage.py serve``: the site on uvicorn."""
+"""``manage.py serve``: runs the site on uvicorn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py traffic``: keeps the demo's instances moving."""
+"""``manage.py traffic``: moves the demo's instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python manage.py machine``: definitions on the command line."""
+"""``python manage.py machine``: checks, publishes, imports and exports definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells Redis how jobs ended, many at a time."""
+"""Reports finished jobs to Redis in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop that runs coroutines: one thread for all of them."""
+"""Runs coroutine handlers on one event loop in one thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Database connections of the threads that run handlers, and of the one that queries for coroutines."""
+"""Closes database connections of handler threads, and of the thread that queries for coroutines."""
 
 from __future__ import annotations
 

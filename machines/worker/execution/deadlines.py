@@ -1,4 +1,4 @@
-"""Attempts that may take only so long."""
+"""Watches the deadlines of attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Those who work: the threads, the loop, and who watches the time."""
+"""Runs jobs: plain functions in threads, coroutines on the event loop, each with its deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jobs this worker has in hand right now."""
+"""The jobs that this worker has taken and not yet reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one job's handler, and passes on how it ended."""
+"""Runs the handler of one job, and passes on its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers say of their progress, on its way to Redis."""
+"""Collects the progress that handlers report, and sends it to Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes jobs off the queues, and waits when there are none."""
+"""Takes jobs from queues, and waits when there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop that takes jobs. It decides how long to wait, and nothing else."""
+"""The loop that takes jobs. It decides how long to wait."""
 
 from __future__ import annotations
 

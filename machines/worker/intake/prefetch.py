@@ -1,4 +1,4 @@
-"""How many jobs to take ahead of those that run."""
+"""Computes how many jobs to take ahead of those that run."""
 
 from __future__ import annotations
 

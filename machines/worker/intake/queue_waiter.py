@@ -1,4 +1,4 @@
-"""The doorbell: what an idle worker waits on."""
+"""Waits for new jobs while this worker is idle: a blocking pop on the bells of its queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the jobs that were leased to this worker in a call whose answer was lost."""
+"""Finds jobs that were leased to this worker in a call whose answer was lost."""
 
 from __future__ import annotations
 

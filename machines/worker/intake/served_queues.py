@@ -1,4 +1,4 @@
-"""Which queues this worker serves: those that definitions feed and it has a handler for."""
+"""Decides which queues this worker serves: those that definitions feed and that it has a handler for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The duty of a worker that writes a buffer out to the database: any number of them may, at the same moment too.
-And what waits for it."""
+"""The background duty that writes a write buffer to the database. Any number of workers may run it at the same time."""
 
 from __future__ import annotations
 

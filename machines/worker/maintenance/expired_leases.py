@@ -1,4 +1,4 @@
-"""Takes back what dead workers held, and releases what is due: the slower check that nothing was overlooked."""
+"""Takes back jobs with expired leases, and releases what is due: the slower check beside the due-work loop."""
 
 from __future__ import annotations
 

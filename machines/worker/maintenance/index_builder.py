@@ -1,4 +1,4 @@
-"""What was declared as indexed after instances had been made: their place in the index is made up for."""
+"""Fills a data index with instances from before the field was declared as indexed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow full check of every job: what was damaged from outside is put right, and told."""
+"""The slow full check of every job. It repairs jobs that were damaged from outside, and reports them."""
 
 from __future__ import annotations
 

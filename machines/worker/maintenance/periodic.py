@@ -1,4 +1,4 @@
-"""The loop around a periodic duty. It decides how long to wait, and nothing else."""
+"""The loop around a periodic duty. It decides how long to wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Duties that run in one worker at a time: whoever holds a duty's lock does it, and renews the lock while it lives."""
+"""Runs each exclusive duty in one worker at a time: the holder of a duty's lock runs it and renews the lock."""
 
 from __future__ import annotations
 

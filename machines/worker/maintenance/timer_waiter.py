@@ -1,4 +1,4 @@
-"""What the ticker waits on: the moment when something is due, or word that something is due earlier."""
+"""Waits until the next due time, or until a bell says that something is due earlier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what has become due: timers fire, what dead workers held is taken back, delayed jobs wake, messages go out."""
+"""Processes due work: timers, expired leases, delayed jobs, undelivered messages."""
 
 from __future__ import annotations
 
