@@ -42,8 +42,8 @@ def enqueue(machine: str, src: str, payload: Any = None, *, using: str | None = 
     and raised.
     """
     item = {"machine": machine, "src": src, "input": copy.deepcopy(payload), **options}
-    call = enqueueing.item_of(item)
-    enqueueing.words(call)
+    call = enqueueing.read_item(item)
+    enqueueing.build_arguments(call)
     _on_commit("job", item, lambda: get_engine().enqueue(**item), using)
 
 
@@ -61,7 +61,7 @@ def fire_on_commit(
     As ``enqueue``: a refusal comes after the commit, too. ``options`` are those of ``Engine.fire``.
     """
     item = {"machine": machine, "id": id, "event": event, "payload": copy.deepcopy(payload), **options}
-    fire.words(fire.call_of(item))
+    fire.build_arguments(fire.read_call(item))
     _on_commit("event", item, lambda: get_engine().fire(**item), using)
 
 

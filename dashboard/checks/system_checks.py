@@ -45,9 +45,11 @@ def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         client.ping()
         return [found for check in SERVER_CHECKS for found in check(client)]
     except (RedisError, SignalboxError, OSError) as error:
-        if server_permissions.denied(str(error)) or isinstance(error, NotPermitted):
+        if server_permissions.is_denied(str(error)) or isinstance(error, NotPermitted):
             return [
-                _lacking([*getattr(error, "missing", ())] or [server_permissions.named(str(error)) or "a permission"])
+                _lacking(
+                    [*getattr(error, "missing", ())] or [server_permissions.find_missing(str(error)) or "a permission"]
+                )
             ]
         return [
             Warning(
@@ -73,7 +75,7 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
     try:
         client.execute_command("FCALL_RO", "sb_library", 0)
     except ResponseError as error:
-        if MISSING in str(error) or server_permissions.denied(str(error)):
+        if MISSING in str(error) or server_permissions.is_denied(str(error)):
             return
         yield Error(
             f"the server refuses FUNCTION: {error}",

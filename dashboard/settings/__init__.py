@@ -59,7 +59,7 @@ def _rate(name: str, default: str) -> str:
     return _env.checked(
         name,
         default,
-        lambda rate: rate == "off" or rates.parse(rate) is not None,
+        lambda rate: rate == "off" or rates.parse_rate(rate) is not None,
         f'a rate such as "{default}", or off',
     )
 

@@ -80,7 +80,7 @@ def _value(
 
 
 def _older(text: str) -> Mapping[str, Any]:
-    ms = durations.milliseconds(text)
+    ms = durations.parse_duration(text)
     if ms is None:
         raise BadInput(f"{text[:100]!r} is not a duration; {durations.HINT}")
     return {"older_than": ms / 1000}

@@ -89,4 +89,4 @@ class Figures:
 
 
 def _middle_and_slow(counted: Mapping[int, int]) -> tuple[float | None, float | None]:
-    return rates.quantile(counted, 0.5), rates.quantile(counted, 0.95)
+    return rates.estimate_quantile(counted, 0.5), rates.estimate_quantile(counted, 0.95)

@@ -10,7 +10,7 @@ from machines.connections import get_engine, get_pattern
 from machines.engine.connection.client import Client
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Scoreboard
-from machines.patterns.arguments import key
+from machines.patterns.arguments import check_key
 
 TITLE = "Scoreboard"
 TELLS = "Who is ahead: ranks with ties, boards of a day, scores that fade, in one call and in bounded space."
@@ -55,7 +55,7 @@ def show(request: HttpRequest) -> dict[str, Any]:
 
 
 def give(request: HttpRequest, asked: QueryDict) -> str:
-    boards, player = get_pattern(Boards), key(asked.get("player", ""), "a player", most=20)
+    boards, player = get_pattern(Boards), check_key(asked.get("player", ""), "a player", most=20)
     points = 5 if asked.get("points") == "5" else 1
     boards.fading.add(player, points)
     place = boards.today.add(player, points)

@@ -10,7 +10,7 @@ from django.http import HttpRequest, QueryDict
 from machines.connections import get_engine, get_pattern
 from machines.engine import BadInput
 from machines.engine.connection.client import Client
-from machines.engine.keys import partition_of
+from machines.engine.keys import choose_partition
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Changed, Gone, Held, Sessions
 
@@ -46,7 +46,7 @@ def show(request: HttpRequest) -> dict[str, Any]:
     subject, own = str(request.user.pk), _handle(request)
     found = get_pattern(MAKE).of_each([subject, TRAFFIC])
     rows = found[subject]
-    keys = PatternKeys(get_engine().keys.prefix).session(NAME, partition_of(subject, PARTITIONS))
+    keys = PatternKeys(get_engine().keys.prefix).session(NAME, choose_partition(subject, PARTITIONS))
     return {
         "rows": rows, "others": found[TRAFFIC], "own": own, "has": any(row.handle == own for row in rows), "most": MOST,
         "keys": [keys.of(subject), *(keys.one(row.handle) for row in rows)],

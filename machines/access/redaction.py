@@ -34,7 +34,7 @@ from machines.engine import (
     LookupFailed,
     Preview,
     Refused,
-    Sensitive,
+    SensitiveFields,
     SignalboxError,
     Step,
     Suspended,
@@ -44,7 +44,7 @@ from machines.engine import (
 MASK = "•••"
 LEAST = 4
 """Characters of a value that is looked for in other places: a shorter one would be found everywhere."""
-NOTHING = Sensitive()
+NOTHING = SensitiveFields()
 KIND = "(?:null|boolean|number|string|array|object)"
 HARMLESS = re.compile(
     f"cannot (?:order|add) {KIND} and {KIND}|cannot look into {KIND}|nothing can be in {KIND}"
@@ -79,7 +79,7 @@ class Redactor:
     """
 
     def __init__(
-        self, sensitive: Sensitive = NOTHING, data_of: Callable[[str], Mapping[str, Any] | None] | None = None
+        self, sensitive: SensitiveFields = NOTHING, data_of: Callable[[str], Mapping[str, Any] | None] | None = None
     ) -> None:
         self._sensitive = sensitive
         self._data_of = data_of
@@ -347,7 +347,7 @@ def _by_sql(machine: str) -> Redactor:
         for name, event in outline.events.items():
             marked = {field.name for field in event.fields or () if field.sensitive}
             events[name] = events.get(name, frozenset()) | marked
-    return Redactor(Sensitive(frozenset(data), {name: marked for name, marked in events.items() if marked}))
+    return Redactor(SensitiveFields(frozenset(data), {name: marked for name, marked in events.items() if marked}))
 
 
 def _data_of(machine: str, id: str) -> Mapping[str, Any] | None:

@@ -14,7 +14,7 @@ from django.utils.safestring import mark_safe
 from machines import offload
 from machines.catalog.submissions import GUESS, Submission
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.engine.definitions import CompiledDefinition, embedded
+from machines.engine.definitions import CompiledDefinition, find_embedded
 from machines.formats import FORMATS, READERS
 from machines.models import Machine, MachineVersion
 from machines.services import Actor, Forbidden, definitions
@@ -88,7 +88,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     if version.pk in known:
         messages.info(request, f"No change: {version} already has this content.")
     else:
-        names = [version.machine.name, *embedded(submission.definition)]
+        names = [version.machine.name, *find_embedded(submission.definition)]
         written = MachineVersion.objects.filter(machine__name__in=names, published_by=request.user).exclude(
             pk__in=known
         )
@@ -124,7 +124,7 @@ def _screen(
         form=form,
         submission=submission,
         drawing=mark_safe(submission.drawing) if submission else "",  # noqa: S308  our own drawing
-        along=list(embedded(submission.definition)) if submission and not submission.errors else [],
+        along=list(find_embedded(submission.definition)) if submission and not submission.errors else [],
         back=machine_url(machine) if machine else reverse("admin:machines_machine_changelist"),
     )
 

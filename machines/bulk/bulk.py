@@ -66,7 +66,7 @@ class Bulk:
 
     def set_rate(self, rate: int) -> None:
         """From the next instances on, also while it runs. Raises BadInput, NotNow once there are no next ones."""
-        arguments.between("rate", rate, 0, MAX_RATE)
+        arguments.check_between("rate", rate, 0, MAX_RATE)
         if (state := self.get().state) not in LIVE:
             raise NotNow(self.id, "slow down or speed up", state)
         self._store().put_rate(rate)

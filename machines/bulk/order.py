@@ -82,14 +82,14 @@ class Order:
 
     def check(self, engine: Engine) -> None:
         """Raises BadInput, BadPayload, UnknownMachine."""
-        arguments.machine(self.machine)
+        arguments.check_machine(self.machine)
         if self.machine == BULK:
             raise BadInput("a bulk action cannot run on bulk actions")
         if self.action not in ACTIONS:
             raise BadInput(f"a bulk can {', '.join(ACTIONS)}, not {self.action!r}")
-        arguments.actor(self.actor)
-        arguments.text("reason", arguments.required_reason(self.reason), MAX_REASON)
-        arguments.between("rate", self.rate, 0, MAX_RATE)
+        arguments.check_actor(self.actor)
+        arguments.check_text("reason", arguments.require_reason(self.reason), MAX_REASON)
+        arguments.check_between("rate", self.rate, 0, MAX_RATE)
         self._check_what(engine)
         if unknown := sorted(set(self.filter) - FILTERS):
             raise BadInput(f"unknown filter {', '.join(unknown)}; use {', '.join(sorted(FILTERS))}")
@@ -97,12 +97,12 @@ class Order:
 
     def _check_what(self, engine: Engine) -> None:
         if self.action == "fire":
-            arguments.event(self.event)
-            arguments.fields("payload", self.payload, limits.MAX_PAYLOAD)
+            arguments.check_event(self.event)
+            arguments.encode_fields("payload", self.payload, limits.MAX_PAYLOAD)
         elif self.action == "force":
-            arguments.states(list(self.states))
+            arguments.join_states(list(self.states))
         elif self.action == "edit":
-            if not arguments.fields("data", self.changes, limits.MAX_DATA):
+            if not arguments.encode_fields("data", self.changes, limits.MAX_DATA):
                 raise BadInput("no data field given")
         elif self.action in WORK and (why := limits.check_invoke_id(self.invoke)) is not None:
             raise BadInput(f"the invoke {why}", code="SB401")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from machines.engine import Engine
-from machines.engine.definitions import Finding, finding, names_of, quote, render
+from machines.engine.definitions import Finding, list_embedded_names, make_finding, quote, render
 from machines.engine.errors import UnknownMachine
 
 NAMES = frozenset({"bulk", "map_reduce", "map_reduce_chunk"})
@@ -28,8 +28,8 @@ def shadowing(definition: object) -> list[Finding]:
     name would no longer mean the machine of the product."""
     hint = "rename it, and what invokes it"
     return [
-        finding("SB115", render(path), f"a machine of the product has the name {quote(name)}", hint)
-        for path, name, full in names_of(definition)
+        make_finding("SB115", render(path), f"a machine of the product has the name {quote(name)}", hint)
+        for path, name, full in list_embedded_names(definition)
         if not NAMES.isdisjoint((name, full))
     ]
 

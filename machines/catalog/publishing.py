@@ -16,7 +16,7 @@ from django.db import transaction
 
 from machines import diagrams
 from machines.connections import get_engine
-from machines.engine.definitions import CompiledDefinition, compile_definition, embedded
+from machines.engine.definitions import CompiledDefinition, compile_definition, find_embedded
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
 from machines.models import Machine, MachineVersion
 
@@ -93,7 +93,7 @@ def prepare(definition: object | CompiledDefinition) -> Publication:
 def write(compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
     """Publish one machine of a Publication, without those it brings along. Raises Diverged, EngineUnavailable."""
     name = compiled.source["id"]
-    for known in (*embedded(compiled.source), name):
+    for known in (*find_embedded(compiled.source), name):
         restore(known)
     try:
         number = _new_number(adopt(name), compiled)
@@ -165,7 +165,7 @@ def _restore(machine: Machine) -> list[MachineVersion]:
 
 def _restore_along(version: MachineVersion) -> None:
     """Machines that a version brings along and that no row of SQL would restore."""
-    engine, along = get_engine(), embedded(version.definition)
+    engine, along = get_engine(), find_embedded(version.definition)
     rows = set(Machine.objects.filter(name__in=along).values_list("name", flat=True))
     for name, inner in along.items():
         if name not in rows:

@@ -33,13 +33,13 @@ from .errors import (
     UnknownMachine,
 )
 from .instances.previews import Preview, Wait
-from .jobs.mending import Mended
-from .jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerRow
+from .jobs.mending import MendReport
+from .jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerInfo
 from .permits import Permit
 from .publishing.senders import Acceptance, Senders
-from .publishing.sensitive_fields import Sensitive
+from .publishing.sensitive_fields import SensitiveFields
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
-from .search.results import Filling, Page, Tally, Trouble
+from .search.results import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey
 
 __all__ = [
@@ -55,15 +55,15 @@ __all__ = [
     "EngineUnavailable",
     "Enqueue",
     "Explanation",
-    "Filling",
     "Fire",
+    "IndexProgress",
     "Instance",
     "InstanceExists",
     "Job",
     "LeaseLost",
     "Live",
     "LookupFailed",
-    "Mended",
+    "MendReport",
     "Miscounted",
     "NeedsApproval",
     "NotAllowed",
@@ -73,11 +73,12 @@ __all__ = [
     "Pause",
     "Permit",
     "Preview",
+    "Problem",
     "PublishedMachine",
     "QueueStats",
     "Refused",
     "Senders",
-    "Sensitive",
+    "SensitiveFields",
     "SignalboxError",
     "Step",
     "Survey",
@@ -86,11 +87,10 @@ __all__ = [
     "Tally",
     "Timer",
     "TooMuchWork",
-    "Trouble",
     "UnknownEvent",
     "UnknownInstance",
     "UnknownMachine",
     "Wait",
-    "WorkerRow",
+    "WorkerInfo",
     "errors",
 ]

@@ -15,25 +15,25 @@ PLAIN = 1000  # characters: far below every limit, whatever the alphabet
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def name(kind: str, value: object, why: str | None) -> str:
+def check_name(kind: str, value: object, why: str | None) -> str:
     """``value`` as text, or BadInput when ``why`` says what is wrong with it."""
     if why is not None:
-        raise BadInput(f"{kind} {shown(value)} {why}", code="SB401")
+        raise BadInput(f"{kind} {show(value)} {why}", code="SB401")
     return str(value)
 
 
-def machine(value: object) -> str:
-    return name("machine name", value, limits.check_machine_name(value))
+def check_machine(value: object) -> str:
+    return check_name("machine name", value, limits.check_machine_name(value))
 
 
-def instance(value: object) -> str:
-    return name("instance id", value, limits.check_instance_id(value))
+def check_instance(value: object) -> str:
+    return check_name("instance id", value, limits.check_instance_id(value))
 
 
-def event(value: object) -> str:
+def check_event(value: object) -> str:
     if isinstance(value, str) and _sound_event(value):
         return value
-    return name("event", value, limits.check_external_event_name(value))
+    return check_name("event", value, limits.check_external_event_name(value))
 
 
 @lru_cache(maxsize=4096)
@@ -42,89 +42,87 @@ def _sound_event(value: str) -> bool:
     return limits.check_external_event_name(value) is None
 
 
-def state(value: object) -> str:
-    return name("state", value, limits.check_state_name(value))
+def check_state(value: object) -> str:
+    return check_name("state", value, limits.check_state_name(value))
 
 
-def states(value: object) -> str:
+def join_states(value: object) -> str:
     """One state, or several of different regions: a line each."""
     if isinstance(value, list | tuple):
         if not value:
             raise BadInput("no state is named", code="SB401")
-        return "\n".join(state(one) for one in value)
-    return state(value)
+        return "\n".join(check_state(one) for one in value)
+    return check_state(value)
 
 
-def queue(value: object) -> str:
-    return name("queue", value, limits.check_queue_name(value))
+def check_queue(value: object) -> str:
+    return check_name("queue", value, limits.check_queue_name(value))
 
 
-def whole(what: str, value: object, *, least: int = 0) -> str:
+def encode_whole(what: str, value: object, *, least: int = 0) -> str:
     """A whole number as text; '' for None."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= limits.MAX_INTEGER:
-        raise BadInput(f"{what} is a whole number of at least {least}, not {shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a whole number of at least {least}, not {show(value)}", code="SB402")
     return str(value)
 
 
-def count(what: str, value: object, most: int) -> int:
+def check_count(what: str, value: object, most: int) -> int:
     """How many of something: a whole number from 1 to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise BadInput(f"{what} is a whole number from 1 to {most}, not {shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a whole number from 1 to {most}, not {show(value)}", code="SB402")
     return value
 
 
-def between(what: str, value: object, least: int, most: int) -> int:
+def check_between(what: str, value: object, least: int, most: int) -> int:
     """A whole number within a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadInput(f"{what} is a whole number from {least} to {most}, not {shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a whole number from {least} to {most}, not {show(value)}", code="SB402")
     return value
 
 
-def handler(value: object) -> str:
-    return name("handler", value, limits.check_handler_name(value))
+def check_handler(value: object) -> str:
+    return check_name("handler", value, limits.check_handler_name(value))
 
 
-def unique(value: object) -> str:
+def check_unique(value: object) -> str:
     """'' for None."""
-    return "" if value is None else name("unique key", value, limits.check_unique_key(value))
+    return "" if value is None else check_name("unique key", value, limits.check_unique_key(value))
 
 
-def kinds(value: object) -> str:
+def join_kinds(value: object) -> str:
     """Names of exception classes, as one text."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > limits.MAX_STOPS:
-        raise BadInput(
-            f"stop is a list of at most {limits.MAX_STOPS} exception names, not {shown(value)}", code="SB401"
-        )
-    return " ".join(name("exception", one, limits.check_exception_kind(one)) for one in value)
+        raise BadInput(f"stop is a list of at most {limits.MAX_STOPS} exception names, not {show(value)}", code="SB401")
+    return " ".join(check_name("exception", one, limits.check_exception_kind(one)) for one in value)
 
 
-def seconds(what: str, value: object) -> float:
+def check_seconds(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-        raise BadInput(f"{what} is a number of seconds, not {shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a number of seconds, not {show(value)}", code="SB402")
     return value
 
 
-def amount(what: str, value: object) -> str:
+def encode_amount(what: str, value: object) -> str:
     """Any number from 0, as text."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= limits.MAX_INTEGER:
-        raise BadInput(f"{what} is a number from 0, not {shown(value)}", code="SB402")
+        raise BadInput(f"{what} is a number from 0, not {show(value)}", code="SB402")
     return str(value)
 
 
-def any_text(what: str, value: object) -> str:
+def require_text(what: str, value: object) -> str:
     """Text of whatever length and characters."""
     if not isinstance(value, str):
         raise BadInput(f"{what} is text, not {type(value).__name__}", code="SB403")
     return value
 
 
-def text(what: str, value: object, most: int) -> str:
+def check_text(what: str, value: object, most: int) -> str:
     """Free text of at most ``most`` characters; '' for None."""
     if value is None or value == "":
         return ""
-    value = any_text(what, value)
+    value = require_text(what, value)
     if len(value) > most:
         raise BadInput(f"{what} has at most {most} characters, not {len(value)}", code="SB403")
     if "\x00" in value:
@@ -132,26 +130,26 @@ def text(what: str, value: object, most: int) -> str:
     return _utf8(what, value)
 
 
-def actor(value: object) -> str:
-    return text("actor", value, limits.MAX_ACTOR)
+def check_actor(value: object) -> str:
+    return check_text("actor", value, limits.MAX_ACTOR)
 
 
-def reason(value: object) -> str:
-    return text("reason", value, limits.MAX_REASON)
+def check_reason(value: object) -> str:
+    return check_text("reason", value, limits.MAX_REASON)
 
 
-def required_reason(value: object) -> str:
-    given = reason(value)
+def require_reason(value: object) -> str:
+    given = check_reason(value)
     if not given.strip():
         raise BadInput("a repair needs a reason: say why, for the history", code="SB404")
     return given
 
 
-def key(value: object) -> str:
-    return text("idempotency key", value, limits.MAX_IDEMPOTENCY_KEY)
+def check_key(value: object) -> str:
+    return check_text("idempotency key", value, limits.MAX_IDEMPOTENCY_KEY)
 
 
-def fields(what: str, value: object, most: int) -> str:
+def encode_fields(what: str, value: object, most: int) -> str:
     """A mapping as compact JSON; '' for None or an empty one. Raises BadPayload."""
     if value is None or value == {}:
         return ""
@@ -168,10 +166,10 @@ def fields(what: str, value: object, most: int) -> str:
             and text.isprintable()
         ):
             return _encode(value)
-    return document(what, dict(value), most)
+    return encode_document(what, dict(value), most)
 
 
-def document(what: str, value: object, most: int) -> str:
+def encode_document(what: str, value: object, most: int) -> str:
     """Any JSON value as compact text. Raises BadPayload with the field where one is to blame."""
     _check(what, value, (), 1)
     try:
@@ -191,7 +189,7 @@ def _check(what: str, value: object, path: tuple[str, ...], depth: int) -> None:
     if isinstance(value, Mapping):
         for inner, item in value.items():
             if not isinstance(inner, str):
-                raise _bad(what, path, f"has a key that is not text: {shown(inner)}")
+                raise _bad(what, path, f"has a key that is not text: {show(inner)}")
             _check(what, inner, path, depth)
             _check(what, item, (*path, inner), depth + 1)
     elif isinstance(value, (list, tuple)):
@@ -228,7 +226,7 @@ def _utf8(what: str, value: str) -> str:
     return value
 
 
-def shown(value: object) -> str:
+def show(value: object) -> str:
     """A value as an error shows it: what is too long is cut."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -15,34 +15,34 @@ from .connection.client import FAILURES, Client
 from .connection.replies import Status
 from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
-from .ids.generator import Claims, Generator, id_for
+from .ids.generator import Claims, Generator, make_instance_id
 from .instances import fire as firing
-from .instances.activity import Moving
-from .instances.bulk_reads import Many
-from .instances.repairs import Repairing
+from .instances.activity import Activity
+from .instances.bulk_reads import BulkReadMethods
+from .instances.repairs import RepairMethods
 from .jobs.lifecycle import Queues
-from .jobs.methods import Working
-from .jobs.queue_operations import Operator
-from .jobs.ready_queues import Lookout
-from .jobs.records import WorkerRow
-from .jobs.workers import Roster
+from .jobs.methods import JobMethods
+from .jobs.queue_operations import QueueOperations
+from .jobs.ready_queues import ReadyQueues
+from .jobs.records import WorkerInfo
+from .jobs.workers import WorkerRegistry
 from .keys import PREFIX, Keys, Partition
-from .messages.delivery import Delivery, Driven
-from .messages.emitted import Emitted
+from .messages.delivery import Delivery, DeliveryReport
+from .messages.emitted import EmittedLogs
 from .permits import Permit
 from .publishing.catalog import Catalog
-from .publishing.senders import Accepting
-from .publishing.sensitive_fields import Sensitive
+from .publishing.senders import SenderMethods
+from .publishing.sensitive_fields import SensitiveFields
 from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step
-from .search.methods import Searching
-from .search.survey import Survey, survey
+from .search.methods import SearchMethods
+from .search.survey import Survey, read_survey
 
 log = logging.getLogger(__name__)
 
 Data = Mapping[str, Any]
 
 
-class Engine(Working, Many, Repairing, Searching, Accepting):
+class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, SenderMethods):
     """State machines that live in one Redis. Safe to share between threads; make one per process.
 
     Every call that changes an instance is one function call in Redis, so it happens wholly or not at all, and two
@@ -57,9 +57,9 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         self._catalog = Catalog(self._caller, self.keys, partitions)
         self._delivery = Delivery(self._caller, self._catalog)
         self._queues = Queues(self._caller, self._catalog, self._deliver)
-        self._operator = Operator(self._caller, self._catalog, self._queues)
-        self._roster = Roster(redis, self.keys)
-        self._lookout = Lookout(redis, self.keys, self._catalog)
+        self._operator = QueueOperations(self._caller, self._catalog, self._queues)
+        self._roster = WorkerRegistry(redis, self.keys)
+        self._lookout = ReadyQueues(redis, self.keys, self._catalog)
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
 
     @classmethod
@@ -117,15 +117,15 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         """The definition as it was published. Raises UnknownMachine."""
         return self._catalog.definition(machine, version)
 
-    def emitted(self) -> Emitted:
+    def emitted(self) -> EmittedLogs:
         """What machines emitted, as far as their logs go back."""
-        return Emitted(self._caller, self.keys)
+        return EmittedLogs(self._caller, self.keys)
 
-    def moving(self) -> Moving:
+    def moving(self) -> Activity:
         """Which instances moved on a day, and for how long those that stand in a state have."""
-        return Moving(self._caller, self._catalog)
+        return Activity(self._caller, self._catalog)
 
-    def sensitive(self, machine: str) -> Sensitive:
+    def sensitive(self, machine: str) -> SensitiveFields:
         """The fields that any published version marks as sensitive. The engine itself hides nothing: whoever shows them
         to people does. Raises UnknownMachine."""
         return self._catalog.sensitive(machine)
@@ -136,7 +136,7 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         """An id for what lies beside instances: sorts by time, never repeats, and is a random one where Redis cannot be
         asked. Seldom a call."""
         try:
-            return id_for(self.ids, "", "")
+            return make_instance_id(self.ids, "", "")
         except EngineUnavailable:
             return uuid.uuid4().hex
 
@@ -157,17 +157,17 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
 
         Raises InstanceExists, UnknownMachine, BadPayload, Refused (an entry action failed).
         """
-        given = None if id is None else arguments.instance(id)
+        given = None if id is None else arguments.check_instance(id)
         words = (
-            arguments.fields("data", data, limits.MAX_DATA),
-            arguments.whole("version", version, least=1),
-            arguments.key(key),
-            arguments.actor(actor),
-            arguments.reason(reason),
-            arguments.whole("now", now),
+            arguments.encode_fields("data", data, limits.MAX_DATA),
+            arguments.encode_whole("version", version, least=1),
+            arguments.check_key(key),
+            arguments.check_actor(actor),
+            arguments.check_reason(reason),
+            arguments.encode_whole("now", now),
         )
         if given is None:  # last of all: it may take a range, and what is refused changes nothing
-            given = id_for(self.ids, machine, key or "")
+            given = make_instance_id(self.ids, machine, key or "")
         try:
             return self._change("sb_create", machine, given, (given, *words), now=now)
         except UnknownMachine:
@@ -197,7 +197,7 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit NotAllowed and NeedsApproval, too.
         """
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        return self._change("sb_fire", machine, id, firing.words(call), expect=expect, now=now)
+        return self._change("sb_fire", machine, id, firing.build_arguments(call), expect=expect, now=now)
 
     def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:
         """Many events in one round trip; for each, in order, the new instance or the error it met.
@@ -211,8 +211,8 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         for index, item in enumerate(calls):
             results.append(None)
             try:
-                call = firing.call_of(item)
-                args = firing.words(call)
+                call = firing.read_call(item)
+                args = firing.build_arguments(call)
                 root = self._catalog.partition(call.machine, call.id).root
             except EngineUnavailable:
                 raise
@@ -223,7 +223,7 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
             wire.append(("sb_fire", root, args))
         for (index, call, root), reply in zip(sent, self._caller.many(wire), strict=True):
             results[index] = self._outcome(call, root, reply)
-            if not isinstance(reply, Exception) and replies.posted(reply):
+            if not isinstance(reply, Exception) and replies.has_messages(reply):
                 posted[root] = call.now
         for root, now in posted.items():
             self._deliver(root, now)
@@ -242,11 +242,13 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
     ) -> Explanation:
         """What ``fire`` would do, and why; changes nothing. Raises UnknownInstance, BadPayload."""
         root = self._root(machine, id)
-        body = arguments.fields("payload", payload, limits.MAX_PAYLOAD)
-        reply = self._caller.call("sb_explain", root, id, arguments.event(event), body, arguments.whole("now", now))
+        body = arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD)
+        reply = self._caller.call(
+            "sb_explain", root, id, arguments.check_event(event), body, arguments.encode_whole("now", now)
+        )
         if reply[0] != Status.OK:
-            raise replies.failure(machine, id, reply)
-        return replies.explanation(machine, id, reply[1])
+            raise replies.build_error(machine, id, reply)
+        return replies.read_explanation(machine, id, reply[1])
 
     def get(self, machine: str, id: str) -> Instance:
         """Raises UnknownInstance, UnknownMachine."""
@@ -254,20 +256,20 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
 
     def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
         """The latest steps, newest first; ``before`` is a version, for the page after."""
-        arguments.count("limit", limit, limits.MAX_HISTORY)
+        arguments.check_count("limit", limit, limits.MAX_HISTORY)
         root = self._root(machine, id)
         skip = 0
         if before is not None:
-            arguments.whole("before", before)
+            arguments.encode_whole("before", before)
             newest = self._caller.call("sb_history", root, id, -1, -1)
             if newest[0] == Status.OK and len(newest) > 3:
-                skip = max(0, replies.step(newest[3]).version - before + 1)
+                skip = max(0, replies.read_step(newest[3]).version - before + 1)
         # One entry more than asked for: it tells the state the oldest of them came from.
         reply = self._caller.call("sb_history", root, id, -(limit + skip + 1), -1 - skip)
         if reply[0] != Status.OK:
-            raise replies.failure(machine, id, reply)
+            raise replies.build_error(machine, id, reply)
         # Steps that came in between the two calls moved the window: none of them is older than ``before``.
-        steps = replies.steps(reply[3:])
+        steps = replies.read_steps(reply[3:])
         return [step for step in steps if before is None or step.version < before][:limit]
 
     def counts(self, machine: str) -> dict[str, int]:
@@ -276,13 +278,13 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
 
     def live(self, machine: str, *, now: int | None = None) -> Live:
         """Counts, oldest entries, flow, queue depths and breaches, each partition read in one atomic call."""
-        at = (arguments.whole("now", now),)
+        at = (arguments.encode_whole("now", now),)
         calls = [("sb_live", p.root, at) for p in self._catalog.partitions(machine)]
-        return replies.merged([replies.live(machine, reply[1]) for reply in self._answers(machine, calls)])
+        return replies.merge_live([replies.read_live(machine, reply[1]) for reply in self._answers(machine, calls)])
 
     def survey(self) -> Survey:
         """All machines with their queues, and the workers, in few round trips however many there are."""
-        return survey(self._caller, self._catalog, self.workers())
+        return read_survey(self._caller, self._catalog, self.workers())
 
     # Periodic duties
 
@@ -318,13 +320,15 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
 
     def drive(
         self, machines: Iterable[str], *, now: int | None = None, retry: bool = False, look: bool = True
-    ) -> Driven:
+    ) -> DeliveryReport:
         """The same for several machines, in one round trip where nothing is due; those that are gone are passed over.
 
         A message that could not be delivered is tried again after a pause, and with ``retry`` now. Without ``look``
         the server answers from memory where it knows that nothing is due, and reads no key: for those who call often.
         """
-        return self._delivery.drive(self._partitions(machines), arguments.whole("now", now), retry=retry, look=look)
+        return self._delivery.drive(
+            self._partitions(machines), arguments.encode_whole("now", now), retry=retry, look=look
+        )
 
     def clocks(self, machines: Iterable[str]) -> list[str]:
         """The keys that are pushed to when something becomes due earlier than ticks have said: one a partition."""
@@ -336,7 +340,7 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
 
     # Workers
 
-    def beat(self, row: WorkerRow) -> dict[str, Any] | None:
+    def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
         """Write a worker's row; the order that stands for it: ``{"order", "actor", "reason", "at"}``, or None."""
         return self._roster.beat(row)
 
@@ -350,7 +354,7 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
     def leave(self, worker: str) -> None:
         self._roster.leave(worker)
 
-    def workers(self) -> list[WorkerRow]:
+    def workers(self) -> list[WorkerInfo]:
         return self._roster.workers()
 
     # Within
@@ -364,7 +368,7 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         return found
 
     def _root(self, machine: str, id: str) -> str:
-        arguments.instance(id)
+        arguments.check_instance(id)
         return self._catalog.partition(machine, id).root
 
     def _change(
@@ -380,23 +384,23 @@ class Engine(Working, Many, Repairing, Searching, Accepting):
         root = self._root(machine, id)
         reply = self._caller.call(function, root, *args)
         instance = self._instance(machine, id, root, reply, expect)
-        if replies.posted(reply):
+        if replies.has_messages(reply):
             self._deliver(root, now)
         return instance
 
     def _deliver(self, root: str, now: int | None) -> None:
         """Carry a step's messages on at once. They are safe in the outbox: what fails here is a worker's to do."""
         try:
-            self._delivery.deliver(root, arguments.whole("now", now))
+            self._delivery.deliver(root, arguments.encode_whole("now", now))
         except SignalboxError as error:
             log.info("messages of %s are left for a worker: %s", root, error)
 
     def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
         if reply[0] != Status.OK:
-            error = replies.failure(machine, id, reply, expect=expect)
+            error = replies.build_error(machine, id, reply, expect=expect)
             if isinstance(error, UnknownMachine):
                 self._catalog.forget(machine)
             raise error
-        raw = replies.fields(reply)
+        raw = replies.read_fields(reply)
         types = self._catalog.types(machine, root, raw["_def"])
-        return replies.instance(machine, id, raw, types, replies.outcome(reply))
+        return replies.read_instance(machine, id, raw, types, replies.read_outcome(reply))

@@ -122,13 +122,13 @@ class UnknownMachine(LookupFailed):
         self.known = tuple(known)
         super().__init__(f"no {what} is published")
         if known:
-            self.add_note(f"published here: {shortened(self.known)}")
+            self.add_note(f"published here: {shorten_names(self.known)}")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"machine": self.machine, "version": self.version}
 
 
-def shortened(names: Sequence[str]) -> str:
+def shorten_names(names: Sequence[str]) -> str:
     """A list of names as an error tells it, with no more than twenty of them."""
     more = f" and {len(names) - 20} more" if len(names) > 20 else ""
     return ", ".join(names[:20]) + more

@@ -28,7 +28,7 @@ def crc16(data: bytes) -> int:
     return crc
 
 
-def partition_of(id: str, partitions: int) -> int:
+def choose_partition(id: str, partitions: int) -> int:
     """Return the number of the partition that holds the instance."""
     return 0 if partitions == 1 else crc16(id.encode()) % partitions
 

@@ -36,7 +36,7 @@ class Permit:
         return Permit(self.groups, action, by, **what)
 
 
-def text_of(permit: object) -> str:
+def encode_permit(permit: object) -> str:
     """As the functions library takes it. Raises BadInput."""
     if not isinstance(permit, Permit):
         raise BadInput(f"permit is a Permit, or None for a program's call, not {type(permit).__name__}")

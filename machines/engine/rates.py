@@ -12,7 +12,7 @@ _RATE = re.compile(r"(\d{1,7}) ?/ ?(\d{0,7})(ms|s|m|h|d)")
 HINT = 'write "100/s", "30/m" or "5/10s"'
 
 
-def parse(text: str) -> tuple[int, int] | None:
+def parse_rate(text: str) -> tuple[int, int] | None:
     """How many in how many ms; None when the text is no rate."""
     match = _RATE.fullmatch(text.strip())
     if match is None:
@@ -22,18 +22,18 @@ def parse(text: str) -> tuple[int, int] | None:
     return (count, unit) if fits else None
 
 
-def show(count: int, ms: int) -> str:
+def format_rate(count: int, ms: int) -> str:
     """The same as text, in the largest unit that fits."""
-    number, unit = largest(ms)
+    number, unit = split_unit(ms)
     return f"{count}/{'' if number == 1 else number}{unit}"
 
 
-def largest(ms: int) -> tuple[int, str]:
+def split_unit(ms: int) -> tuple[int, str]:
     """A length of time in the largest unit that needs no fraction: ``(15, "m")``."""
     return next((ms // size, unit) for unit, size in reversed(UNITS.items()) if ms % size == 0)
 
 
-def quantile(histogram: Mapping[int, int], share: float) -> float | None:
+def estimate_quantile(histogram: Mapping[int, int], share: float) -> float | None:
     """The ms below which that share (0.5: half) of what was counted lies; None where nothing was.
 
     Times are counted by magnitude (0: below 1 ms, n: from 2**(n-1) ms to 2**n), so this is right to a factor of two.

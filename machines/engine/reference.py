@@ -28,7 +28,7 @@ class Header:
     fields: dict[str, str]
 
 
-def header(path: Path) -> Header:
+def read_header(path: Path) -> Header:
     """Parse the leading comment: `name: purpose`, then one paragraph for each of FIELDS."""
     purpose: list[str] = []
     fields: dict[str, list[str]] = {}
@@ -49,11 +49,11 @@ def header(path: Path) -> Header:
     return Header(path.stem, sentence, {name: " ".join(lines).strip() for name, lines in fields.items()})
 
 
-def headers(folder: Path = library.FOLDER) -> list[Header]:
-    return [header(path) for path in library.function_paths(folder).values()]
+def read_headers(folder: Path = library.FOLDER) -> list[Header]:
+    return [read_header(path) for path in library.function_paths(folder).values()]
 
 
-def of_pattern(found: Header) -> bool:
+def is_pattern_function(found: Header) -> bool:
     """Whether its key is the root of a pattern, and none of a machine's partition or of the caller's own."""
     return found.name.startswith("sb_") and "partition" not in found.fields["KEYS"]
 
@@ -138,11 +138,11 @@ def render() -> str:
         '    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle \'{"token":"MTOB1J"}\'\n\n'
         "The `sm_` functions do what the commands of the redis-state-machine module do, on keys of the caller's own "
         "([SM commands](sm-commands.md)).",
-        *(_function(one) for one in headers() if not of_pattern(one)),
+        *(_function(one) for one in read_headers() if not is_pattern_function(one)),
         "## Functions of patterns\n\nThe classes of `machines.patterns` call these ([patterns](patterns.md)). Each "
         "takes one key: the root of the pattern, from which the function makes all others that it touches.\n\n"
         "    FCALL sb_lock_peek 1 sb:lock:{scheduler} ''",
-        *(_function(one) for one in headers() if of_pattern(one)),
+        *(_function(one) for one in read_headers() if is_pattern_function(one)),
         "## Keys\n\nAll keys of one partition share a hash tag. Nothing outside the engine may write them.",
         _keys(),
         "## Keys of patterns\n\nA pattern's name is its hash tag, with the number of the part where it has several. "

@@ -39,7 +39,7 @@ AnyClient = TypeVar("AnyClient", bound=Client | AsyncClient)
 Send = Callable[..., Any]
 
 
-def words(*command: Any) -> tuple[Any, ...] | None:
+def build_fcall(*command: Any) -> tuple[Any, ...] | None:
     """The FCALL that does what an SM command says; None for any other command.
 
     How many arguments there may be is for the function to say: its errors are those of a command.
@@ -93,7 +93,7 @@ class _Commands(_Client):
     """``execute_command`` and ``pipeline`` of a client that waits for its answers."""
 
     def execute(self, *command: Any, **options: Any) -> Any:
-        ours = words(*command)
+        ours = build_fcall(*command)
         if ours is None:
             return self._send(*command, **options)
         return self.with_library(lambda: self._send(*ours, **options))
@@ -126,7 +126,7 @@ class _AsyncCommands(_Client):
     """The same for asyncio."""
 
     async def execute(self, *command: Any, **options: Any) -> Any:
-        ours = words(*command)
+        ours = build_fcall(*command)
         if ours is None:
             return await self._send(*command, **options)
         return await self.with_library(lambda: self._send(*ours, **options))
@@ -164,7 +164,7 @@ def _teach(pipeline: Any, with_library: Send) -> list[bool]:
     asked: list[bool] = []
 
     def execute_command(*command: Any, **options: Any) -> Any:
-        ours = words(*command)
+        ours = build_fcall(*command)
         if ours is None:
             return queue(*command, **options)
         if getattr(pipeline, "watching", False) and not getattr(pipeline, "explicit_transaction", False):

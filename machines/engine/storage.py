@@ -8,7 +8,7 @@ from typing import Any
 from .connection.calls import Arg, Caller
 from .connection.client import Client
 from .errors import UnknownMachine
-from .keys import Keys, Partition, partition_of
+from .keys import Keys, Partition, choose_partition
 
 
 class Storage:
@@ -22,7 +22,7 @@ class Storage:
         count = self.command("HGET", keys.machines, machine)
         if count is None:
             raise UnknownMachine(machine)
-        return keys.partition(machine, partition_of(id, int(count)))
+        return keys.partition(machine, choose_partition(id, int(count)))
 
     def command(self, *words: Arg) -> Any:
         return self._caller.command(*words)

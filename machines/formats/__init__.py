@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
 from . import json, yaml, yaml_text
@@ -116,7 +116,7 @@ def read(text: str | bytes, format: str = "json", base: Base = None) -> tuple[di
         what = "the text holds no object; a definition is one"
         findings = [
             *findings,
-            finding("SB104", "", what, 'it starts like {"id": ..., "initial": ..., "states": {...}}'),
+            make_finding("SB104", "", what, 'it starts like {"id": ..., "initial": ..., "states": {...}}'),
         ]
     return None, findings
 
@@ -149,6 +149,6 @@ def listed(formats: dict[str, Any]) -> str:
 
 def _unknown(format: object, known: dict[str, Any], done: str) -> Finding:
     if isinstance(format, str) and format in FORMATS:
-        return finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {listed(known)}")
+        return make_finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {listed(known)}")
     shown = repr(format) if isinstance(format, str) and len(format) <= 40 else "of that name"
-    return finding("SB130", "", f"no format {shown}", f"there are: {', '.join(known)}")
+    return make_finding("SB130", "", f"no format {shown}", f"there are: {', '.join(known)}")

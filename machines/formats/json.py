@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.definitions.report import quote
 from machines.engine.errors import DefinitionError
 
@@ -31,7 +31,7 @@ _HINTS = {
 def read(text: str) -> tuple[Any, list[Finding]]:
     """The value, and everything that is wrong with the text; the value counts only if that is nothing."""
     if not text.strip():
-        return None, [finding("SB131", "", "the text is empty")]
+        return None, [make_finding("SB131", "", "the text is empty")]
     scan = _Scan(text)
     scan.run()
     if scan.findings:
@@ -40,9 +40,9 @@ def read(text: str) -> tuple[Any, list[Finding]]:
         return json.loads(text), []
     except json.JSONDecodeError as error:
         where = place(text, min(error.pos, len(text)))
-        return None, [finding("SB131", where, f"not JSON: {error.msg}", _HINTS.get(error.msg, ""))]
+        return None, [make_finding("SB131", where, f"not JSON: {error.msg}", _HINTS.get(error.msg, ""))]
     except (RecursionError, ValueError):  # both ruled out by the scan; a reader must not depend on it
-        return None, [finding("SB131", "", "not JSON")]
+        return None, [make_finding("SB131", "", "not JSON")]
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
@@ -50,7 +50,7 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     try:
         return json.dumps(definition, indent=2, ensure_ascii=False, allow_nan=False) + "\n", []
     except (TypeError, ValueError, RecursionError) as error:
-        raise DefinitionError([finding("SB110", "", f"not plain JSON: {error}")]) from error
+        raise DefinitionError([make_finding("SB110", "", f"not plain JSON: {error}")]) from error
 
 
 class _Scan:
@@ -83,7 +83,7 @@ class _Scan:
             self._last = (match[0], match.start()) if kind == "text" else None
 
     def _add(self, code: str, offset: int, message: str, hint: str = "") -> None:
-        self.findings.append(finding(code, place(self._text, offset), message, hint))
+        self.findings.append(make_finding(code, place(self._text, offset), message, hint))
 
     def _key(self, token: str, offset: int) -> None:
         keys = self._open[-1] if self._open else None

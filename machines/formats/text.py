@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.findings import Finding, make_finding
 
 MAX_FINDINGS = 100  # in one text: each costs a walk to its line
 _BOM = "\ufeff"
@@ -15,7 +15,7 @@ _BOM = "\ufeff"
 def decode(text: str | bytes) -> str | Finding:
     """The text without a byte order mark, or what is wrong with it."""
     if not isinstance(text, str | bytes | bytearray | memoryview):
-        return finding("SB134", "", f"expected text or bytes, found {type(text).__name__}")
+        return make_finding("SB134", "", f"expected text or bytes, found {type(text).__name__}")
     if len(text) > limits.MAX_DEFINITION:
         return _too_large()
     try:
@@ -23,14 +23,14 @@ def decode(text: str | bytes) -> str | Finding:
         decoded = text if isinstance(text, str) else raw.decode()
     except UnicodeDecodeError as error:
         good = raw[: error.start].decode()
-        return finding("SB134", place(good, len(good)), f"not UTF-8: {error.reason}", _encoding_hint(raw))
+        return make_finding("SB134", place(good, len(good)), f"not UTF-8: {error.reason}", _encoding_hint(raw))
     except UnicodeEncodeError as error:
-        return finding("SB134", place(str(text), error.start), "the text holds half of a surrogate pair")
+        return make_finding("SB134", place(str(text), error.start), "the text holds half of a surrogate pair")
     if len(raw) > limits.MAX_DEFINITION:
         return _too_large()
     nul = decoded.find("\0")
     if nul >= 0:
-        return finding("SB134", place(decoded, nul), "the text holds NUL", _encoding_hint(raw))
+        return make_finding("SB134", place(decoded, nul), "the text holds NUL", _encoding_hint(raw))
     return decoded.removeprefix(_BOM)
 
 
@@ -57,4 +57,4 @@ def _encoding_hint(raw: bytes) -> str:
 
 
 def _too_large() -> Finding:
-    return finding("SB111", "", f"the text is larger than {limits.MAX_DEFINITION} bytes")
+    return make_finding("SB111", "", f"the text is larger than {limits.MAX_DEFINITION} bytes")

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.definitions.report import quote
 
 from .text import MAX_FINDINGS
@@ -41,9 +41,9 @@ def read(text: str) -> tuple[Any, list[Finding]]:
     except yaml.MarkedYAMLError as error:
         return None, [_malformed(error)]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return None, [finding("SB131", "", f"not YAML: {_first_line(error)}")]
+        return None, [make_finding("SB131", "", f"not YAML: {_first_line(error)}")]
     if root is None:
-        return None, [finding("SB131", "", "the text is empty")]
+        return None, [make_finding("SB131", "", "the text is empty")]
     builder = _Builder()
     if builder.is_bomb(root):
         return None, builder.findings
@@ -65,7 +65,7 @@ def _depth_finding(text: str) -> Finding | None:
             depth += 1
             if depth > limits.MAX_DEFINITION_DEPTH:
                 message = f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep"
-                return finding("SB111", _mark(event.start_mark), message)
+                return make_finding("SB111", _mark(event.start_mark), message)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
     return None
@@ -81,7 +81,7 @@ class _Builder:
 
     def _add(self, code: str, node: yaml.Node, message: str, hint: str = "") -> None:
         if len(self.findings) < MAX_FINDINGS:
-            self.findings.append(finding(code, _mark(node.start_mark), message, hint))
+            self.findings.append(make_finding(code, _mark(node.start_mark), message, hint))
 
     def is_bomb(self, root: yaml.Node) -> bool:
         """Measures without expanding: every anchor is counted once and multiplied by its uses."""
@@ -177,8 +177,8 @@ def _mark(mark: Any) -> str:
 def _malformed(error: yaml.MarkedYAMLError) -> Finding:
     problem = error.problem or error.context or "cannot be read"
     if isinstance(error, yaml.composer.ComposerError) and "document" in f"{error.context} {problem}":
-        return finding("SB135", _mark(error.problem_mark), "the text holds several documents", "keep one")
-    return finding("SB131", _mark(error.problem_mark or error.context_mark), f"not YAML: {problem}")
+        return make_finding("SB135", _mark(error.problem_mark), "the text holds several documents", "keep one")
+    return make_finding("SB131", _mark(error.problem_mark or error.context_mark), f"not YAML: {problem}")
 
 
 def _first_line(error: BaseException) -> str:

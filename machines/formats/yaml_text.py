@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
 from . import json
@@ -37,5 +37,5 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     try:
         text = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)
     except yaml.YAMLError as error:
-        raise DefinitionError([finding("SB110", "", f"this cannot be written as YAML: {error}")]) from error
+        raise DefinitionError([make_finding("SB110", "", f"this cannot be written as YAML: {error}")]) from error
     return text, []

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, overload
 
 from machines.engine import limits
-from machines.engine.arguments import shown
+from machines.engine.arguments import show
 
 from .errors import UnregisteredFunction
 
@@ -60,7 +60,7 @@ class Functions:
             if given in self._functions:
                 return given
             raise UnregisteredFunction(
-                f"no function is registered as {self.kind} {shown(given)}; registered here: {', '.join(self)}"
+                f"no function is registered as {self.kind} {show(given)}; registered here: {', '.join(self)}"
             )
         for name, function in self._functions.items():
             if function is given:

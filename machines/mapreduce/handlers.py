@@ -145,7 +145,7 @@ def _fits(text: str, result: object) -> bool:
     if len(text) > SMALL:
         return False
     try:
-        arguments.document("result", result, SMALL)
+        arguments.encode_document("result", result, SMALL)
     except errors.BadPayload:
         return False
     return True

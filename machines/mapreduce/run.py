@@ -90,7 +90,7 @@ class Run:
 
     def reduce(self, timeout: float | None = None) -> Any:
         """Wait for the result, ``timeout`` seconds at most. Raises NotFinished, MapFailed, ReduceFailed."""
-        until = None if timeout is None else time.monotonic() + arguments.seconds("timeout", timeout)
+        until = None if timeout is None else time.monotonic() + arguments.check_seconds("timeout", timeout)
         pause = PAUSE
         while (instance := self._get()).state in ("mapping", "reducing"):
             left = LONGEST_PAUSE if until is None else until - time.monotonic()
@@ -118,7 +118,7 @@ class Run:
 
     def chunks(self, state: str, limit: int = 50) -> list[Instance]:
         """Chunks of this run in a state of map_reduce_chunk, the longest-staying first."""
-        arguments.count("limit", limit, MAX_CHUNKS)
+        arguments.check_count("limit", limit, MAX_CHUNKS)
         found: list[Instance] = []
         cursor = None
         while len(found) < limit:
@@ -164,7 +164,7 @@ class MapReduce(Run):
             raise BadInput(f"the name of a run {why}", code="SB401")
         if isinstance(chunks, bool) or not isinstance(chunks, int) or not 1 <= chunks <= MAX_CHUNKS:
             raise BadInput(
-                f"chunks is a whole number from 1 to {MAX_CHUNKS}, not {arguments.shown(chunks)}", code="SB402"
+                f"chunks is a whole number from 1 to {MAX_CHUNKS}, not {arguments.show(chunks)}", code="SB402"
             )
         self._data = {
             "name": name,

@@ -11,11 +11,11 @@ from .locks import HeldLock, Holder, Lock, Locks
 from .scoreboard import Place, Scoreboard
 from .sessions import Held, Session, Sessions
 from .throttle import Throttle, Verdict
-from .write_buffer import Batch, Entry, Lent, Stats, Write, WriteBuffer
+from .write_buffer import Batch, Entry, LentBatch, Stats, Write, WriteBuffer
 
 __all__ = [
     "Batch", "Blocks", "Bus", "Cardinality", "Changed", "Count", "Dead", "Decoded", "Entry", "Full", "Gap", "Gone",
-    "Held", "HeldLock", "Holder", "Lag", "Lent", "Lock", "Locks", "Lost", "Message", "Overflow", "Place", "Record",
+    "Held", "HeldLock", "Holder", "Lag", "LentBatch", "Lock", "Locks", "Lost", "Message", "Overflow", "Place", "Record",
     "Records", "Scoreboard", "Session", "Sessions", "Snowflakes", "Stats", "Stream", "Subscription", "Taken",
     "Throttle", "Verdict", "Write", "WriteBuffer", "connect", "decode",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ MAX_NOW = 10**14  # ms: the year 5138
 ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def name(value: Any, what: str = "a name") -> str:
+def check_name(value: Any, what: str = "a name") -> str:
     """Part of a hash tag: no braces, no colon."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
         told = "1 to 64 letters, digits, '_', '.' or '-', the first no digit, '.' or '-'"
@@ -28,27 +28,27 @@ def name(value: Any, what: str = "a name") -> str:
     return value
 
 
-def key(value: Any, what: str = "a key", *, most: int = MAX_KEY) -> str:
+def check_key(value: Any, what: str = "a key", *, most: int = MAX_KEY) -> str:
     """Anything a caller's own data may be: it stands behind the hash tag."""
     if not isinstance(value, str) or not 0 < len(value) <= most or _is_broken(value):
         raise BadInput(f"{what} is a text of 1 to {most} characters, not {value!r:.80}", code="SB401")
     return value
 
 
-def whole(value: Any, what: str, least: int, most: int) -> int:
+def check_whole(value: Any, what: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise BadInput(f"{what} is a whole number from {least} to {most}, not {value!r:.80}", code="SB402")
     return value
 
 
-def number(value: Any, what: str, least: float, most: float) -> float:
+def check_number(value: Any, what: str, least: float, most: float) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not least <= value <= most:
         raise BadInput(f"{what} is a number from {least:g} to {most:g}, not {value!r:.80}", code="SB402")
     return float(value)
 
 
-def seconds(value: Any, what: str, *, most: float, least: float = 0.001) -> int:
+def check_seconds(value: Any, what: str, *, most: float, least: float = 0.001) -> int:
     """The same in whole ms."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not least <= value <= most:
@@ -56,13 +56,13 @@ def seconds(value: Any, what: str, *, most: float, least: float = 0.001) -> int:
     return round(float(value) * 1000)
 
 
-def flag(value: Any, what: str) -> bool:
+def check_flag(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
         raise BadInput(f"{what} is True or False, not {value!r:.80}", code="SB402")
     return value
 
 
-def now(value: Any) -> str:
+def check_now(value: Any) -> str:
     """ms since the epoch as the functions take it: "" for the server's own clock."""
     if value is None:
         return ""
@@ -71,7 +71,7 @@ def now(value: Any) -> str:
     return str(value)
 
 
-def document(value: Any, what: str, *, most: int) -> str:
+def encode_document(value: Any, what: str, *, most: int) -> str:
     """As JSON text of at most ``most`` bytes. What JSON cannot say, NaN and infinity among it, is refused."""
     try:
         text = repr(value) if type(value) is int else ENCODER.encode(value)

@@ -35,7 +35,7 @@ from typing import Any, Self
 
 from machines.engine.connection.calls import Arg, translate
 from machines.engine.connection.client import FAILURES, Client
-from machines.engine.connection.replies import Status, pairs
+from machines.engine.connection.replies import Status, read_pairs
 from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
 from machines.engine.pattern_keys import StreamKeys
@@ -43,7 +43,7 @@ from machines.engine.pattern_keys import StreamKeys
 from . import arguments
 from .base import OK, Pattern
 from .errors import Full, Gone
-from .subscriber import Ears
+from .subscriber import Subscriber
 
 MAX_BODY = 65_536  # bytes of a message as JSON
 MAX_MOST = 1_000_000  # messages of a stream
@@ -110,15 +110,15 @@ class Bus(Pattern):
 
     def publish(self, topic: str, message: Any) -> int:
         """How many heard it. ``message``: any JSON, at most 64 KiB. Raises BadInput, EngineUnavailable."""
-        channel = self._keys.topic(arguments.name(topic, "a topic")).channel
-        text = arguments.document(message, "a message", most=MAX_BODY)
+        channel = self._keys.topic(arguments.check_name(topic, "a topic")).channel
+        text = arguments.encode_document(message, "a message", most=MAX_BODY)
         return int(self._caller.raw("SPUBLISH", channel, text))
 
     def subscribe(self, *topics: str) -> Subscription:
         """A context manager: listening begins on entering it, which raises EngineUnavailable when Redis is away."""
         if not 0 < len(topics) <= MAX_TOPICS:
             raise BadInput(f"a subscription has 1 to {MAX_TOPICS} topics, not {len(topics)}", code="SB402")
-        channels = {self._keys.topic(arguments.name(topic, "a topic")).channel: topic for topic in topics}
+        channels = {self._keys.topic(arguments.check_name(topic, "a topic")).channel: topic for topic in topics}
         return Subscription(self._caller.client, channels)
 
 
@@ -128,7 +128,7 @@ class Subscription:
     def __init__(self, client: Client, channels: dict[str, str]) -> None:
         self._client = client
         self._channels = channels
-        self._ears: Ears | None = None
+        self._ears: Subscriber | None = None
         self._lost_at, self._why, self._attempt = 0.0, "", 0
 
     def __enter__(self) -> Self:
@@ -150,7 +150,7 @@ class Subscription:
     def get(self, timeout: float = 0.0) -> Message | Gap | None:
         """The next one, None after ``timeout`` seconds without. What is no JSON is no message of this bus and passed
         over. Never raises for a connection that is lost: it comes back, and then there is a Gap."""
-        until = time.monotonic() + arguments.number(timeout, "timeout", 0, MAX_BLOCK)
+        until = time.monotonic() + arguments.check_number(timeout, "timeout", 0, MAX_BLOCK)
         while True:
             left = max(0.0, until - time.monotonic())
             try:
@@ -171,7 +171,7 @@ class Subscription:
             self._ears = None
 
     def _open(self) -> None:
-        ears = Ears(self._client, self._channels)
+        ears = Subscriber(self._client, self._channels)
         try:
             ears.open()
         except BaseException:
@@ -213,10 +213,10 @@ class Stream(Pattern):
         self, redis: Client, topic: str, *, prefix: str = PREFIX, most: int = 100_000, tries: int = 16
     ) -> None:
         super().__init__(redis, prefix)
-        self.topic = arguments.name(topic, "a topic")
+        self.topic = arguments.check_name(topic, "a topic")
         self.keys = self._keys.stream(topic)
-        self._most = arguments.whole(most, "most", 1, MAX_MOST)
-        self._tries = arguments.whole(tries, "tries", 0, MAX_MOST)
+        self._most = arguments.check_whole(most, "most", 1, MAX_MOST)
+        self._tries = arguments.check_whole(tries, "tries", 0, MAX_MOST)
         self._cursors: dict[str, str] = {}  # group -> where idle messages are looked for next
 
     def append(self, message: Any) -> str:
@@ -224,7 +224,7 @@ class Stream(Pattern):
 
         Raises Full, and drops nothing, when a group still needs the oldest; BadInput, EngineUnavailable.
         """
-        text = arguments.document(message, "a message", most=MAX_BODY)
+        text = arguments.encode_document(message, "a message", most=MAX_BODY)
         reply = self._ask("sb_bus_append", self.keys.root, self._most, text, also=FULL)
         if reply[0] != OK:
             why = f"group {reply[2]!r} is not done with the oldest" if reply[2] else "nothing can be dropped"
@@ -255,7 +255,7 @@ class Stream(Pattern):
 
         Without any it waits up to ``block`` seconds. Raises Gone when there is no such group.
         """
-        until = time.monotonic() + arguments.number(block, "block", 0, MAX_BLOCK)
+        until = time.monotonic() + arguments.check_number(block, "block", 0, MAX_BLOCK)
         while True:
             _, _, _, last, found, *_ = self._read(group, reader, count, idle)
             left = until - time.monotonic()
@@ -280,8 +280,8 @@ class Stream(Pattern):
 
     def dead(self, count: int = 100) -> list[Dead]:
         """What was given out too often, the newest first."""
-        asked = arguments.whole(count, "count", 1, 1000)
-        rows = [(id, pairs(fields)) for id, fields in self._ask("sb_bus_look", self.keys.root, "dead", asked)[1]]
+        asked = arguments.check_whole(count, "count", 1, 1000)
+        rows = [(id, read_pairs(fields)) for id, fields in self._ask("sb_bus_look", self.keys.root, "dead", asked)[1]]
         return [
             Dead(id, found["group"], found["id"], int(found["deliveries"]), _json(found.get("body")))
             for id, found in rows
@@ -298,9 +298,13 @@ class Stream(Pattern):
         return bool(reply[1])
 
     def _read(self, group: str, reader: str, count: int, idle: float) -> list[Any]:
-        words: list[Arg] = [_name(group), _name(reader, "a reader"), arguments.whole(count, "count", 1, MAX_COUNT)]
+        words: list[Arg] = [
+            _name(group),
+            _name(reader, "a reader"),
+            arguments.check_whole(count, "count", 1, MAX_COUNT),
+        ]
         words += [
-            arguments.seconds(idle, "idle", most=MAX_IDLE),
+            arguments.check_seconds(idle, "idle", most=MAX_IDLE),
             self._cursors.get(group, ""),
             self._tries,
             *self._FOREIGN,
@@ -327,7 +331,7 @@ class Stream(Pattern):
         return reply
 
 
-class Attached(Stream):
+class AttachedStream(Stream):
     """Groups on a stream that somebody else writes, below ``root``: its messages have any fields, and are given out
     without end. Whoever writes it decides how long it waits for them: ``lost`` says what was dropped all the same."""
 
@@ -335,7 +339,7 @@ class Attached(Stream):
 
     def __init__(self, redis: Client, root: str, *, prefix: str = PREFIX, most: int) -> None:
         super().__init__(redis, "attached", prefix=prefix, most=most, tries=0)
-        self.topic = arguments.key(root, "a stream's root")
+        self.topic = arguments.check_key(root, "a stream's root")
         self.keys = StreamKeys(root)
 
     def append(self, message: Any) -> str:
@@ -344,8 +348,8 @@ class Attached(Stream):
     def begin(self, name: str, start: str, position: int | None = None, *, anew: bool = False) -> bool:
         """A group that starts at ``"0"``, ``"$"`` or after an id, up to which the stream ever got ``position``
         messages. ``anew``: also in place of one that is there."""
-        arguments.flag(anew, "anew")
-        known = "" if position is None else arguments.whole(position, "position", 0, arguments.MAX_EXACT)
+        arguments.check_flag(anew, "anew")
+        known = "" if position is None else arguments.check_whole(position, "position", 0, arguments.MAX_EXACT)
         self._cursors.pop(name, None)
         return self._group("anew" if anew else "make", name, start if start in ("0", "$") else _id(start), known)
 
@@ -359,14 +363,14 @@ class Attached(Stream):
                 return str(last), int(added) - int(unread) - int(lost)
         return None
 
-    def take(self, group: str, reader: str, *, count: int, idle: float) -> Page:
+    def take(self, group: str, reader: str, *, count: int, idle: float) -> StreamPage:
         """As ``read``, without waiting. Raises Gone."""
         _, _, lost, last, found, before = self._read(group, reader, count, idle)
-        return Page([(id, pairs(fields)) for id, _, fields in found], str(last), int(lost), str(before))
+        return StreamPage([(id, read_pairs(fields)) for id, _, fields in found], str(last), int(lost), str(before))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class StreamPage:
     """``entries``: id and fields of each. ``last``: up to which id the group was given entries. ``lost``: how many
     went before it had them, after the one called ``before`` or out of the hands of a reader; each is told once."""
 
@@ -377,7 +381,7 @@ class Page:
 
 
 def _name(value: Any, what: str = "a group") -> str:
-    return arguments.key(value, f"{what}'s name", most=MAX_NAME)
+    return arguments.check_key(value, f"{what}'s name", most=MAX_NAME)
 
 
 def _id(value: Any) -> str:
@@ -389,7 +393,7 @@ def _id(value: Any) -> str:
 
 def _body(fields: Sequence[str]) -> Any:
     ours = len(fields) == 2 and fields[0] == "body"
-    return _json(fields[1] if ours else pairs(fields).get("body"))
+    return _json(fields[1] if ours else read_pairs(fields).get("body"))
 
 
 def _json(text: Any) -> Any:

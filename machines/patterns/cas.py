@@ -83,13 +83,13 @@ class Records(Pattern):
 
     def __init__(self, redis: Client, name: str, *, prefix: str = PREFIX, ttl: float | None = None) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.name(name, "a collection's name")
+        self.name = arguments.check_name(name, "a collection's name")
         self._of = self._keys.record(self.name)
-        self._ttl = "" if ttl is None else str(arguments.seconds(ttl, "ttl", most=MAX_TTL))
+        self._ttl = "" if ttl is None else str(arguments.check_seconds(ttl, "ttl", most=MAX_TTL))
 
     def get(self, key: str) -> Record:
         """What is there; generation 0 where nothing is."""
-        where = self._of.one(arguments.key(key, "a record's key"))
+        where = self._of.one(arguments.check_key(key, "a record's key"))
         text, generation = self._caller.raw("HMGET", where, "value", "generation")
         return Record(None, 0) if text is None and generation is None else self._record(key, generation, text)
 
@@ -134,8 +134,8 @@ class Records(Pattern):
         return ("delete", "") if value is DELETE else ("put", _text(key, value))
 
     def _written(self, key: str, act: str, text: str, expect: int | None, now: int | None) -> Record:
-        expected = "" if expect is None else str(arguments.whole(expect, "expect", 0, MAX_GENERATION))
-        words = (act, arguments.key(key, "a record's key"), expected, text, self._ttl, arguments.now(now))
+        expected = "" if expect is None else str(arguments.check_whole(expect, "expect", 0, MAX_GENERATION))
+        words = (act, arguments.check_key(key, "a record's key"), expected, text, self._ttl, arguments.check_now(now))
         reply = self._ask("sb_swap_record", self._of.root, *words, also=(Status.CONFLICT, Status.FULL))
         if reply[0] == Status.FULL:
             raise Overflow(f"{self._what(key)} has no larger generation left: the newest is at 2^53")
@@ -147,7 +147,7 @@ class Records(Pattern):
 
     def _record(self, key: str, generation: Any, text: Any) -> Record:
         try:
-            return Record(json.loads(text), arguments.whole(int(generation), "a generation", 1, MAX_GENERATION))
+            return Record(json.loads(text), arguments.check_whole(int(generation), "a generation", 1, MAX_GENERATION))
         except (TypeError, ValueError, RecursionError, BadInput) as error:
             raise EngineFault(f"{self._what(key)} is damaged, another program wrote its key: {error}") from error
 
@@ -194,7 +194,7 @@ class Values(Pattern):
         return (True, after) if reply[0] == Status.OK else (False, _read(reply[1], reply[2:]))
 
     def _foreign(self, key: Any) -> str:
-        given = arguments.key(key)
+        given = arguments.check_key(key)
         if given.startswith(self._ours) or PARTITION.match(given):
             told = "one of Signalbox's own, which only its functions write"
             raise BadInput(f"the key {given!r:.80} is {told}", code="SB401")
@@ -222,7 +222,7 @@ def _tries(function: Any, retries: Any) -> int:
         raise BadInput(
             f"a function takes what is there and returns what is to be there, not {function!r:.80}", code="SB408"
         )
-    return arguments.whole(retries, "retries", 0, MAX_RETRIES)
+    return arguments.check_whole(retries, "retries", 0, MAX_RETRIES)
 
 
 def _pauses(retries: int) -> Iterator[float]:
@@ -243,7 +243,7 @@ def _wait(pause: float) -> None:
 
 
 def _text(key: str, value: Any) -> str:
-    return arguments.document(value, f"the value of {key!r:.80}", most=MAX_VALUE)
+    return arguments.encode_document(value, f"the value of {key!r:.80}", most=MAX_VALUE)
 
 
 def _kind(contents: Contents) -> str:

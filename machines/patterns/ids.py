@@ -67,8 +67,8 @@ class Snowflakes(Pattern):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.name(name, "the name of a generator")
-        ms = arguments.seconds(lease, "lease", least=MIN_LEASE, most=MAX_LEASE)
+        self.name = arguments.check_name(name, "the name of a generator")
+        ms = arguments.check_seconds(lease, "lease", least=MIN_LEASE, most=MAX_LEASE)
         if not callable(clock) or not (now is None or callable(now)):
             raise BadInput("now and clock are functions without arguments that tell the time", code="SB402")
         claims = Claims(self._caller, self.name, prefix, now=now)
@@ -84,7 +84,7 @@ class Snowflakes(Pattern):
 
     def many(self, n: int) -> list[str]:
         """``n`` ids, 1 to 1,000,000, in order. All or, with the errors of ``next``, none."""
-        arguments.whole(n, "n", 1, MAX_MANY)
+        arguments.check_whole(n, "n", 1, MAX_MANY)
         try:
             return self._generator.many(n)
         except NoNode as error:
@@ -109,8 +109,8 @@ class Blocks(Pattern):
 
     def __init__(self, redis: Client, name: str, *, size: int = 1000, prefix: str = PREFIX) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.name(name, "the name of a sequence")
-        self._size = arguments.whole(size, "size", 1, MAX_MANY)
+        self.name = arguments.check_name(name, "the name of a sequence")
+        self._size = arguments.check_whole(size, "size", 1, MAX_MANY)
         self._root = self._keys.block(self.name).root
         self._known = 1  # the first number that, as far as is known here, nobody has been given
         self._begin()
@@ -139,7 +139,7 @@ class Blocks(Pattern):
 
     def many(self, n: int) -> list[int]:
         """``n`` numbers, 1 to 1,000,000, growing: those at hand first. All or, with the errors of ``next``, none."""
-        arguments.whole(n, "n", 1, MAX_MANY)
+        arguments.check_whole(n, "n", 1, MAX_MANY)
         with self._taking:
             made = list(islice(self._numbers, n))
             missing = n - len(made)

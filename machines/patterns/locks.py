@@ -92,7 +92,7 @@ class Locks(Pattern):
 
     def peek(self, name: str, *, now: int | None = None) -> Holder | None:
         """Who holds it at this moment, for people: whoever asks in order to take it is late already."""
-        return _holder(self._ask("sb_lock_peek", self._root(name), arguments.now(now)))
+        return _holder(self._ask("sb_lock_peek", self._root(name), arguments.check_now(now)))
 
     def peeks(self, names: Iterable[str]) -> dict[str, Holder | None]:
         """The same of many, in one round trip."""
@@ -110,7 +110,7 @@ class Locks(Pattern):
     def _take(self, name: str, token: str, ms: int, owner: str, now: int | None) -> int:
         """What Lock sends: the fence, or Taken."""
         also = (Status.CONFLICT, Status.FULL)
-        reply = self._ask("sb_lock", self._root(name), token, ms, owner, arguments.now(now), also=also)
+        reply = self._ask("sb_lock", self._root(name), token, ms, owner, arguments.check_now(now), also=also)
         if reply[0] == Status.FULL:
             raise Overflow(f"the lock {name} has no larger fence left: its last one is at 2^53")
         if reply[0] == Status.OK:
@@ -121,27 +121,27 @@ class Locks(Pattern):
 
     def _keep(self, name: str, token: str, ms: int, now: int | None) -> None:
         """What HeldLock sends to renew: nothing, or Lost."""
-        reply = self._ask("sb_lock_renew", self._root(name), token, ms, arguments.now(now), also=(Status.LOST,))
+        reply = self._ask("sb_lock_renew", self._root(name), token, ms, arguments.check_now(now), also=(Status.LOST,))
         if reply[0] == Status.LOST:
             held = bool(reply[1] or reply[2])
             raise Lost(_by(name, int(reply[1]), str(reply[2])) if held else f"the time of the lock {name} is over")
 
     def _leave(self, name: str, token: str, now: int | None) -> bool:
         """What HeldLock sends to release: whether it still was its own."""
-        reply = self._ask("sb_lock_release", self._root(name), token, arguments.now(now), also=(Status.LOST,))
+        reply = self._ask("sb_lock_release", self._root(name), token, arguments.check_now(now), also=(Status.LOST,))
         return bool(reply[0] == Status.OK)
 
     def _root(self, name: str) -> str:
-        return self._keys.lock(arguments.name(name, "a lock's name")).root
+        return self._keys.lock(arguments.check_name(name, "a lock's name")).root
 
 
 class Lock:
     """One lock, still to be taken; ``with`` takes it without waiting. For one thread at a time."""
 
     def __init__(self, locks: Locks, name: str, ttl: float, owner: str, *, clock: Callable[[], float] = CLOCK) -> None:
-        self.name = arguments.name(name, "a lock's name")
-        self.owner = arguments.key(owner, "an owner", most=MAX_OWNER)
-        self._ms = arguments.seconds(ttl, "ttl", least=MIN_TTL, most=MAX_TTL)
+        self.name = arguments.check_name(name, "a lock's name")
+        self.owner = arguments.check_key(owner, "an owner", most=MAX_OWNER)
+        self._ms = arguments.check_seconds(ttl, "ttl", least=MIN_TTL, most=MAX_TTL)
         self._locks = locks
         self._clock = clock
         self._held: HeldLock | None = None
@@ -149,7 +149,7 @@ class Lock:
     def acquire(self, *, wait: float = 0.0, now: int | None = None) -> HeldLock:
         """Take it; ask again for ``wait`` seconds while somebody else has it. Raises Taken, EngineUnavailable (then it
         may be taken until its time is over, by nobody)."""
-        until = self._clock() + arguments.number(wait, "wait", 0, MAX_WAIT)
+        until = self._clock() + arguments.check_number(wait, "wait", 0, MAX_WAIT)
         if self._held is not None and not self._held.over:
             told = f"the lock {self.name} is held by this very object: it is not reentrant"
             raise Taken(told, retry_after=self._held.left)
@@ -241,7 +241,7 @@ class HeldLock:
 
     def wait(self, seconds: float) -> bool:
         """Pause for so long, or until it is lost. Says whether it is still held."""
-        until = self._clock() + arguments.number(seconds, "seconds", 0, MAX_WAIT)
+        until = self._clock() + arguments.check_number(seconds, "seconds", 0, MAX_WAIT)
         with self._told:
             while not self.over and (pause := min(until - self._clock(), self.left)) > 0:
                 self._told.wait(pause)

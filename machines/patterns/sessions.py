@@ -36,9 +36,9 @@ from typing import Any
 
 from machines.engine.connection.calls import Arg, translate
 from machines.engine.connection.client import Client
-from machines.engine.connection.replies import Status, whole
+from machines.engine.connection.replies import Status, read_whole
 from machines.engine.errors import BadInput, EngineFault
-from machines.engine.keys import PREFIX, partition_of
+from machines.engine.keys import PREFIX, choose_partition
 
 from . import arguments
 from .base import OK, Pattern
@@ -88,14 +88,17 @@ class Sessions(Pattern):
         partitions: int = 1,
     ) -> None:  # fmt: skip
         super().__init__(redis, prefix)
-        self.name = arguments.name(name)
-        self._ttl = arguments.seconds(ttl, "ttl", most=MAX_TTL)
-        self._lifetime = 0 if lifetime is None else arguments.seconds(lifetime, "lifetime", most=MAX_TTL)
-        self._max_bytes = arguments.whole(max_bytes, "max_bytes", 2, MAX_STATE)
-        self._most = arguments.whole(most, "most", 1, MAX_EACH)
-        self._partitions = arguments.whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self.name = arguments.check_name(name)
+        self._ttl = arguments.check_seconds(ttl, "ttl", most=MAX_TTL)
+        self._lifetime = 0 if lifetime is None else arguments.check_seconds(lifetime, "lifetime", most=MAX_TTL)
+        self._max_bytes = arguments.check_whole(max_bytes, "max_bytes", 2, MAX_STATE)
+        self._most = arguments.check_whole(most, "most", 1, MAX_EACH)
+        self._partitions = arguments.check_whole(partitions, "partitions", 1, MAX_PARTITIONS)
         self._roots = [self._keys.session(name, part).root for part in range(partitions)]
-        self._slides, self._drops = int(arguments.flag(sliding, "sliding")), int(arguments.flag(drop, "drop"))
+        self._slides, self._drops = (
+            int(arguments.check_flag(sliding, "sliding")),
+            int(arguments.check_flag(drop, "drop")),
+        )
 
     def create(
         self, subject: str, state: Mapping[str, Any] | None = None, *, ttl: float | None = None, now: int | None = None
@@ -105,8 +108,8 @@ class Sessions(Pattern):
         Raises Full where the subject has ``most`` of them and none may be dropped, BadInput, EngineUnavailable.
         """
         part = self._part(subject)
-        text, at = self._text({} if state is None else state), arguments.now(now)
-        held = self._ttl if ttl is None else arguments.seconds(ttl, "ttl", most=MAX_TTL)
+        text, at = self._text({} if state is None else state), arguments.check_now(now)
+        held = self._ttl if ttl is None else arguments.check_seconds(ttl, "ttl", most=MAX_TTL)
         options = (held, self._slides, self._lifetime, self._most, self._drops, at)
         for _ in range(3):  # a handle that is taken, once in a billion times
             handle, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
@@ -120,7 +123,7 @@ class Sessions(Pattern):
 
     def get(self, token: str, *, now: int | None = None) -> Session:
         """What the token opens. Using it prolongs it where sessions slide. Raises Gone, EngineUnavailable."""
-        return self._by_token("sb_session_get", token, arguments.now(now))
+        return self._by_token("sb_session_get", token, arguments.check_now(now))
 
     def put(
         self, token: str, state: Mapping[str, Any], *, expect: int | None = None, now: int | None = None
@@ -129,8 +132,8 @@ class Sessions(Pattern):
 
         Raises Gone, Changed, BadInput, EngineUnavailable. Counts as a use.
         """
-        text, at = self._text(state), arguments.now(now)
-        seen = "" if expect is None else str(arguments.whole(expect, "expect", 0, arguments.MAX_EXACT - 1))
+        text, at = self._text(state), arguments.check_now(now)
+        seen = "" if expect is None else str(arguments.check_whole(expect, "expect", 0, arguments.MAX_EXACT - 1))
         return self._by_token("sb_session_put", token, text, seen, at, expect=expect)
 
     def rotate(self, token: str, *, grace: float = 0.0, now: int | None = None) -> Session:
@@ -138,12 +141,17 @@ class Sessions(Pattern):
 
         Of several that rotate the same token one gets a session, the others Gone.
         """
-        parting, at, secret = _parting(grace), arguments.now(now), secrets.token_urlsafe(32)
+        parting, at, secret = _parting(grace), arguments.check_now(now), secrets.token_urlsafe(32)
         return self._by_token("sb_session_rotate", token, "", _digest(secret), parting, at, secret=secret)
 
     def rotate_handle(self, subject: str, handle: str, *, grace: float = 0.0, now: int | None = None) -> Session:
         """The same by handle: a new token for who lost theirs. Raises Gone where the subject has no such session."""
-        part, parting, at, secret = self._part(subject), _parting(grace), arguments.now(now), secrets.token_urlsafe(32)
+        part, parting, at, secret = (
+            self._part(subject),
+            _parting(grace),
+            arguments.check_now(now),
+            secrets.token_urlsafe(32),
+        )
         words = (_handle(handle), "", subject, _digest(secret), parting, at)
         reply = self._ask("sb_session_rotate", self._root(part), *words, also=(Status.GONE,))
         if reply[0] == Status.GONE:
@@ -152,28 +160,28 @@ class Sessions(Pattern):
 
     def revoke(self, token: str, *, now: int | None = None) -> bool:
         """Whether it held until now. It opens nothing from here on."""
-        part, at = self._parsed(token), arguments.now(now)
+        part, at = self._parsed(token), arguments.check_now(now)
         return part is not None and self._revoked(part[0], "one", part[1], part[2], "", at) == 1
 
     def revoke_handle(self, subject: str, handle: str, *, now: int | None = None) -> bool:
         """The same by handle; False where the subject has no such session."""
-        return self._revoked(self._part(subject), "one", _handle(handle), "", subject, arguments.now(now)) == 1
+        return self._revoked(self._part(subject), "one", _handle(handle), "", subject, arguments.check_now(now)) == 1
 
     def revoke_all(self, subject: str, *, but: str | None = None, now: int | None = None) -> int:
         """How many ended. ``but``: the handle of one that stays, such as the session that asks."""
         spared = "" if but is None else _handle(but)
-        return self._revoked(self._part(subject), "all", spared, "", subject, arguments.now(now))
+        return self._revoked(self._part(subject), "all", spared, "", subject, arguments.check_now(now))
 
     def of(self, subject: str, *, now: int | None = None) -> list[Held]:
         """The subject's sessions, the one that ends first in front. Looking prolongs nothing."""
-        reply = self._ask("sb_session_list", self._root(self._part(subject)), subject, arguments.now(now))
+        reply = self._ask("sb_session_list", self._root(self._part(subject)), subject, arguments.check_now(now))
         return _listed(subject, reply)
 
     def of_each(self, subjects: Sequence[str], *, now: int | None = None) -> dict[str, list[Held]]:
         """``of`` for several, in one round trip."""
         if not isinstance(subjects, list | tuple):
             raise BadInput(f"subjects are a list of subjects, not {subjects!r:.80}", code="SB408")
-        at = arguments.now(now)
+        at = arguments.check_now(now)
         calls = [("sb_session_list", self._root(self._part(one)), (one, at)) for one in subjects]
         replies = self._caller.many(calls)
         return {one: _listed(one, reply) for one, reply in zip(subjects, replies, strict=True)}
@@ -202,7 +210,7 @@ class Sessions(Pattern):
         return int(self._ask("sb_session_revoke", self._root(part), *words)[1])
 
     def _part(self, subject: str) -> int:
-        return partition_of(arguments.key(subject, "a subject"), self._partitions)
+        return choose_partition(arguments.check_key(subject, "a subject"), self._partitions)
 
     def _root(self, part: int) -> str:
         return self._roots[part]
@@ -210,13 +218,13 @@ class Sessions(Pattern):
     def _text(self, state: Any) -> str:
         if not isinstance(state, Mapping):
             raise BadInput(f"state is a JSON object, not {state!r:.80}", code="SB408")
-        return arguments.document(dict(state), "state", most=self._max_bytes)
+        return arguments.encode_document(dict(state), "state", most=self._max_bytes)
 
 
 def _session(reply: Sequence[Any], token: str) -> Session:
     handle, subject, state, version, created, expires = reply[1:7]
     return Session(
-        str(handle), str(subject), _state(state), whole(version), whole(created), whole(expires), token
+        str(handle), str(subject), _state(state), read_whole(version), read_whole(created), read_whole(expires), token
     )  # fmt: skip
 
 
@@ -224,7 +232,7 @@ def _listed(subject: str, reply: Any) -> list[Held]:
     if isinstance(reply, Exception):
         translate(reply)
     return [
-        Held(str(handle), subject, _state(state), whole(version), whole(created), whole(expires))
+        Held(str(handle), subject, _state(state), read_whole(version), read_whole(created), read_whole(expires))
         for handle, state, version, created, expires in reply[1:]
     ]
 
@@ -254,4 +262,4 @@ def _handle(value: Any) -> str:
 
 
 def _parting(grace: Any) -> int:
-    return arguments.seconds(grace, "grace", least=0, most=MAX_GRACE)
+    return arguments.check_seconds(grace, "grace", least=0, most=MAX_GRACE)

@@ -10,14 +10,14 @@ from typing import Any
 import redis
 from redis import exceptions
 
-from machines.engine.connection.client import CONNECT_TIMEOUT, Client, options
+from machines.engine.connection.client import CONNECT_TIMEOUT, Client, build_options
 
 PROBE = 5.0  # seconds of silence after which a server is asked for a sign of life
 DEADLINE = 3.0  # seconds it may take for that; a half-open connection never gives any
 SLICE = 0.05  # seconds that one of several servers is listened to before the next
 
 
-class Ear:
+class ServerSubscriber:
     """One connection to one server. Every method raises a RedisError or OSError when it is of no use any more."""
 
     def __init__(self, server: redis.Redis, channels: list[str]) -> None:
@@ -25,7 +25,7 @@ class Ear:
         given = {name: value for name, value in given.items() if "maint_notifications" not in name}  # those take RESP3
         # RESP2 and bytes: messages and signs of life then come in one shape.
         mine = {"protocol": 2, "decode_responses": False, "health_check_interval": 0, "socket_timeout": DEADLINE}
-        safe = {name: options()[name] for name in ("retry",)} | {"socket_connect_timeout": CONNECT_TIMEOUT}
+        safe = {name: build_options()[name] for name in ("retry",)} | {"socket_connect_timeout": CONNECT_TIMEOUT}
         pool = redis.ConnectionPool(
             connection_class=server.connection_pool.connection_class, max_connections=1, **given | mine | safe
         )
@@ -80,11 +80,11 @@ class Ear:
             self._asked = now
 
 
-class Ears:
+class Subscriber:
     """All that a subscription needs. ``channels``: channel -> topic."""
 
     def __init__(self, client: Client, channels: Mapping[str, str]) -> None:
-        self._ears = [Ear(server, names) for server, names in _placed(client, channels)]
+        self._ears = [ServerSubscriber(server, names) for server, names in _placed(client, channels)]
 
     def open(self) -> None:
         for ear in self._ears:

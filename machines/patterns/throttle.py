@@ -59,8 +59,8 @@ class Throttle(Pattern):
 
     def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
         super().__init__(redis, prefix)
-        self._refusals = Refusals()
-        self._advances = Advances()
+        self._refusals = RefusalCache()
+        self._advances = AdvanceCache()
 
     def take(
         self, name: str, key: str, *, limit: int, per: float, cost: int = 1, ahead: int = 1, now: int | None = None
@@ -78,9 +78,9 @@ class Throttle(Pattern):
     def take_all(self, limits: Sequence[tuple[str, str, int]], *, per: float) -> list[Verdict]:
         """Take one under each limit, ``(name, key, limit)``, in one round trip; a verdict for each, in order. One that
         refuses gives nothing back of the others. Raises as ``take`` does."""
-        ms = arguments.seconds(per, "per", most=MAX_PER)
+        ms = arguments.check_seconds(per, "per", most=MAX_PER)
         sent = [
-            (self._keys.pace(*_checked(name, key)).run, (arguments.whole(limit, "limit", 1, MAX_LIMIT), ms))
+            (self._keys.pace(*_checked(name, key)).run, (arguments.check_whole(limit, "limit", 1, MAX_LIMIT), ms))
             for name, key, limit in limits
         ]
         started = time.monotonic()
@@ -104,12 +104,14 @@ class Throttle(Pattern):
     ) -> Verdict:
         """What ``take`` (or ``count``, with ``window``) would find, and nothing is taken: ``remaining`` is what is
         there now, ``allowed`` whether one would be."""
-        arguments.whole(limit, "limit", 1, MAX_LIMIT)
-        ms = arguments.seconds(per, "per", most=MAX_PER)
+        arguments.check_whole(limit, "limit", 1, MAX_LIMIT)
+        ms = arguments.check_seconds(per, "per", most=MAX_PER)
         _checked(name, key)
-        arguments.flag(window, "window")
+        arguments.check_flag(window, "window")
         at = self._keys.window(name, key).count if window else self._keys.pace(name, key).run
-        return _verdict(self._ask("sb_throttle", at, "window" if window else "pace", limit, ms, 0, arguments.now(now)))
+        return _verdict(
+            self._ask("sb_throttle", at, "window" if window else "pace", limit, ms, 0, arguments.check_now(now))
+        )
 
     def forget(self, name: str, key: str) -> None:
         """All of both limits is there again."""
@@ -120,11 +122,11 @@ class Throttle(Pattern):
             self._advances.drop(at)
 
     def _asked(self, kind: str, at: str, limit: int, per: float, cost: int, ahead: int, now: int | None) -> Verdict:
-        arguments.whole(limit, "limit", 1, MAX_LIMIT)
-        ms = arguments.seconds(per, "per", most=MAX_PER)
-        arguments.whole(cost, "cost", 1, limit)
-        arguments.whole(ahead, "ahead", 1, limit)
-        moment = arguments.now(now)
+        arguments.check_whole(limit, "limit", 1, MAX_LIMIT)
+        ms = arguments.check_seconds(per, "per", most=MAX_PER)
+        arguments.check_whole(cost, "cost", 1, limit)
+        arguments.check_whole(ahead, "ahead", 1, limit)
+        moment = arguments.check_now(now)
         if cost > 1 or moment:
             return _verdict(self._ask("sb_throttle", at, kind, limit, ms, cost, moment))
         return self._known(at, (limit, ms)) or self._one(kind, at, (limit, ms), ahead)
@@ -149,10 +151,10 @@ def _verdict(reply: list[Any]) -> Verdict:
 
 
 def _checked(name: str, key: str) -> tuple[str, str]:
-    return arguments.name(name, "a limit's name"), arguments.key(key, "the key of what is limited")
+    return arguments.check_name(name, "a limit's name"), arguments.check_key(key, "the key of what is limited")
 
 
-class Refusals:
+class RefusalCache:
     """What this process was refused, for calls that take one. Nothing but time and ``forget`` makes room for one, so
     that until then the answer is known: none remains. Times are monotonic and begin before Redis was asked."""
 
@@ -175,7 +177,7 @@ class Refusals:
         self._held.pop(at, None)
 
 
-class Advances:
+class AdvanceCache:
     """What this process took ahead, by key: the rule it was taken under, how many are left, until when they hold, what
     remained beside them and when all of the limit is there again."""
 

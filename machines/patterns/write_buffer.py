@@ -33,7 +33,7 @@ from machines.engine.connection.calls import Arg, translate
 from machines.engine.connection.client import Client
 from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault
-from machines.engine.keys import PREFIX, partition_of
+from machines.engine.keys import PREFIX, choose_partition
 
 from . import arguments
 from .base import OK, Pattern
@@ -88,7 +88,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class LentBatch:
     """A batch that is under way. ``since``: ms of the oldest of its first writes; ``again``: when it may be claimed."""
 
     id: str
@@ -108,7 +108,7 @@ class Stats:
     held: int = 0
     batches: int = 0
     oldest: float = 0.0
-    lent: list[Lent] = field(default_factory=list)
+    lent: list[LentBatch] = field(default_factory=list)
 
 
 class WriteBuffer(Pattern):
@@ -118,9 +118,9 @@ class WriteBuffer(Pattern):
         self, redis: Client, name: str, *, prefix: str = PREFIX, partitions: int = 1, most: int = 100_000
     ) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.name(name, "a write buffer's name")
-        self.partitions = arguments.whole(partitions, "partitions", 1, MAX_PARTITIONS)
-        self._most = arguments.whole(most, "most", 1, MAX_MOST)
+        self.name = arguments.check_name(name, "a write buffer's name")
+        self.partitions = arguments.check_whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self._most = arguments.check_whole(most, "most", 1, MAX_MOST)
 
     def add(
         self,
@@ -133,7 +133,7 @@ class WriteBuffer(Pattern):
         """One call. ``now``: ms since the epoch, in place of the server's clock; a write older than a field's own does
         not win. Raises BadInput, Overflow or Full, and nothing is changed."""
         words = _words(Write(entity, _given(counters), _given(fields)))
-        self._add(partition_of(entity, self.partitions), [arguments.now(now), self._most, 0, *words])
+        self._add(choose_partition(entity, self.partitions), [arguments.check_now(now), self._most, 0, *words])
 
     def add_many(
         self, writes: Iterable[Write], *, marks: Marks | None = None, part: int | None = None, now: int | None = None
@@ -153,11 +153,11 @@ class WriteBuffer(Pattern):
         for count, write in enumerate(_listed(writes, "writes")):
             if count == MAX_WRITES:
                 raise BadInput(f"one call takes {MAX_WRITES} writes at most", code="SB402")
-            words, home = _words(write), partition_of(write.entity, self.partitions) if part is None else part
+            words, home = _words(write), choose_partition(write.entity, self.partitions) if part is None else part
             sent.setdefault(home, []).extend(words)
         if marks:
             sent.setdefault(part or 0, [])
-        moving, moment = _marks({} if marks is None else marks), arguments.now(now)
+        moving, moment = _marks({} if marks is None else marks), arguments.check_now(now)
         for home, words in sent.items():
             self._add(home, [moment, self._most, len(marks or {}), *moving, *words])
 
@@ -167,7 +167,7 @@ class WriteBuffer(Pattern):
         if names is None:
             found: dict[str, str] = self._caller.command("HGETALL", key)
             return found
-        wanted = [arguments.key(name, "a mark") for name in _listed(names, "names")]
+        wanted = [arguments.check_key(name, "a mark") for name in _listed(names, "names")]
         texts = self._caller.command("HMGET", key, *wanted) if wanted else []
         return {name: text for name, text in zip(wanted, texts, strict=True) if text is not None}
 
@@ -186,10 +186,10 @@ class WriteBuffer(Pattern):
         A batch that was taken more than five times comes less and less often, each time up to ten minutes later.
         """
         words = (
-            arguments.now(now),
-            arguments.whole(limit, "limit", 1, 1_000),
-            arguments.seconds(lease, "lease", most=MAX_LEASE),
-            arguments.seconds(gather, "gather", most=MAX_LEASE, least=0),
+            arguments.check_now(now),
+            arguments.check_whole(limit, "limit", 1, 1_000),
+            arguments.check_seconds(lease, "lease", most=MAX_LEASE),
+            arguments.check_seconds(gather, "gather", most=MAX_LEASE, least=0),
         )
         parts = list(range(self.partitions)) if part is None else [self._check_part(part)]
         first = random.randrange(len(parts))  # noqa: S311  spreading load, not a secret
@@ -232,7 +232,7 @@ class WriteBuffer(Pattern):
 
     def stats(self, *, now: int | None = None) -> Stats:
         """One round trip."""
-        moment = arguments.now(now)
+        moment = arguments.check_now(now)
         roots = [self._root_of(part).root for part in range(self.partitions)]
         replies = self._caller.many([("sb_buffer_look", root, (moment,)) for root in roots])
         for reply in replies:
@@ -241,7 +241,7 @@ class WriteBuffer(Pattern):
         return _stats(replies)
 
     def _check_part(self, part: Any) -> int:
-        return arguments.whole(part, "part", 0, self.partitions - 1)
+        return arguments.check_whole(part, "part", 0, self.partitions - 1)
 
     def _root_of(self, part: int) -> Any:
         return self._keys.buffer(self.name, part)
@@ -265,7 +265,9 @@ class WriteBuffer(Pattern):
         if not isinstance(batch, Batch):
             raise BadInput(f"a batch comes from claim(), not {batch!r:.80}", code="SB408")
         root = self._root_of(batch.part).root
-        reply = self._ask("sb_buffer_settle", root, how, batch.id, batch.token, arguments.now(now), also=(Status.LOST,))
+        reply = self._ask(
+            "sb_buffer_settle", root, how, batch.id, batch.token, arguments.check_now(now), also=(Status.LOST,)
+        )
         if reply[0] == Status.LOST:
             raise Lost(f"batch {batch.id} of {self.name} is somebody else's by now, or settled")
 
@@ -289,11 +291,11 @@ def _words(write: Write) -> list[Arg]:
     count = len(write.counters) + len(write.fields)
     if not 1 <= count <= MAX_NAMES:
         raise BadInput(f"a write has 1 to {MAX_NAMES} counters and fields, not {count}", code="SB402")
-    words: list[Arg] = [arguments.key(write.entity, "an entity"), len(write.counters), len(write.fields)]
+    words: list[Arg] = [arguments.check_key(write.entity, "an entity"), len(write.counters), len(write.fields)]
     for name, added in write.counters.items():
-        words += [arguments.key(name, "a counter"), arguments.whole(added, name, -MAX_COUNT, MAX_COUNT)]
+        words += [arguments.check_key(name, "a counter"), arguments.check_whole(added, name, -MAX_COUNT, MAX_COUNT)]
     for name, value in write.fields.items():
-        words += [arguments.key(name, "a field"), arguments.document(value, name, most=MAX_VALUE)]
+        words += [arguments.check_key(name, "a field"), arguments.encode_document(value, name, most=MAX_VALUE)]
     return words
 
 
@@ -305,13 +307,13 @@ def _marks(marks: Marks) -> list[Arg]:
         if not isinstance(moved, tuple) or len(moved) != 2:
             raise BadInput(f"a mark moves from one text to another, a tuple of two, not {moved!r:.80}", code="SB408")
         seen, new = moved
-        arguments.key(new, "a mark's text", most=MAX_MARK)
+        arguments.check_key(new, "a mark's text", most=MAX_MARK)
         if seen is not None and not isinstance(seen, str):
             raise BadInput(f"a mark was seen as a text or None, not {seen!r:.80}", code="SB403")
         if seen == new:
             raise BadInput(f"the mark {name!r:.80} stays where it was seen: whoever adds moves it", code="SB403")
         digest = "" if seen is None else hashlib.sha1(seen.encode(), usedforsecurity=False).hexdigest()
-        words += [arguments.key(name, "a mark"), digest, new]
+        words += [arguments.check_key(name, "a mark"), digest, new]
     return words
 
 
@@ -339,7 +341,7 @@ def _stats(replies: list[list[Any]]) -> Stats:
     for part, (_, now, _, oldest, _, _, *rows) in enumerate(replies):
         rows = [rows[at : at + 5] for at in range(0, len(rows), 5)]
         lent += [
-            Lent(id, part, int(n), int(takes), int(since or 0), int(float(again)))
+            LentBatch(id, part, int(n), int(takes), int(since or 0), int(float(again)))
             for id, n, takes, since, again in rows
         ]
         first += [int(now) - int(float(since)) for since in (oldest, *(row[3] for row in rows)) if since]

@@ -25,7 +25,7 @@ BY_ACCOUNT, BY_ADDRESS, TOLD = "fire.account", "fire.address", "fire.told"
 def spend(actor: Actor, action: str, **about: str) -> None:
     """One event, repair or new instance by somebody at a page. Raises TooFast, and stands in the audit as ``action``,
     refused, once in the time of the rate. ``about``: as ``machines.audit.entries.record`` takes it."""
-    rate = rates.parse(settings.SIGNALBOX_FIRE_RATE)
+    rate = rates.parse_rate(settings.SIGNALBOX_FIRE_RATE)
     if rate is None or actor.door not in DOORS:
         return
     quota, per = rate[0], rate[1] / 1000
@@ -39,7 +39,7 @@ def spend(actor: Actor, action: str, **about: str) -> None:
         return  # what comes next says so, with all that belongs to it
     for (by, key, limit), verdict in zip(limits, verdicts, strict=True):
         if not verdict.allowed:
-            error = TooFast(rates.show(limit, rate[1]), by.rpartition(".")[2], verdict.retry_after)
+            error = TooFast(rates.format_rate(limit, rate[1]), by.rpartition(".")[2], verdict.retry_after)
             _tell(actor, action, error, f"{by} {key}", per, about)
             raise error
 

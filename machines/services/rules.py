@@ -13,7 +13,7 @@ from machines.access import transition_groups
 from machines.catalog.outlines import every_outline
 from machines.engine import BadInput, NeedsApproval, Permit
 from machines.engine.definitions import Outline
-from machines.engine.definitions.outline import matches
+from machines.engine.definitions.outline import is_match
 
 from .actor import Actor
 from .errors import ApprovalNeeded
@@ -34,7 +34,7 @@ def needs_approval(outlines: Iterable[Outline], action: str) -> bool:
 def _covers(named: str, action: str) -> bool:
     """``fire:door`` covers ``fire:door.open`` too, as a transition on ``door`` does."""
     if action.startswith(FIRE) and named.startswith(FIRE):
-        return matches(named.removeprefix(FIRE), action.removeprefix(FIRE))
+        return is_match(named.removeprefix(FIRE), action.removeprefix(FIRE))
     return named == action
 
 

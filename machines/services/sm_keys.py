@@ -97,7 +97,7 @@ def read(key: str) -> Kept:
 
 
 def _move(key: str, state: str, *, seen: str, reason: str, force: bool) -> Kept:
-    words = sm_commands.words(
+    words = sm_commands.build_fcall(
         "SM.MUTATE", key, state, *([reason] if reason or force else []), *(["FORCE"] if force else [])
     )
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from machines.connections import get_engine
-from machines.engine import BadInput, WorkerRow
+from machines.engine import BadInput, WorkerInfo
 
 from .actor import Actor
 from .errors import Forbidden
@@ -11,7 +11,7 @@ from .errors import Forbidden
 ORDERS = ("quiet", "work", "stop")
 
 
-def listed(actor: Actor) -> list[WorkerRow]:
+def listed(actor: Actor) -> list[WorkerInfo]:
     """Without jobs and queues of machines out of their sight. Raises Forbidden for who may see no machine at all."""
     scope = actor.scope("view")
     if not scope:

@@ -18,7 +18,7 @@ from machines.connections import get_engine, get_pattern
 from machines.engine import Engine, SignalboxError
 from machines.engine.connection.client import Client
 from machines.patterns import Cardinality, Count
-from machines.patterns.cardinality import counts
+from machines.patterns.cardinality import read_counts
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def activity(machines: Iterable[str], *, people: bool = False, at: int | None = 
     """
     found: dict[str, dict[str, list[Count]]] = {name: {period: [] for period in PERIODS} for name in machines}
     for machine, place, *row in get_engine().moving().moved(found, [(period, 1) for period in PERIODS], at):
-        found[machine][PERIODS[place]] += counts(row)
+        found[machine][PERIODS[place]] += read_counts(row)
     by_machine = {name: _together(parts) for name, parts in found.items()}
     moved = _together({period: [each[period] for each in by_machine.values()] for period in PERIODS})
     return Activity(moved, by_machine, _people(at) if people else None)

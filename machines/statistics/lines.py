@@ -8,7 +8,7 @@ from functools import cached_property
 
 from django.db.models import Sum
 
-from machines.engine.rates import quantile
+from machines.engine.rates import estimate_quantile
 
 from .axis import Axis, rows_of
 from .counters import Counters, together
@@ -160,7 +160,7 @@ def _quantiles(read: Measured, queue: str, kind: str, before: str = "") -> list[
     _, counted = read.in_detail
     found = {at: histogram(_of_queue(numbers, queue).get(kind, {})) for at, numbers in counted.items()}
     return [
-        Line(f"{before}{label}", [_rounded(quantile(found.get(at, {}), share)) for at in read.axis.at])
+        Line(f"{before}{label}", [_rounded(estimate_quantile(found.get(at, {}), share)) for at in read.axis.at])
         for label, share in QUANTILES.items()
     ]
 

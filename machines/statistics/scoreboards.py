@@ -16,7 +16,7 @@ from machines.catalog import outlines
 from machines.connections import get_engine
 from machines.engine import Engine, SignalboxError
 from machines.engine.connection.client import Client
-from machines.engine.instances.activity import middle
+from machines.engine.instances.activity import merge_medians
 from machines.engine.keys import Keys
 from machines.models import Measurement
 from machines.models.database_retry import DatabaseRetry
@@ -107,7 +107,7 @@ class ScoreboardUpdate:
     def _stays(self, machine: str, version: int, counts: Mapping[str, int], now: int) -> None:
         """States that hold nobody any more go from the board."""
         states = list(self._resting(machine, version, counts))[:MOST]
-        since = middle(self._engine.moving().ages(machine, states))
+        since = merge_medians(self._engine.moving().ages(machine, states))
         states_of = _board(self._engine, machine, "states")
         if since:
             states_of.set_many({state: max(0, now - at) for state, at in since.items()}, now=now)

@@ -17,10 +17,10 @@ from django.db import transaction
 
 from machines.connections import get_throttle
 from machines.engine import Engine, EngineFault
-from machines.engine.messages.emitted import START, End, Place
+from machines.engine.messages.emitted import START, LogEnd, Place
 from machines.models import LogCursor, LogGap
 from machines.patterns import Gone
-from machines.patterns.bus import Attached, Page
+from machines.patterns.bus import AttachedStream, StreamPage
 
 GROUP = "webhooks"
 KEEP = 10_000  # entries a log keeps in any case; what the engine keeps
@@ -40,7 +40,7 @@ class ConsumerGroup:
         self._emitted = engine.emitted()
         self._clock = clock
         self._reader = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"[-128:]
-        self._streams: dict[Place, Attached] = {}
+        self._streams: dict[Place, AttachedStream] = {}
         self._known: dict[Place, str] = {}  # place -> up to which id it was read, by anybody
         self._due: dict[Place, None] = {}
         self._left: set[Place] = set()
@@ -76,23 +76,23 @@ class ConsumerGroup:
 
     # Reading
 
-    def take(self, place: Place) -> Page:
+    def take(self, place: Place) -> StreamPage:
         """A page of one log, of which this worker has to say that it is ``done``, or give it back."""
         taken = self._take(place)
         if taken is None:
             self._begin(place)
-            taken = self._take(place) or Page([], START, 0)
+            taken = self._take(place) or StreamPage([], START, 0)
         if len(taken.entries) == PAGE:
             self._due[place] = None
         self._known[place] = taken.last
         return taken
 
-    def done(self, place: Place, taken: Page) -> None:
+    def done(self, place: Place, taken: StreamPage) -> None:
         if taken.entries:
             with contextlib.suppress(Gone):  # the last webhook was switched off meanwhile
                 self.stream(place).ack(GROUP, *(id for id, _ in taken.entries))
 
-    def give_back(self, place: Place, taken: Page) -> None:
+    def give_back(self, place: Place, taken: StreamPage) -> None:
         if taken.entries:
             self.stream(place).give_back(GROUP, self._reader, *(id for id, _ in taken.entries))
 
@@ -102,16 +102,16 @@ class ConsumerGroup:
         self._known.pop(place, None)
         self._streams.pop(place, None)
 
-    def _take(self, place: Place) -> Page | None:
+    def _take(self, place: Place) -> StreamPage | None:
         try:
             return self.stream(place).take(GROUP, self._reader, count=PAGE, idle=IDLE)
         except Gone:
             return None
 
-    def stream(self, place: Place) -> Attached:
+    def stream(self, place: Place) -> AttachedStream:
         if place not in self._streams:
             keys = self._engine.keys
-            self._streams[place] = Attached(
+            self._streams[place] = AttachedStream(
                 self._engine.client, self._emitted.root(place), prefix=keys.prefix, most=KEEP
             )
         return self._streams[place]
@@ -161,7 +161,7 @@ def align(engine: Engine) -> None:
         logs.stream((machine, partition)).begin(GROUP, end.last if end.added else "0", end.added, anew=True)
 
 
-def _is_another(cursor: LogCursor, end: End) -> bool:
+def _is_another(cursor: LogCursor, end: LogEnd) -> bool:
     """Is this log another one than the one the cursor stood in?"""
     return end.added < cursor.position or _order(end.last) < _order(cursor.read)
 

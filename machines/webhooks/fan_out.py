@@ -18,11 +18,11 @@ from django.utils import timezone
 from machines.connections import get_engine, get_throttle
 from machines.engine import Engine, EngineFault, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.engine.messages.emitted import Entry, Place, entry
+from machines.engine.messages.emitted import LogEntry, Place, read_entry
 from machines.models import Delivery, LogGap, Webhook
 from machines.models.database_retry import DatabaseRetry, delete_some
 from machines.patterns.arguments import MAX_NOW
-from machines.patterns.bus import Page
+from machines.patterns.bus import StreamPage
 
 from . import sender
 from .consumer_group import ConsumerGroup
@@ -110,10 +110,10 @@ class FanOut:
         self._logs.done(place, taken)
         return made
 
-    def _keep(self, place: Place, taken: Page) -> int:
+    def _keep(self, place: Place, taken: StreamPage) -> int:
         """All of it or nothing. Which webhooks there are is asked after the reading: one that was made before a message
         was emitted gets it."""
-        emitted = [found for found in (entry(*one) for one in taken.entries) if found.kind == "emit"]
+        emitted = [found for found in (read_entry(*one) for one in taken.entries) if found.kind == "emit"]
         entries = [found for found in emitted if _is_message(found)]
         if len(entries) < len(emitted):
             log.error("webhooks: %d entries of the log of %s:%d are no messages", len(emitted) - len(entries), *place)
@@ -129,13 +129,13 @@ class FanOut:
         return len(rows)
 
 
-def _is_message(found: Entry) -> bool:
+def _is_message(found: LogEntry) -> bool:
     """Whether a machine can have emitted it: what else somebody wrote into a log must not hold up what is behind it."""
     fits = len(found.name) <= MAX_TYPE and len(found.instance) <= MAX_INSTANCE_ID and found.at < MAX_NOW
     return fits and "\0" not in found.name + found.instance  # PostgreSQL takes none
 
 
-def _deliveries(place: Place, found: Entry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:
+def _deliveries(place: Place, found: LogEntry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:
     wanted = [webhook for webhook in webhooks if matches_filter(webhook, place[0], found.name, found.at)]
     if not wanted:
         return []

@@ -9,7 +9,7 @@ from typing import Any
 from machines.access.redaction import MASK, Redactor, strict_redactor
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineFault, LookupFailed
-from machines.engine.messages.emitted import Entry
+from machines.engine.messages.emitted import LogEntry
 
 
 class Writer:
@@ -18,12 +18,12 @@ class Writer:
     def __init__(self) -> None:
         self._sensitive: dict[str, bool] = {}
 
-    def body(self, machine: str, entry: Entry) -> str:
+    def body(self, machine: str, entry: LogEntry) -> str:
         """JSON in ASCII, so that its characters are its bytes."""
         about = {"machine": machine, "instance": entry.instance, "version": entry.version}
         return written(entry.name, entry.at, about | {"payload": self._masked(machine, entry)})
 
-    def _masked(self, machine: str, entry: Entry) -> Any:
+    def _masked(self, machine: str, entry: LogEntry) -> Any:
         """What is called like a sensitive field, and what the instance holds in one, wherever it stands.
 
         Of an instance that is gone, or damaged, nobody knows what its fields held: nothing of the payload is told.

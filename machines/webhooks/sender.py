@@ -108,7 +108,7 @@ def claim(now: datetime) -> list[Delivery]:
 def _has_room(webhook: Webhook) -> bool:
     """Whether its receiver may get one more now, whichever webhooks lead there. What has to wait stays due. Without
     Redis there is no limit: deliveries need none."""
-    rate = rates.parse(settings.SIGNALBOX_WEBHOOK_RATE)
+    rate = rates.parse_rate(settings.SIGNALBOX_WEBHOOK_RATE)
     if rate is None:
         return True
     try:

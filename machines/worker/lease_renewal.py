@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from machines.engine import Engine, WorkerRow, errors
+from machines.engine import Engine, WorkerInfo, errors
 
 from .execution.in_flight import InFlightJobs
 from .job import Job
@@ -39,7 +39,7 @@ class LeaseRenewal:
         self._on_order = on_order
         self._obeyed: dict[str, Any] | None = None
         self._written = -float("inf")
-        self._shown: WorkerRow | None = None
+        self._shown: WorkerInfo | None = None
         self._planned = pause
 
     def once(self) -> bool:

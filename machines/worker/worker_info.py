@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from machines.engine import WorkerRow
+from machines.engine import WorkerInfo
 
 from .counters import Counters
 from .execution.in_flight import InFlightJobs
@@ -43,9 +43,9 @@ class WorkerInfo:
         self._clock = clock
         self._born = time.monotonic()
 
-    def now(self) -> WorkerRow:
+    def now(self) -> WorkerInfo:
         seen = int(self._clock() * 1000)
-        return WorkerRow(
+        return WorkerInfo(
             id=self._id,
             host=socket.gethostname(),
             pid=os.getpid(),

@@ -16,13 +16,13 @@ from machines.engine import (
     Instance,
     Preview,
     Refused,
-    Sensitive,
+    SensitiveFields,
     Step,
     Timer,
 )
 
 SECRET = "4111-0042"
-MARKED = Sensitive(frozenset({"card"}), {"open": frozenset({"pin"})})
+MARKED = SensitiveFields(frozenset({"card"}), {"open": frozenset({"pin"})})
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from machines import diagrams
 from machines.access import token_sessions, tokens
 from machines.access.permissions import RIGHTS
 from machines.bulk import Bulk, Order
-from machines.engine import Engine, Instance, WorkerRow
+from machines.engine import Engine, Instance, WorkerInfo
 from machines.engine.definitions import outline
 from machines.engine.sm_commands import call
 from machines.models import Approval, Delivery, Machine, Webhook
@@ -171,7 +171,7 @@ def key(engine: Engine, *_: Any) -> None:
 
 def worker(engine: Engine, *_: Any) -> None:
     now = int(time.time() * 1000)
-    engine.beat(WorkerRow("box:1/2", "box", 1, ["door/oiling", "other/secret"], in_hand=0, started=now, seen=now))
+    engine.beat(WorkerInfo("box:1/2", "box", 1, ["door/oiling", "other/secret"], in_hand=0, started=now, seen=now))
 
 
 def _quietly(build: Callable[..., Any]) -> Callable[..., None]:

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from machines.audit.entries import record
 from machines.bulk import Bulk, Order
-from machines.engine import WorkerRow
+from machines.engine import WorkerInfo
 from machines.models import Approval, Webhook
 from machines.patterns import Locks
 from machines.services import Actor, notes
@@ -86,7 +86,7 @@ def busy(engine) -> None:
     """A worker with much to say."""
     now = int(time.time() * 1000)
     job = {"id": "0-1", "machine": "activation", "queue": "q", "src": "s" * 64, "instance": "x" * 200, "attempt": 1}
-    engine.beat(WorkerRow(
+    engine.beat(WorkerInfo(
         "w" * 100, "h" * 63, 17, [f"{'m' * 64}/{'q' * 64}"] * 3, in_hand=7, started=now, seen=now,
         version="0.1.0", note=f"no handler: {'s' * 64}", memory=84_200_000, concurrency=8,
         holding=[job | {"since": now}], done=12_404, failed=3,

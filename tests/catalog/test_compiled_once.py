@@ -17,7 +17,7 @@ from machines.engine.definitions import (
     compile,
     compile_definition,
     compiled,
-    embedded,
+    find_embedded,
     outline,
     program,
     recipients,
@@ -132,9 +132,9 @@ def test_it_holds_what_the_single_functions_say():
     assert compile_definition(made) is made
     assert (made.source, list(made.findings), made.has_errors) == (NEST, check(NEST), False)
     assert (made.program, made.outline, made.recipients) == (compile(NEST), outline(NEST), recipients(NEST))
-    assert {name: inner.source for name, inner in made.along.items()} == embedded(NEST)
+    assert {name: inner.source for name, inner in made.along.items()} == find_embedded(NEST)
     assert {name: inner.program for name, inner in made.along.items()} == {
-        name: compile(inner) for name, inner in embedded(NEST).items()
+        name: compile(inner) for name, inner in find_embedded(NEST).items()
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine.definitions.findings import CODES, finding
+from machines.engine.definitions.findings import CODES, make_finding
 
 from . import page, waivers
 from .result import Result, Status
@@ -35,7 +35,7 @@ def test_every_waiver_goes_by_codes_that_findings_have():
 
 
 def test_one_finding_that_is_no_reason_to_waive_spoils_the_waiver():
-    http, typo = finding("SB142", "", "HTTP"), finding("SB101", "", "no such state")
+    http, typo = make_finding("SB142", "", "HTTP"), make_finding("SB101", "", "no such state")
     assert waivers.reason([http, http]) == "HTTP event processor"
     assert waivers.reason([http, typo]) == ""
     assert waivers.reason([]) == ""

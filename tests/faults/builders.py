@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from machines.engine import Engine
-from machines.engine.keys import partition_of
+from machines.engine.keys import choose_partition
 
 BATCH = 1000
 NAME = "line"
@@ -44,7 +44,7 @@ def begin(engine: Engine, ids: Iterable[str], machine: str = NAME) -> None:
     for start in range(0, len(waiting), BATCH):
         pipeline = engine.client.pipeline(transaction=False)
         for id in waiting[start : start + BATCH]:
-            root = engine.keys.partition(machine, partition_of(id, partitions)).root
+            root = engine.keys.partition(machine, choose_partition(id, partitions)).root
             pipeline.fcall("sb_create", 1, root, id)
         refused = [reply for reply in pipeline.execute() if reply[0] != "OK"]
         assert not refused, refused[:3]

@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics.families import Snapshot, registry
 from machines.connections import get_pattern
-from machines.engine import Refused, WorkerRow
-from machines.engine.rates import quantile
+from machines.engine import Refused, WorkerInfo
+from machines.engine.rates import estimate_quantile
 from machines.management.maintenance import DUTIES
 from machines.models import Approval, SamplingTurn
 from machines.patterns import Locks
@@ -131,7 +131,7 @@ def test_times_are_histograms_that_say_what_the_engine_says(engine, errands, scr
         for magnitude in range(23):
             assert buckets[str(2**magnitude / 1000)] == sum(n for m, n in counted.items() if m <= magnitude)
         half = min(float(bound) for bound, n in buckets.items() if n >= buckets["+Inf"] / 2)
-        assert quantile(counted, 0.5) <= half * 1000 <= 2 * quantile(counted, 0.5)
+        assert estimate_quantile(counted, 0.5) <= half * 1000 <= 2 * estimate_quantile(counted, 0.5)
 
 
 def test_a_time_beyond_the_last_bucket_is_in_the_whole(engine, opened, db, scraped):
@@ -185,7 +185,7 @@ def test_workers_are_counted_by_what_they_do(engine, scraped):
     now = int(time.time() * 1000)
     engine.publish(ERRAND)
     for id, status, hand in (("a", "working", 3), ("b", "quiet", 1), ("c", "working", 0)):
-        engine.beat(WorkerRow(id, "box", 1, [], in_hand=hand, started=now, seen=now, status=status))
+        engine.beat(WorkerInfo(id, "box", 1, [], in_hand=hand, started=now, seen=now, status=status))
     engine.client.hset(engine.keys.worker("c"), "seen", now - 20_000)
     read = scraped()
     assert read["signalbox_workers"] == {("working",): 1, ("quiet",): 1, ("stopping",): 0, ("silent",): 1}

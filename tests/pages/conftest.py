@@ -14,7 +14,7 @@ from django.test import Client
 
 from dashboard.shared.access import RIGHTS, ROLES
 from machines.bulk import Bulk, Order
-from machines.engine import Engine, WorkerRow
+from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call
 from machines.models import Approval, Delivery, Webhook
 
@@ -119,7 +119,7 @@ def furnish(engine: Engine) -> None:
         asker_id="0",
     )  # fmt: skip
     now = int(time.time() * 1000)
-    engine.beat(WorkerRow(OF_WORKER["worker"], "box", 1, [], in_hand=0, started=now, seen=now))
+    engine.beat(WorkerInfo(OF_WORKER["worker"], "box", 1, [], in_hand=0, started=now, seen=now))
     hook = Webhook.objects.create(
         pk=7, name="listener", url="https://hooks.example/", types=["*"], secret="whsec_" + "a" * 44
     )

@@ -15,7 +15,7 @@ from django.test import AsyncClient
 
 from dashboard.pages.audit.csv_export import CHUNK, cell
 from machines.audit.entries import NOT_WRITTEN, record
-from machines.engine import WorkerRow
+from machines.engine import WorkerInfo
 from machines.models import AuditEntry
 
 from .reading import read
@@ -238,7 +238,7 @@ def test_the_asynchronous_server_streams_it_too(user_of, prefix, entries):
 
 def test_an_order_to_a_worker_leaves_an_entry(as_, engine):
     now = int(time.time() * 1000)
-    engine.beat(WorkerRow("box:1", "box", 1, [], in_hand=0, started=now, seen=now))
+    engine.beat(WorkerInfo("box:1", "box", 1, [], in_hand=0, started=now, seen=now))
     client = as_("supervisor", "sue")
     for worker in ("box:1", "gone"):
         client.post(f"/workers/{worker}/", {"order": "quiet", "reason": "a new release"})

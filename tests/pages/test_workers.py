@@ -8,7 +8,7 @@ import time
 import pytest
 
 from machines.connections import get_pattern
-from machines.engine import WorkerRow
+from machines.engine import WorkerInfo
 from machines.management.maintenance import DUTIES
 from machines.patterns import Locks
 from machines.statistics import recording
@@ -19,7 +19,7 @@ from .reading import fields, read
 def beat(engine, id: str = "box:17:aa", **given) -> None:
     now = int(time.time() * 1000)
     engine.beat(
-        WorkerRow(
+        WorkerInfo(
             id, "box", 17, ["new_device/todo"], in_hand=4, started=now - 7_200_000, seen=now, version="0.1.0", **given
         )
     )

@@ -20,7 +20,7 @@ from machines.patterns import (
     Throttle,
     WriteBuffer,
 )
-from machines.patterns.bus import Attached
+from machines.patterns.bus import AttachedStream
 from machines.patterns.cas import Values
 
 
@@ -81,7 +81,7 @@ def stream(redis, prefix):
 
 def attached(redis, prefix):
     stage = stream(redis, prefix)
-    stage.made = Attached(redis, stage.root, prefix=prefix, most=9)
+    stage.made = AttachedStream(redis, stage.root, prefix=prefix, most=9)
     return stage
 
 
@@ -99,7 +99,7 @@ STAGES = {
     Bus: bus,
     Subscription: bus,
     Stream: stream,
-    Attached: attached,
+    AttachedStream: attached,
     Locks: locks,
     Lock: locks,
     HeldLock: locks,

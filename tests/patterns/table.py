@@ -19,7 +19,7 @@ from machines.patterns import (
     Write,
     WriteBuffer,
 )
-from machines.patterns.bus import Attached
+from machines.patterns.bus import AttachedStream
 from machines.patterns.cas import Values
 
 from .battery import (
@@ -124,12 +124,15 @@ ROWS = [
     Row(Stream, "give_back", {"group": (KEY, "g"), "reader": KEYED, "*ids": (ID, lambda stage: stage.id)}),
     Row(Stream, "lag"),
     Row(Stream, "dead", {"count": (COUNT, 5)}),
-    Row(Attached, "__init__", {"root": ([None, 7, ""], lambda stage: stage.root), "most": (COUNT, 9)}, silent=True),
-    Row(Attached, "append", {"message": ([1], 1)}, silent=True),
-    Row(Attached, "begin", {"name": (KEY, "other"), "start": (["", "1", "x", None, 7, b"0"], "$"),
+    Row(
+        AttachedStream, "__init__",
+        {"root": ([None, 7, ""], lambda stage: stage.root), "most": (COUNT, 9)}, silent=True,
+    ),
+    Row(AttachedStream, "append", {"message": ([1], 1)}, silent=True),
+    Row(AttachedStream, "begin", {"name": (KEY, "other"), "start": (["", "1", "x", None, 7, b"0"], "$"),
         "position": (INDEX, None), "anew": (FLAG, False)}),
-    Row(Attached, "take", {"group": (KEY, "g"), "reader": KEYED, "count": (COUNT, 5), "idle": (SECONDS, 60)}),
-    Row(Attached, "stands", {"group": (KEY, "g")}),
+    Row(AttachedStream, "take", {"group": (KEY, "g"), "reader": KEYED, "count": (COUNT, 5), "idle": (SECONDS, 60)}),
+    Row(AttachedStream, "stands", {"group": (KEY, "g")}),
     Row(Locks, "__init__", silent=True),
     Row(Locks, "lock", {"name": (NAME, "l"), "ttl": (SECONDS, 60), "owner": (["", *KEY[2:]], "me")}, silent=True),
     Row(Locks, "peek", {"name": (NAME, "l"), "now": AT}),
@@ -152,6 +155,7 @@ ROWS = [
     Row(Throttle, "__init__", silent=True),
     Row(Throttle, "take", TAKING),
     Row(Throttle, "count", TAKING),
+    Row(Throttle, "take_all", {"limits": ([], [("t", "k", 5)]), "per": TAKING["per"]}),
     Row(Throttle, "look", {name: TAKING[name] for name in ("name", "key", "limit", "per", "now")} | {
         "window": (FLAG, True)}),
     Row(Throttle, "forget", {"name": (NAME, "t"), "key": KEYED}),

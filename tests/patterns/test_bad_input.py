@@ -25,7 +25,7 @@ from .stages import STAGES
 from .table import ROWS
 
 CODES = {"SB401", "SB402", "SB403", "SB408", "SB411"}
-FUNCTIONS = [header.name for header in reference.headers() if reference.of_pattern(header)]
+FUNCTIONS = [header.name for header in reference.read_headers() if reference.is_pattern_function(header)]
 NOWHERE = "unix:///nonexistent/none.sock"
 WRONG_PREFIXES = ["", "sb", "a b:", "{a}:", "sb:{", "a:b:", "é:", "x" * 65 + ":", None, 7, b"sb:"]
 

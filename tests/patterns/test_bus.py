@@ -8,7 +8,7 @@ import pytest
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Bus, Full, Gap, Gone, Message, Stream
-from machines.patterns.bus import Attached
+from machines.patterns.bus import AttachedStream
 from tests.engine.dumps import unchanged
 
 
@@ -165,7 +165,7 @@ def test_a_message_that_nobody_can_do_goes_to_the_dead_and_holds_up_no_other(eng
 
 def test_an_attached_stream_is_read_and_never_written(engine, prefix):
     root = f"{prefix}{{their:0}}"
-    theirs = Attached(engine.client, root, prefix=prefix, most=3)
+    theirs = AttachedStream(engine.client, root, prefix=prefix, most=3)
     ids = [engine.client.xadd(f"{root}:log", {"kind": "k", "n": n}) for n in range(6)]
     assert theirs.begin("g", ids[0], 1)
     taken = theirs.take("g", "r", count=2, idle=60)

@@ -13,7 +13,7 @@ from machines.connections import get_throttle
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle, Verdict
-from machines.patterns.throttle import REMEMBERED, Advances
+from machines.patterns.throttle import REMEMBERED, AdvanceCache
 from tests.engine.instances.racing import in_threads
 from tests.installation.processes import eventually
 
@@ -204,7 +204,7 @@ def test_what_is_taken_ahead_waits_here_and_never_makes_more_of_the_limit(thrott
 def test_what_was_taken_ahead_is_lost_after_a_moment_and_with_its_window():
     rule, taken = (10, 5000), Verdict(True, 6, 5.0, 0.0)
     for reset_after, until in ((5.0, REMEMBERED), (0.5, 0.5)):
-        advances = Advances()
+        advances = AdvanceCache()
         told = advances.keep("k", rule, 100.0, replace(taken, reset_after=reset_after), 3)
         assert told.remaining == 9
         assert advances.spend("k", (11, 5000), 100.1) is None

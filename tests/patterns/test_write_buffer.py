@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from machines.engine import BadInput
-from machines.engine.keys import partition_of
+from machines.engine.keys import choose_partition
 from machines.patterns import Changed, Full, Write, WriteBuffer
 from machines.patterns.errors import Lost, Overflow
 from tests.engine.dumps import keys_left, unchanged
@@ -190,7 +190,7 @@ def test_parts_share_the_entities_between_them_and_each_has_its_own_slot(engine,
     while batch := buffer.claim(limit=4):
         parts.add(batch.part)
         found += [entry.entity for entry in batch.entries]
-        assert {partition_of(entry.entity, 4) for entry in batch.entries} == {batch.part}
+        assert {choose_partition(entry.entity, 4) for entry in batch.entries} == {batch.part}
         buffer.settle(batch)
     assert (sorted(found), parts) == (sorted([*STRANGE, *map(str, range(30))]), {0, 1, 2, 3})
     with pytest.raises(BadInput, match="part="):

@@ -7,7 +7,7 @@ from typing import Any
 
 from machines.audit.entries import record
 from machines.bulk import Bulk, Order
-from machines.engine import Engine, SignalboxError, WorkerRow
+from machines.engine import Engine, SignalboxError, WorkerInfo
 from machines.models import Delivery, Webhook
 
 # Each element or attribute that such a text brings is called `zq…`, or sets window.zq: nothing of ours is.
@@ -121,7 +121,7 @@ def _work(engine: Engine, id: str) -> None:
 def _people(engine: Engine, ids: list[str]) -> None:
     now = int(time.time() * 1000)
     for number, text in enumerate(TEXTS[:5]):
-        worker = WorkerRow(
+        worker = WorkerInfo(
             f"{number}{text}"[:90],
             text[:60],
             1,

@@ -13,14 +13,14 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from dashboard.live.limits import Limits
-from machines.engine.connection.client import options
+from machines.engine.connection.client import build_options
 
 Client = Redis | RedisCluster
 
 
 def client(url: str, limits: Limits, **more: Any) -> Client:
     """Never tries twice by itself: whatever fails ends the link it belongs to."""
-    settings = options(
+    settings = build_options(
         retry=Retry(NoBackoff(), 0),
         socket_timeout=limits.deadline,
         socket_connect_timeout=limits.deadline,

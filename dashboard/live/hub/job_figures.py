@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.access.permissions import Scope
-from machines.engine.jobs.records import Job, QueueStats, WorkerRow
+from machines.engine.jobs.records import Job, QueueStats, WorkerInfo
 
 COUNTERS = ("enqueued", "taken", "completed", "failed", "lost", "died", "withdrawn", "purged")
 OF_JOB = ("queue", "src", "instance", "place", "attempt", "attempts", "worker", "lease_until", "deadline", "due")
@@ -28,7 +28,7 @@ def of_queue(stats: QueueStats) -> dict[str, Any]:
     return value | {name: found for name, found in some.items() if found is not None}
 
 
-def of_worker(row: WorkerRow, scope: Scope) -> dict[str, Any]:
+def of_worker(row: WorkerInfo, scope: Scope) -> dict[str, Any]:
     """A worker's row with what concerns machines in scope."""
     return (row if scope.all else row.only(scope)).as_dict()
 

@@ -17,9 +17,9 @@ from machines.engine.connection.calls import MISSING, translate
 from machines.engine.connection.replies import FieldTypes, Status
 from machines.engine.errors import EngineFault, SignalboxError
 from machines.engine.jobs import rows, workers
-from machines.engine.jobs.records import Job, WorkerRow
+from machines.engine.jobs.records import Job, WorkerInfo
 from machines.engine.keys import Keys
-from machines.engine.publishing.sensitive_fields import Sensitive, sensitive
+from machines.engine.publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
 from machines.engine.records import Live
 
 from .sources import Source, Tally, Value, World, sources, value
@@ -104,7 +104,7 @@ def _milliseconds(clock: Any) -> int:
 
 def _mapping(answer: Any) -> dict[str, Any]:
     """HGETALL, whether the protocol gave a map or a flat list."""
-    return answer if isinstance(answer, dict) else replies.pairs(answer)
+    return answer if isinstance(answer, dict) else replies.read_pairs(answer)
 
 
 def _directory(answer: Any) -> dict[str, int]:
@@ -113,7 +113,7 @@ def _directory(answer: Any) -> dict[str, int]:
 
 
 def _partition(source: Source, reply: Sequence[Any]) -> Live | None:
-    return replies.live(source.machine, reply[1]) if reply[0] == Status.OK else None
+    return replies.read_live(source.machine, reply[1]) if reply[0] == Status.OK else None
 
 
 def _stats(source: Source, reply: Sequence[Any]) -> Tally | None:
@@ -126,24 +126,24 @@ def _stats(source: Source, reply: Sequence[Any]) -> Tally | None:
 def _job(source: Source, reply: Sequence[Any]) -> Job | None:
     if reply[0] != Status.OK or len(reply) < 4:
         return None
-    return rows.job(source.machine, "", source.name, replies.pairs(reply[3]), {})
+    return rows.read_job(source.machine, "", source.name, replies.read_pairs(reply[3]), {})
 
 
 def _instance(source: Source, reply: Sequence[Any]) -> dict[str, Any] | None:
-    return replies.fields(reply) if reply[0] == Status.OK else None
+    return replies.read_fields(reply) if reply[0] == Status.OK else None
 
 
 def _types(source: Source, program: str | None) -> FieldTypes | None:
     return None if program is None else FieldTypes(json.loads(program), source.version)
 
 
-def _sensitive(source: Source, text: str | None) -> Sensitive:
-    return sensitive(text)
+def _sensitive(source: Source, text: str | None) -> SensitiveFields:
+    return read_sensitive_fields(text)
 
 
-def _worker(source: Source, answer: Any) -> WorkerRow | None:
+def _worker(source: Source, answer: Any) -> WorkerInfo | None:
     fields = _mapping(answer)
-    return workers.row(fields) if fields else None
+    return workers.read_worker(fields) if fields else None
 
 
 READERS: Mapping[str, Callable[[Source, Any], Any]] = {

@@ -16,9 +16,9 @@ from machines.access.permissions import among
 from machines.access.redaction import Redactor
 from machines.audit.reveals import names_in
 from machines.engine.connection import replies
-from machines.engine.jobs.queue_operations import merged
+from machines.engine.jobs.queue_operations import merge_stats
 from machines.engine.jobs.records import QueueStats
-from machines.engine.keys import Keys, partition_of
+from machines.engine.keys import Keys, choose_partition
 from machines.engine.records import Live
 
 from . import job_figures
@@ -114,7 +114,7 @@ def _instance_sources(topic: Topic, world: World) -> Iterator[Source]:
     partitions = world.directory.get(topic.machine)
     if partitions is None:
         return
-    instance = Source("instance", topic.machine, partition_of(topic.name, partitions), topic.name)
+    instance = Source("instance", topic.machine, choose_partition(topic.name, partitions), topic.name)
     yield instance
     raw = world.readings.get(instance)
     if raw and "_def" in raw:
@@ -175,7 +175,7 @@ def _instance(topic: Topic, world: World) -> Value:
     if raw is None or types is None or redactor is None:
         return _gone(topic)
     try:
-        found = among(replies.instance(topic.machine, topic.name, raw, types), topic.scope)
+        found = among(replies.read_instance(topic.machine, topic.name, raw, types), topic.scope)
         return redactor.instance(found).as_dict()
     except (KeyError, ValueError):  # a foreign hand wrote into the hash: for us it is no instance
         return _gone(topic)
@@ -239,13 +239,13 @@ def _all(topic: Topic, world: World) -> Iterator[Live]:
 def _live(machine: str, world: World) -> Live | None:
     """The machine as a whole; None where it is not published, or not all of it."""
     parts = [world.readings[source] for source in _partitions(machine, world, "partition")]
-    return replies.merged(parts) if parts and None not in parts else None
+    return replies.merge_live(parts) if parts and None not in parts else None
 
 
 def _stats(machine: str, world: World) -> dict[str, QueueStats]:
     """The machine's queues; none where it is not published, or not all of it."""
     parts = [world.readings[source] for source in _partitions(machine, world, "stats")]
-    return merged([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
+    return merge_stats([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
 
 
 def _gone(topic: Topic) -> Value:

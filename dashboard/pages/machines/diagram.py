@@ -94,7 +94,9 @@ def _marks(plan: Plan, overlay: Overlay, mode: Mode, reading: Reading) -> None:
 def _wrong_url(plan: Plan, mode: Mode, kind: str, state: str, own: bool) -> str:
     if not own:
         return _address(plan, mode, **(version_view.NO_VIEW | plan.toggled(state)))
-    wanted = {"error": "any"} if kind == "failing" else {"older": durations.written(plan.outline.state(state).sla)}
+    wanted = (
+        {"error": "any"} if kind == "failing" else {"older": durations.format_duration(plan.outline.state(state).sla)}
+    )
     return _filter(plan, mode, state=state, **wanted)
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from dashboard.pages.workers.views import is_alive
 from dashboard.shared import times
 from dashboard.shared.queue_depths import Depth
-from machines.engine import QueueStats, WorkerRow
+from machines.engine import QueueStats, WorkerInfo
 from machines.engine.definitions import durations
 from machines.patterns import Stats
 from machines.statistics import Storm
@@ -54,12 +54,12 @@ class Stuck:
 
     @property
     def _terms(self) -> str:
-        return urlencode({"state": self.state, "older": durations.written(self.sla)})
+        return urlencode({"state": self.state, "older": durations.format_duration(self.sla)})
 
 
 def raised(
     depths: Iterable[Depth],
-    workers: Iterable[WorkerRow],
+    workers: Iterable[WorkerInfo],
     overdue: Mapping[str, int] | None = None,
     *,
     stuck: Iterable[Stuck] = (),
@@ -152,7 +152,7 @@ def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:
         yield Alarm(f"{_counted(depth.ready, 'job')} ready on {depth.route}, but no worker serves it", address)
 
 
-def _handlers(depth: Depth, working: Iterable[WorkerRow]) -> Iterator[Alarm]:
+def _handlers(depth: Depth, working: Iterable[WorkerInfo]) -> Iterator[Alarm]:
     """Handlers that all who serve the queue lack. A job without one goes back, so it is ready or set aside."""
     lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
     missing = sorted(set.intersection(*lacking)) if lacking else []

@@ -18,7 +18,7 @@ from dashboard.shared.queue_depths import PLACES, Depth, Figures
 from dashboard.shared.rendering import page
 from dashboard.shared.state_counts import Block
 from dashboard.shared.time_fields import Stamps
-from machines.engine import Job, Pause, QueueStats, Step, WorkerRow
+from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
 from machines.engine.definitions import FieldOutline
 from machines.forms import TypedForm
 from machines.models import Approval
@@ -160,7 +160,7 @@ def _job(place: str, error: str, attempt: int) -> Job:
 
 def _worker(status: str, seen_ago: int) -> workers.Worker:
     holds = {"id": "0-17", "machine": "new_device", "queue": "todo", "src": "do_activate", "attempt": 1}
-    row = WorkerRow(
+    row = WorkerInfo(
         f"box:17:{status or 'silent'}", "box", 17, ["new_device/todo", "new_device/provision"],
         in_hand=4, started=NOW - 7_200_000, seen=NOW - seen_ago, version="0.1.0",
         note="" if status == "working" else "no handler here for provision",

@@ -18,7 +18,7 @@ from django.http import HttpRequest
 
 from machines.access.redaction import MASK, Redactor, strict_redactor
 from machines.connections import get_engine
-from machines.engine import Engine, Explanation, Filling, Instance, Job, Live, Page, Step, Tally, Trouble, Wait
+from machines.engine import Engine, Explanation, IndexProgress, Instance, Job, Live, Page, Problem, Step, Tally, Wait
 from machines.services import Actor, instances, jobs
 from machines.services.reading import demand_findable, redactor_of, reveals
 
@@ -40,7 +40,7 @@ class RedactedEngine:
         demand_findable(reveals(self._actor, machine), machine, asked)
         return self._engine.tally(machine, **asked)
 
-    def filling(self, machine: str) -> Filling | None:
+    def filling(self, machine: str) -> IndexProgress | None:
         """Passed on: how far an index is."""
         return self._engine.filling(machine)
 
@@ -48,7 +48,7 @@ class RedactedEngine:
         """Passed on: names of invokes, handlers, queues and jobs."""
         return self._engine.waits(machine, id)
 
-    def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Trouble]]:
+    def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
         """The kind of each; the text, which a handler may have filled with anything, is redacted for everybody."""
         found = self._engine.troubles(machine, ids)
         return {id: [replace(one, text=MASK if one.text else "") for one in wrong] for id, wrong in found.items()}

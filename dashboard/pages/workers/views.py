@@ -17,10 +17,10 @@ from dashboard.pages.shared.permission_gate import lever
 from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.rendering import page
 from machines.connections import get_engine, get_pattern
-from machines.engine import WorkerRow
+from machines.engine import WorkerInfo
 from machines.forms import REASON_LIMIT
 from machines.management.maintenance import DUTIES
-from machines.patterns import Lent, Locks, Stats
+from machines.patterns import LentBatch, Locks, Stats
 from machines.services import Actor
 from machines.services import workers as services
 from machines.worker.maintenance import buffer_flush
@@ -67,7 +67,7 @@ class Held:
 class Worker:
     """``jobs``: those in hand that its row names; ``more``: how many it does not. ``form``: an order not accepted."""
 
-    row: WorkerRow
+    row: WorkerInfo
     alive: bool
     jobs: list[Held]
     more: int
@@ -99,7 +99,7 @@ class Unwritten:
     stats: Stats
     oldest: float
     late: bool
-    stuck: list[Lent]
+    stuck: list[LentBatch]
 
 
 @require("view")
@@ -125,7 +125,7 @@ def direct(request: HttpRequest, worker: str) -> HttpResponse:
     return redirect("workers")
 
 
-def is_alive(row: WorkerRow, now: float | None = None) -> bool:
+def is_alive(row: WorkerInfo, now: float | None = None) -> bool:
     """Whether its last heartbeat is recent at ``now`` (ms); a silent worker may be stuck, cut off or gone."""
     return (now if now is not None else time.time() * 1000) - row.seen < SILENT_AFTER
 
@@ -137,7 +137,7 @@ def _now() -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
-def kept(rows: Iterable[WorkerRow], now: int) -> list[Kept]:
+def kept(rows: Iterable[WorkerInfo], now: int) -> list[Kept]:
     """Every duty of which one worker at a time has charge, at ``now`` (ms by the clock of Redis)."""
     living = {row.id for row in rows if is_alive(row, now)}
     return [
@@ -184,7 +184,7 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
     return page(request, "pages/workers.html", context, status=400 if form is not None else 200)
 
 
-def card(row: WorkerRow, now: float) -> Worker:
+def card(row: WorkerInfo, now: float) -> Worker:
     """A worker as the page shows it at ``now`` (ms)."""
     jobs = [_held(job) for job in row.holding if isinstance(job, dict)]
     sensible = OPEN_TO.get(row.status, tuple(ORDERS))

@@ -61,7 +61,7 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     if isinstance(error, errors.UnknownInstance):
         context["back"] = {"url": reverse("machine", args=[machine]), "text": f"Instances of {machine}"}
     if isinstance(error, errors.UnknownMachine) and (seen := _seen_by(request, error)):
-        context["hint"] = f"Available: {errors.shortened(seen)}."
+        context["hint"] = f"Available: {errors.shorten_names(seen)}."
     if isinstance(error, errors.EngineUnavailable):
         return _send_again(request, context)
     response = error_page(request, status, **context)

@@ -189,8 +189,8 @@ def _seen_by(request: HttpRequest, error: UnknownMachine) -> list[str]:
 def denied_by(error: BaseException | None) -> NotPermitted | None:
     """What the account lacks, where the server answered and only refused it something."""
     while error is not None:
-        if isinstance(error, ResponseError) and server_permissions.denied(str(error)):
-            return NotPermitted([named] if (named := server_permissions.named(str(error))) else [])
+        if isinstance(error, ResponseError) and server_permissions.is_denied(str(error)):
+            return NotPermitted([named] if (named := server_permissions.find_missing(str(error))) else [])
         error = error.__cause__
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from machines.engine.definitions.reading.invokes import default_id
+from machines.engine.definitions.reading.invokes import make_default_id
 
 from .text import columns, drawable, shorten, wrap
 
@@ -124,7 +124,7 @@ def _event(event: str, source: str) -> str:
     for prefix, word in (("done.invoke.", "done"), ("done.state.", "done"), ("error.invoke.", "error")):
         if event.startswith(prefix):
             id = event.removeprefix(prefix)
-            return word if id in (source, default_id(source, 0)) else f"{word} {id}"
+            return word if id in (source, make_default_id(source, 0)) else f"{word} {id}"
     return event
 
 

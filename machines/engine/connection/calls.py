@@ -12,7 +12,7 @@ from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, Not
 
 from . import library, routing, server_permissions
 from .client import FAILURES, Client
-from .connection_cache import lines_of
+from .connection_cache import get_cache
 
 MISSING = "Function not found"
 FAULT = "FAULT"  # how a reply begins that says that something broke
@@ -35,8 +35,8 @@ def translate(error: Exception) -> NoReturn:
     code = _code(error)
     if isinstance(error, exceptions.DataError):
         raise BadInput(f"an argument is nothing Redis can take: {text}", code="SB408") from error
-    if isinstance(error, exceptions.ResponseError) and server_permissions.denied(text):
-        raise NotPermitted([named] if (named := server_permissions.named(text)) else []) from error
+    if isinstance(error, exceptions.ResponseError) and server_permissions.is_denied(text):
+        raise NotPermitted([named] if (named := server_permissions.find_missing(text)) else []) from error
     if isinstance(error, exceptions.ResponseError) and code not in NOT_NOW:
         raise EngineFault(f"Redis answered: {text}") from error
     if isinstance(error, exceptions.TimeoutError):
@@ -93,14 +93,14 @@ class Caller:
     def lacking(self, key: str) -> list[str]:
         """Of ``permissions.STEP`` those commands that the account in use may not run on a key like this one."""
         try:
-            answers = routing.everywhere(self.client, ("FCALL_RO", "sb_permitted", 0, key))
+            answers = routing.send_everywhere(self.client, ("FCALL_RO", "sb_permitted", 0, key))
         except FAILURES as error:
             translate(error)
         return list(dict.fromkeys(str(name) for answer in answers for name in answer[1:]))
 
     def _permitted(self, reply: Any) -> Any:
         """Raises where a function met a command that the account may not run."""
-        if type(reply) is list and reply and reply[0] == FAULT and server_permissions.denied(str(reply[-1])):
+        if type(reply) is list and reply and reply[0] == FAULT and server_permissions.is_denied(str(reply[-1])):
             raise exceptions.NoPermissionError(str(reply[-1]))
         return reply
 
@@ -109,8 +109,8 @@ class Caller:
         text = str(error)
         if (
             not isinstance(error, exceptions.ResponseError)
-            or not server_permissions.denied(text)
-            or server_permissions.named(text)
+            or not server_permissions.is_denied(text)
+            or server_permissions.find_missing(text)
         ):
             return error
         try:
@@ -138,7 +138,7 @@ class Caller:
         if isinstance(self.client, RedisCluster) or self.client.connection is not None:
             reply: list[Any] = self._send(*words)
             return reply
-        answer: list[Any] = lines_of(self.client.connection_pool).exchange(words)
+        answer: list[Any] = get_cache(self.client.connection_pool).exchange(words)
         return answer
 
     @property
@@ -199,7 +199,7 @@ class Caller:
     def _held(self) -> set[str]:
         """The libraries that are there: of a cluster, those of all its primaries; none where one has none."""
         try:
-            found = routing.everywhere(self.client, ("FCALL_RO", "sb_library", 0))
+            found = routing.send_everywhere(self.client, ("FCALL_RO", "sb_library", 0))
         except exceptions.ResponseError as error:
             if MISSING in str(error):
                 return set()

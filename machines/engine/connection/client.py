@@ -27,7 +27,7 @@ Client = redis.Redis | redis.RedisCluster
 FAILURES = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 
 
-def options(**overrides: Any) -> dict[str, Any]:
+def build_options(**overrides: Any) -> dict[str, Any]:
     """Keyword arguments for any redis-py client, sync or asyncio (give the asyncio Retry yourself)."""
     return {
         "decode_responses": True,
@@ -50,7 +50,7 @@ def connect(url: str, **overrides: Any) -> Client:
         raise BadInput(
             f"a Redis URL begins with one of {', '.join(SCHEMES)}://, not {scheme[:20] if ':' in url else ''!r}"
         )
-    settings = options(**overrides)
+    settings = build_options(**overrides)
     if scheme != "unix":
         settings["socket_keepalive"] = True
     try:

@@ -30,7 +30,7 @@ Connection = Any  # of redis-py, which leaves half of its methods untyped
 _pack: Any = getattr(getattr(redis_connection, "hiredis", None), "pack_command", None)
 
 
-class Lines:
+class ConnectionCache:
     """Of one pool. Safe to share between threads; a process that was forked begins with none."""
 
     def __init__(self, pool: ConnectionPool) -> None:
@@ -107,15 +107,15 @@ def _packed(words: Sequence[Word]) -> bytes:
 
 
 _making = threading.Lock()
-_all: weakref.WeakSet[Lines] = weakref.WeakSet()
+_all: weakref.WeakSet[ConnectionCache] = weakref.WeakSet()
 
 
-def lines_of(pool: ConnectionPool) -> Lines:
+def get_cache(pool: ConnectionPool) -> ConnectionCache:
     """The lines of a pool: the same ones for all that call over it, and gone with it."""
-    found: Lines | None = pool.__dict__.get(NAME)
+    found: ConnectionCache | None = pool.__dict__.get(NAME)
     if found is None:
         with _making:
-            found = pool.__dict__.setdefault(NAME, Lines(pool))
+            found = pool.__dict__.setdefault(NAME, ConnectionCache(pool))
     return found
 
 

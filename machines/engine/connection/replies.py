@@ -60,7 +60,7 @@ def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
     raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
 
 
-def whole(raw: Any) -> int:
+def read_whole(raw: Any) -> int:
     """A whole number that Lua wrote; past 10**14 it may come with an exponent."""
     try:
         return int(raw)
@@ -75,7 +75,7 @@ class FieldTypes:
 
     _READERS: Mapping[str, Callable[[str], Any]] = {
         "string": str,
-        "integer": whole,
+        "integer": read_whole,
         "number": float,
         "boolean": lambda raw: raw == "true",
         "json": json.loads,
@@ -117,22 +117,22 @@ class FieldTypes:
         return {name: read(raw[name]) for name, read in self._read.items() if name in raw}
 
 
-def posted(reply: Sequence[Any]) -> bool:
+def has_messages(reply: Sequence[Any]) -> bool:
     """Did the step put messages into the outbox? A reply in short, a text, says that it did not."""
     return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK
 
 
-def fields(reply: Sequence[Any]) -> dict[str, Any]:
+def read_fields(reply: Sequence[Any]) -> dict[str, Any]:
     """The raw instance hash that an OK reply of fire, create, get, force, delete or complete carries as JSON."""
     found: dict[str, Any] = json.loads(reply[3])
     return found
 
 
-def pairs(flat: Sequence[Any]) -> dict[str, Any]:
+def read_pairs(flat: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
-def instance(
+def read_instance(
     machine: str, id: str, raw: Mapping[str, Any], types: FieldTypes, outcome: Outcome | None = None
 ) -> Instance:
     state = str(raw["_state"])
@@ -143,8 +143,8 @@ def instance(
         data=types.data(raw),
         version=int(raw["_version"]),
         definition=types.version,
-        entered=whole(raw["_entered"]),
-        created=whole(raw["_created"]),
+        entered=read_whole(raw["_entered"]),
+        created=read_whole(raw["_created"]),
         done="_done" in raw or state in types.finals,
         jobs=str(raw.get("_jobs") or "").split(),
         outcome=outcome,
@@ -163,7 +163,7 @@ def _connections(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
         "timers": [_timer(row, types) for row in json.loads(raw.get("_timers") or "[]")],
         "children": {invoke: {"machine": c["machine"], "id": c["id"]} for invoke, c in sorted(children.items())},
         "parent": _parent(raw["_parent"]) if raw.get("_parent") else None,
-        "suspended": whole(raw["_suspended"]) if raw.get("_suspended") else None,
+        "suspended": read_whole(raw["_suspended"]) if raw.get("_suspended") else None,
     }
 
 
@@ -174,14 +174,16 @@ def _parent(text: str) -> dict[str, str]:
 
 def _timer(row: Sequence[Any], types: FieldTypes) -> Timer:
     id, due, event, state, sendid, _, target, *_ = row
-    return Timer(id=id, event=event, due=whole(due), state=types.names_of[int(state)], sendid=sendid, target=target)
+    return Timer(
+        id=id, event=event, due=read_whole(due), state=types.names_of[int(state)], sendid=sendid, target=target
+    )
 
 
-def outcome(reply: Sequence[Any]) -> Outcome:
+def read_outcome(reply: Sequence[Any]) -> Outcome:
     return Outcome(str(reply[1]).split(), str(reply[2]) == "1")
 
 
-def explanation(machine: str, id: str, text: str) -> Explanation:
+def read_explanation(machine: str, id: str, text: str) -> Explanation:
     seen = json.loads(text)
     candidates = [Candidate(**{**c, "because": [Because(**b) for b in c["because"]]}) for c in seen["candidates"]]
     after = seen["outcome"]
@@ -205,20 +207,20 @@ def explanation(machine: str, id: str, text: str) -> Explanation:
     )
 
 
-def refusal(why: Explanation) -> Refused:
+def build_refusal(why: Explanation) -> Refused:
     """The error that an explanation of an event which was not taken stands for."""
     if why.exhausted:
         return TooMuchWork(why)
     return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
 
 
-def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None = None) -> SignalboxError:
+def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | None = None) -> SignalboxError:
     """The error a reply other than OK stands for."""
     status = reply[0]
     if status == Status.REFUSED:
-        return refusal(explanation(machine, id, reply[1]))
+        return build_refusal(read_explanation(machine, id, reply[1]))
     if status == Status.SUSPENDED:
-        return Suspended(machine, id, since=whole(reply[1]))
+        return Suspended(machine, id, since=read_whole(reply[1]))
     if status == Status.NOT_ALLOWED:
         return _kept(machine, id, *map(str, reply[1:]))
     if status == Status.APPROVAL:
@@ -242,8 +244,8 @@ def failure(machine: str, id: str, reply: Sequence[Any], *, expect: int | None =
 
 def _broken(machine: str, id: str, text: str) -> EngineFault:
     """Of a function that met what it cannot work with; or what its caller's account may not do."""
-    if server_permissions.denied(text):
-        return NotPermitted([named] if (named := server_permissions.named(text)) else [])
+    if server_permissions.is_denied(text):
+        return NotPermitted([named] if (named := server_permissions.find_missing(text)) else [])
     return EngineFault(f"{machine}/{id}: {text}")
 
 
@@ -260,7 +262,7 @@ def _alone(
     )  # fmt: skip
 
 
-def step(entry: str) -> Step:
+def read_step(entry: str) -> Step:
     """One history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]."""
     version, at, event, state, transitions, actor, reason, payload, changed, *unset = json.loads(entry)
     changes = dict(changed or {})
@@ -279,13 +281,13 @@ def step(entry: str) -> Step:
     )
 
 
-def steps(entries: Sequence[str]) -> list[Step]:
+def read_steps(entries: Sequence[str]) -> list[Step]:
     """Entries oldest first; each step's source is the configuration before it."""
-    read = [step(entry) for entry in entries]
+    read = [read_step(entry) for entry in entries]
     return [replace(s, source=b.configuration) for b, s in pairwise(read)][::-1] + read[:1]
 
 
-def live(machine: str, text: str) -> Live:
+def read_live(machine: str, text: str) -> Live:
     seen = json.loads(text)
     return Live(
         machine=machine,
@@ -305,7 +307,7 @@ def live(machine: str, text: str) -> Live:
     )
 
 
-def merged(parts: Sequence[Live]) -> Live:
+def merge_live(parts: Sequence[Live]) -> Live:
     """The partitions of one machine as one."""
     first, *rest = parts
     for part in rest:

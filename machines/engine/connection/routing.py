@@ -36,7 +36,7 @@ def send(client: Client, commands: Sequence[tuple[str, Command]]) -> list[Any]:
     return answers
 
 
-def everywhere(client: Client, words: Command) -> list[Any]:
+def send_everywhere(client: Client, words: Command) -> list[Any]:
     """The answer of the server, or of each primary of a cluster."""
     if not isinstance(client, redis.RedisCluster):
         return [client.execute_command(*words)]  # type: ignore[no-untyped-call]
@@ -44,7 +44,7 @@ def everywhere(client: Client, words: Command) -> list[Any]:
     return list(found.values()) if isinstance(found, dict) else [found]
 
 
-def nodes(client: Client) -> list[redis.Redis]:
+def list_nodes(client: Client) -> list[redis.Redis]:
     """A client of the server, or of each primary of a cluster."""
     if not isinstance(client, redis.RedisCluster):
         return [client]

@@ -33,12 +33,12 @@ _DENIED = re.compile(
 )
 
 
-def denied(text: str) -> bool:
+def is_denied(text: str) -> bool:
     """Whether a server's error says that the account may not do something."""
     return _DENIED.search(text) is not None
 
 
-def named(text: str) -> str:
+def find_missing(text: str) -> str:
     """What such an error says is missing, as ACL SETUSER calls it; "" where it does not say."""
     if found := _NAMED.search(text):
         return found[1]

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from .compiled import CompiledDefinition, compile_definition
-from .findings import CODES, Code, Finding, finding
+from .findings import CODES, Code, Finding, make_finding
 from .outline import EventOutline, FieldOutline, InvokeOutline, Outline, StateOutline, TransitionOutline
-from .program import digest
-from .reading.embedded_machines import embedded, names_of
-from .recipients import Recipient, recipients
+from .program import compute_digest
+from .reading.embedded_machines import find_embedded, list_embedded_names
+from .recipients import Recipient, find_recipients
 from .report import quote, render
 
 __all__ = [
@@ -35,13 +35,13 @@ __all__ = [
     "check",
     "compile",
     "compile_definition",
-    "digest",
-    "embedded",
-    "finding",
-    "names_of",
+    "compute_digest",
+    "find_embedded",
+    "find_recipients",
+    "list_embedded_names",
+    "make_finding",
     "outline",
     "quote",
-    "recipients",
     "render",
     "schema",
 ]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from machines.engine import limits
 
 from .model import Machine
-from .outline import matches
+from .outline import is_match
 from .place import Place
-from .program import descriptors, known_events
+from .program import list_descriptors, list_known_events
 from .report import Path, Report, quote
 from .scope import Scope
 
@@ -86,13 +86,13 @@ def read_approval(place: Place | None) -> dict[str, Path]:
 
 
 def review_approval(machine: Machine, report: Report) -> None:
-    known = known_events(machine)
-    listened = [event for transition, event in descriptors(machine) if transition.cause == "on"]
+    known = list_known_events(machine)
+    listened = [event for transition, event in list_descriptors(machine) if transition.cause == "on"]
     for name, path in machine.approval.items():
         event = name.removeprefix(FIRE)
-        if event == name or any(matches(descriptor, event) for descriptor in listened):
+        if event == name or any(is_match(descriptor, event) for descriptor in listened):
             continue
-        if not any(matches(event, one) for one in known):
+        if not any(is_match(event, one) for one in known):
             report.unknown("SB125", path, "event", event, known)
 
 

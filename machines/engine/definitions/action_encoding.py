@@ -8,7 +8,7 @@ from typing import Any
 from .model import Action, Case, Value, Work
 
 
-def program_of_actions(actions: Iterable[Action]) -> list[list[Any]]:
+def encode_actions(actions: Iterable[Action]) -> list[list[Any]]:
     return [_action(action) for action in actions]
 
 
@@ -23,7 +23,7 @@ def _action(action: Action) -> list[Any]:
     if action.verb == "if":
         return ["if", [_case(case) for case in action.cases]]
     if action.verb == "block":
-        return ["block", program_of_actions(action.cases[0].actions)]
+        return ["block", encode_actions(action.cases[0].actions)]
     if action.verb == "foreach":
         return ["foreach", _loop(action)]
     return [action.verb, _named(action.name, action.computed), *value]
@@ -32,13 +32,13 @@ def _action(action: Action) -> list[Any]:
 def _enqueued(action: Action) -> list[Any]:
     """What is as by default is left out."""
     node: list[Any] = ["enqueue", action.name, action.src]
-    options = options_of(action.work or Work())
+    options = encode_options(action.work or Work())
     if action.value or options:
         node.append(action.value.tree if action.value else ["null"])
     return [*node, options] if options else node
 
 
-def options_of(work: Work) -> dict[str, Any]:
+def encode_options(work: Work) -> dict[str, Any]:
     """How a job is worked on, as far as that is not as by default."""
     usual = Work()
     parts = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter")}
@@ -76,7 +76,7 @@ def _sent(action: Action) -> dict[str, Any]:
 
 
 def _case(case: Case) -> dict[str, Any]:
-    result: dict[str, Any] = {"then": program_of_actions(case.actions)}
+    result: dict[str, Any] = {"then": encode_actions(case.actions)}
     if case.guard:
         result = {"guard": case.guard.expression.tree, "text": case.guard.expression.text} | result
     return result
@@ -87,4 +87,4 @@ def _loop(action: Action) -> dict[str, Any]:
     result: dict[str, Any] = {"in": action.value.tree, "item": action.name}
     if action.index:
         result["index"] = action.index
-    return result | {"do": program_of_actions(action.cases[0].actions)}
+    return result | {"do": encode_actions(action.cases[0].actions)}

@@ -14,11 +14,11 @@ from machines.engine.errors import DefinitionError
 
 from .findings import Finding
 from .model import Machine
-from .outline import Outline, outline_of
-from .program import digest, program_of
-from .reading.document import read
-from .reading.embedded_machines import embedded
-from .recipients import Recipient, recipients_of
+from .outline import Outline, build_outline
+from .program import build_program, compute_digest
+from .reading.document import read_document
+from .reading.embedded_machines import find_embedded
+from .recipients import Recipient, find_machine_recipients
 from .records import rebuild
 from .report import Report
 
@@ -56,22 +56,22 @@ class CompiledDefinition:
     @cached_property
     def program(self) -> dict[str, Any]:
         """What the functions library inside Redis interprets."""
-        return program_of(self._checked)
+        return build_program(self._checked)
 
     @cached_property
     def digest(self) -> str:
         """Tells programs apart."""
-        return digest(self.program)
+        return compute_digest(self.program)
 
     @cached_property
     def outline(self) -> Outline:
         """What people read and diagrams draw."""
-        return outline_of(self._checked)
+        return build_outline(self._checked)
 
     @cached_property
     def recipients(self) -> tuple[Recipient, ...]:
         """The machines it sends to or invokes, without those it brings along, which speak for themselves."""
-        return recipients_of(self._checked)
+        return find_machine_recipients(self._checked)
 
     @property
     def _checked(self) -> Machine:
@@ -111,9 +111,9 @@ def compile_definition(definition: object) -> CompiledDefinition:
     """Read and check a definition; one that is compiled already is handed back. Never raises."""
     if isinstance(definition, CompiledDefinition):
         return definition
-    machine, report = read(definition)
+    machine, report = read_document(definition)
     # What has errors is not taken apart: it may be nested deeper than anything should be.
-    sources = embedded(definition) if report.embedded and not report.has_old_errors else {}
+    sources = find_embedded(definition) if report.embedded and not report.has_old_errors else {}
     inside = {inner.id: _compiled(sources[inner.id], inner, found) for inner, found in report.embedded if sources}
     return _compiled(definition, machine, report, inside)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from machines.engine import expressions, limits
-from machines.engine.rates import UNITS, largest
+from machines.engine.rates import UNITS, split_unit
 
 from .model import Value
 from .place import Place
@@ -16,15 +16,15 @@ _BARE = re.compile(r"\d{1,15}")
 HINT = 'write a number and a unit, such as "500ms", "30s", "5m", "2h" or "1d"'
 
 
-def milliseconds(text: str) -> int | None:
+def parse_duration(text: str) -> int | None:
     """None when the text is no duration."""
     match = _DURATION.fullmatch(text.strip())
     return round(float(match[1]) * UNITS[match[2]]) if match else None
 
 
-def written(ms: int) -> str:
+def format_duration(ms: int) -> str:
     """As definitions write it: ``15m``."""
-    number, unit = largest(ms)
+    number, unit = split_unit(ms)
     return f"{number}{unit}"
 
 
@@ -32,7 +32,7 @@ def read_duration(place: Place | None, default: int, least: int, most: int) -> i
     """The default stands in where there is none, or where it cannot be used (which is reported)."""
     if place is None or place.broken:
         return default
-    length = milliseconds(place.value) if isinstance(place.value, str) else None
+    length = parse_duration(place.value) if isinstance(place.value, str) else None
     if length is None:
         place.error("SB113", "not a duration", HINT)
         return default
@@ -72,7 +72,7 @@ def read_after(text: str, place: Place) -> Value | None:
 
 
 def _fixed(text: str) -> int | None:
-    return int(text) if _BARE.fullmatch(text.strip()) else milliseconds(text)
+    return int(text) if _BARE.fullmatch(text.strip()) else parse_duration(text)
 
 
 def _shown(text: str, length: int) -> str:

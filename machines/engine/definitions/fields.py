@@ -20,7 +20,7 @@ SCALARS = ("string", "integer", "number", "boolean")
 ANY = ("any",)
 
 
-def type_of(value: Any) -> str:
+def get_type(value: Any) -> str:
     """The type of a JSON value. 3.0 is an integer, as JSON Schema has it."""
     if value is None:
         return "null"
@@ -31,23 +31,23 @@ def type_of(value: Any) -> str:
     return {int: "number", float: "number", str: "string", list: "array"}.get(type(value), "object")
 
 
-def fits(type_name: str, types: tuple[str, ...]) -> bool:
+def is_of_type(type_name: str, types: tuple[str, ...]) -> bool:
     """Whether a value of the type may stand in a field of the types."""
     if "any" in types or type_name in types:
         return True
     return type_name == "integer" and "number" in types
 
 
-def types_of_example(value: Any) -> tuple[str, ...]:
+def infer_types(value: Any) -> tuple[str, ...]:
     """What a field may hold whose example this is: null says nothing, so anything goes."""
     if value is None:
         return ANY
     if isinstance(value, float):
         return ("number",)
-    return (type_of(value),)
+    return (get_type(value),)
 
 
-def in_words(types: tuple[str, ...]) -> str:
+def describe_types(types: tuple[str, ...]) -> str:
     return " or ".join(types)
 
 
@@ -98,7 +98,7 @@ def _read_examples(place: Place) -> dict[str, Field]:
         if not example.broken:
             if name != "type":
                 _check_example(example)
-            fields[name] = Field(name, types_of_example(example.value), example.path, initial=_clean(example))
+            fields[name] = Field(name, infer_types(example.value), example.path, initial=_clean(example))
     return fields
 
 
@@ -205,8 +205,8 @@ def _read_types(place: Place | None) -> tuple[str, ...]:
 def _read_default(place: Place | None, types: tuple[str, ...]) -> Any:
     if place is None or place.broken:
         return MISSING
-    if not fits(type_of(place.value), types):
-        place.error("SB112", f"the default is {type_of(place.value)}, the field {in_words(types)}")
+    if not is_of_type(get_type(place.value), types):
+        place.error("SB112", f"the default is {get_type(place.value)}, the field {describe_types(types)}")
         return MISSING
     value = _clean(place)
     return int(value) if isinstance(value, float) and "integer" in types and value.is_integer() else value
@@ -250,4 +250,4 @@ def _read_payload_field(name: str, place: Place) -> Field:
     if place.broken:
         return Field(name, ANY, place.path)
     _check_example(place)
-    return Field(name, types_of_example(value), place.path)
+    return Field(name, infer_types(value), place.path)

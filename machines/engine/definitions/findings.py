@@ -123,6 +123,6 @@ class Finding:
         return f"{self.code} {self.path or 'definition'}: {self.message}{hint}"
 
 
-def finding(code: str, path: str, message: str, hint: str = "") -> Finding:
+def make_finding(code: str, path: str, message: str, hint: str = "") -> Finding:
     """A finding with the severity its code has."""
     return Finding(code, path, message, hint, CODES[code].severity)

@@ -134,12 +134,12 @@ class Action:
         return tuple(name for name in written if name)
 
 
-def flat(actions: Iterable[Action]) -> Iterator[Action]:
+def flatten_actions(actions: Iterable[Action]) -> Iterator[Action]:
     """Actions and all actions inside them, in document order."""
     for action in actions:
         yield action
         for case in action.cases:
-            yield from flat(case.actions)
+            yield from flatten_actions(case.actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class State:
     def actions(self) -> tuple[Action, ...]:
         """Everything it may do, actions inside actions included."""
         taken = tuple(action for transition in self.all_transitions for action in transition.actions)
-        return tuple(flat(self.own_actions + taken))
+        return tuple(flatten_actions(self.own_actions + taken))
 
 
 class _Missing:

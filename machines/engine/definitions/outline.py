@@ -13,11 +13,25 @@ from typing import Any
 from machines.engine import limits, rates
 
 from .fields import ANY
-from .model import MISSING, Action, Case, Event, Field, Invoke, Limit, Machine, State, Transition, Value, Work, flat
-from .program import queues_of
+from .model import (
+    MISSING,
+    Action,
+    Case,
+    Event,
+    Field,
+    Invoke,
+    Limit,
+    Machine,
+    State,
+    Transition,
+    Value,
+    Work,
+    flatten_actions,
+)
+from .program import list_queues
 
 
-def action_text(action: Action) -> str:
+def describe_action(action: Action) -> str:
     """``failed = failed + 1``, ``unset expires``, ``enqueue mail on outbox``, ``send late after 30s``."""
     value = action.value.text if action.value else ""
     name = action.computed.text if action.computed else action.name
@@ -59,7 +73,7 @@ def _case(case: Case, position: int) -> str:
 
 
 def _listed(actions: Iterable[Action]) -> str:
-    return "; ".join(action_text(action) for action in actions)
+    return "; ".join(describe_action(action) for action in actions)
 
 
 NO_WORK = Work(attempts=0, backoff=0, lease=0)  # of an invoke of a machine
@@ -266,25 +280,25 @@ class Outline:
         if transition.cause not in ("on", "always") or limits.is_reserved_event(descriptor):
             return ()
         if descriptor == "*" or descriptor.endswith(".*"):
-            return [name for name in self.events if matches(descriptor, name)]
+            return [name for name in self.events if is_match(descriptor, name)]
         return (descriptor,)
 
     def _with_fields(self, name: str, transitions: Iterable[TransitionOutline]) -> EventOutline:
         declared = self.events.get(name, EventOutline(name))
         if declared.fields is not None:
             return declared
-        listening = [t for t in transitions if any(matches(descriptor, name) for descriptor in t.events)]
+        listening = [t for t in transitions if any(is_match(descriptor, name) for descriptor in t.events)]
         names = dict.fromkeys(read for transition in listening for read in transition.reads)
         return EventOutline(name, declared.description, tuple(FieldOutline(read) for read in names), open=True)
 
 
-def matches(descriptor: str, event: str) -> bool:
+def is_match(descriptor: str, event: str) -> bool:
     """SCXML 3.12.1: equal, or the event begins with the descriptor and a dot."""
     prefix = descriptor.removesuffix(".*")
     return descriptor == "*" or event == prefix or event.startswith(f"{prefix}.")
 
 
-def outline_of(machine: Machine) -> Outline:
+def build_outline(machine: Machine) -> Outline:
     return Outline(
         id=machine.id,
         description=machine.description,
@@ -292,7 +306,7 @@ def outline_of(machine: Machine) -> Outline:
         states=tuple(_state(state, machine) for state in machine.states.values()),
         data=tuple(_field(field) for field in machine.fields.values()),
         events={event.name: _event(event) for event in machine.events.values()},
-        queues=tuple(queues_of(machine)),
+        queues=tuple(list_queues(machine)),
         root=machine.root,
         output=machine.output.text if machine.output else "",
         limits={queue: _limit(limit) for queue, limit in machine.limits.items()},
@@ -309,8 +323,8 @@ def _state(state: State, machine: Machine) -> StateOutline:
         type=state.kind,
         description=state.description,
         tags=state.tags,
-        entry=tuple(action_text(action) for action in state.entry),
-        exit=tuple(action_text(action) for action in state.exit),
+        entry=tuple(describe_action(action) for action in state.entry),
+        exit=tuple(describe_action(action) for action in state.exit),
         invokes=tuple(_invoke(invoke) for invoke in state.invokes),
         transitions=tuple(_transition(transition, state.name) for transition in state.all_transitions),
         enqueues=tuple(dict.fromkeys(action.name for action in state.actions if action.verb == "enqueue")),
@@ -338,7 +352,7 @@ def _transition(transition: Transition, source: str) -> TransitionOutline:
         source=source,
         target=transition.target,
         guard_text=transition.guard.expression.text if transition.guard else None,
-        actions=tuple(action_text(action) for action in transition.actions),
+        actions=tuple(describe_action(action) for action in transition.actions),
         reenter=transition.reenter,
         description=transition.description,
         reads=_reads(transition),
@@ -351,7 +365,7 @@ def _transition(transition: Transition, source: str) -> TransitionOutline:
 
 def _reads(transition: Transition) -> tuple[str, ...]:
     expressions = [transition.guard.expression] if transition.guard else []
-    for action in flat(transition.actions):
+    for action in flatten_actions(transition.actions):
         expressions += [expression for _, expression in action.expressions]
     return tuple(dict.fromkeys(use.name for e in expressions for use in e.uses if use.kind == "payload"))
 
@@ -382,7 +396,7 @@ def _text(value: Value | None) -> str:
 
 
 def _limit(limit: Limit) -> LimitOutline:
-    return LimitOutline(limit.concurrency, rates.show(limit.rate, limit.per) if limit.rate else "")
+    return LimitOutline(limit.concurrency, rates.format_rate(limit.rate, limit.per) if limit.rate else "")
 
 
 def _field(field: Field) -> FieldOutline:

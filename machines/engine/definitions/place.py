@@ -18,7 +18,7 @@ from machines.engine import limits
 
 from .report import Path, Report, quote
 
-Complain = Callable[[str, Path, str, str], None]  # code, path, message, hint
+AddFinding = Callable[[str, Path, str, str], None]  # code, path, message, hint
 
 
 class _Broken:
@@ -35,10 +35,10 @@ class TooLarge(Exception):
     """The document passed its size limit: it is not read any further."""
 
 
-class Plain:
+class PlainCopier:
     """Copies one document."""
 
-    def __init__(self, complain: Complain) -> None:
+    def __init__(self, complain: AddFinding) -> None:
         self._complain = complain
         self._room = limits.MAX_DEFINITION
         self._open: set[int] = set()  # ids of the containers around the value at hand
@@ -226,6 +226,6 @@ def describe(value: Any) -> str:
     return names.get(type(value), "something else")
 
 
-def text_of(place: Place | None) -> str:
+def show_path(place: Place | None) -> str:
     """A text that may be left out."""
     return (place.text() or "") if place else ""

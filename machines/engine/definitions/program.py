@@ -14,9 +14,9 @@ from typing import Any
 
 from machines.engine import limits
 
-from .action_encoding import options_of, program_of_actions
+from .action_encoding import encode_actions, encode_options
 from .fields import SCALARS
-from .model import MISSING, Event, Field, Invoke, Limit, Machine, Start, State, Transition, Work, flat
+from .model import MISSING, Event, Field, Invoke, Limit, Machine, Start, State, Transition, Work, flatten_actions
 from .report import Report
 
 
@@ -25,7 +25,7 @@ def review(machine: Machine, report: Report) -> None:
     if report.has_errors:
         return
     total = 0
-    report.program = program_of(machine)
+    report.program = build_program(machine)
     for state, compiled in zip(machine.states.values(), report.program["states"], strict=True):
         parts = _parts(compiled)
         total += parts
@@ -46,7 +46,7 @@ def _parts(node: Any) -> int:
 FORMAT = 1
 
 
-def program_of(machine: Machine) -> dict[str, Any]:
+def build_program(machine: Machine) -> dict[str, Any]:
     """The machine must be free of errors."""
     program: dict[str, Any] = {
         "format": FORMAT,
@@ -63,23 +63,23 @@ def program_of(machine: Machine) -> dict[str, Any]:
         "brings": list(machine.brings) if _computes_machines(machine) else [],
         "sensitive": _sensitive(machine),
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
-        "queues": queues_of(machine),
+        "queues": list_queues(machine),
         "limits": {queue: _limit(limit) for queue, limit in machine.limits.items()},
-        "known": known_events(machine),
-        "open": any(is_pattern(event) for _, event in descriptors(machine)),
+        "known": list_known_events(machine),
+        "open": any(is_pattern(event) for _, event in list_descriptors(machine)),
         "errors": "raise" if machine.raises_errors else "",
         "output": machine.output.tree if machine.output else None,
     }
     return program | {key: part for key, part in parts.items() if part}
 
 
-def digest(program: dict[str, Any]) -> str:
+def compute_digest(program: dict[str, Any]) -> str:
     """12 hexadecimal digits that tell programs apart: of the SHA-256 of the canonical JSON."""
     canonical = json.dumps(program, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
-def descriptors(machine: Machine) -> list[tuple[Transition, str]]:
+def list_descriptors(machine: Machine) -> list[tuple[Transition, str]]:
     """Every event descriptor with the transition that has it, in document order."""
     return [
         (transition, event)
@@ -93,15 +93,15 @@ def is_pattern(descriptor: str) -> bool:
     return descriptor == "*" or descriptor.endswith(".*")
 
 
-def known_events(machine: Machine) -> list[str]:
+def list_known_events(machine: Machine) -> list[str]:
     """Every external event a transition names exactly or the definition declares."""
-    named = [event for t, event in descriptors(machine) if t.cause != "after" and not is_pattern(event)]
+    named = [event for t, event in list_descriptors(machine) if t.cause != "after" and not is_pattern(event)]
     return sorted({event for event in [*named, *machine.events] if not limits.is_reserved_event(event)})
 
 
-def queues_of(machine: Machine) -> list[str]:
+def list_queues(machine: Machine) -> list[str]:
     """Every queue the machine puts jobs on, in document order, then those it only has limits for."""
-    queues = {action.name: None for action in flat(machine.start.actions) if action.verb == "enqueue"}
+    queues = {action.name: None for action in flatten_actions(machine.start.actions) if action.verb == "enqueue"}
     for state in machine.states.values():
         for action in state.actions:
             if action.verb == "enqueue":
@@ -130,7 +130,7 @@ def _initial(machine: Machine) -> Any:
 
 def _start(start: Start, machine: Machine) -> dict[str, Any]:
     result: dict[str, Any] = {"targets": [machine.states[target].index for target in start.targets]}
-    return result | ({"actions": program_of_actions(start.actions)} if start.actions else {})
+    return result | ({"actions": encode_actions(start.actions)} if start.actions else {})
 
 
 def _state(state: State, machine: Machine) -> dict[str, Any]:
@@ -144,8 +144,8 @@ def _state(state: State, machine: Machine) -> dict[str, Any]:
         "done": state.done,
         "sla": state.sla,
         "donedata": state.output.tree if state.output else None,
-        "entry": program_of_actions(state.entry),
-        "exit": program_of_actions(state.exit),
+        "entry": encode_actions(state.entry),
+        "exit": encode_actions(state.exit),
         "transitions": [_transition(transition, machine) for transition in state.transitions],
         "always": [_transition(transition, machine) for transition in state.always],
         "invoke": [_invoke(invoke) for invoke in state.invokes],
@@ -167,7 +167,7 @@ def _transition(transition: Transition, machine: Machine) -> dict[str, Any]:
         result["guard"] = transition.guard.expression.tree
         result["text"] = transition.guard.expression.text
     if transition.actions:
-        result["actions"] = program_of_actions(transition.actions)
+        result["actions"] = encode_actions(transition.actions)
     if transition.delay is not None:
         result["delay"] = transition.delay.tree
     if transition.allow:
@@ -182,11 +182,11 @@ def _invoke(invoke: Invoke) -> dict[str, Any]:
     else:
         work = invoke.work or Work()
         result |= {"src": invoke.src, "queue": invoke.queue, "attempts": work.attempts, "backoff": work.backoff}
-        result |= {"lease": work.lease} | options_of(work)
+        result |= {"lease": work.lease} | encode_options(work)
     parts: dict[str, Any] = {
         "input": invoke.input.tree if invoke.input else None,
         "autoforward": invoke.autoforward,
-        "finalize": program_of_actions(invoke.finalize),
+        "finalize": encode_actions(invoke.finalize),
         "idlocation": invoke.idlocation,
     }
     return result | {key: part for key, part in parts.items() if part}

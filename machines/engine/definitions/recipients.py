@@ -8,8 +8,8 @@ from typing import Literal
 
 from machines.engine.expressions import Node
 
-from .model import Action, Machine, Value, flat
-from .reading.document import machine_of
+from .model import Action, Machine, Value, flatten_actions
+from .reading.document import read_sound_machine
 from .report import Path, render
 
 Kind = Literal["send", "invoke", "reply", "computed"]
@@ -27,14 +27,14 @@ class Recipient:
     path: str
 
 
-def recipients(definition: object) -> tuple[Recipient, ...]:
+def find_recipients(definition: object) -> tuple[Recipient, ...]:
     """In document order, without the machine itself, its parent and children. Reads also what is not fit to be
     published; embedded machines speak for themselves."""
-    machine = machine_of(definition)
-    return () if machine is None else recipients_of(machine)
+    machine = read_sound_machine(definition)
+    return () if machine is None else find_machine_recipients(machine)
 
 
-def recipients_of(machine: Machine) -> tuple[Recipient, ...]:
+def find_machine_recipients(machine: Machine) -> tuple[Recipient, ...]:
     """The same, of a definition that was read."""
     found = dict.fromkeys([*_sends(machine), *_invokes(machine)])
     return tuple(one for one in found if one.machine != machine.id)
@@ -42,7 +42,7 @@ def recipients_of(machine: Machine) -> tuple[Recipient, ...]:
 
 def _sends(machine: Machine) -> Iterator[Recipient]:
     begun = () if machine.root else machine.start.actions
-    for action in [*flat(begun), *(action for state in machine.states.values() for action in state.actions)]:
+    for action in [*flatten_actions(begun), *(action for state in machine.states.values() for action in state.actions)]:
         if action.sending is not None and action.sending.to is not None:
             yield from _of_send(action, action.sending.to)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from machines.engine import expressions, limits
 from machines.engine.expressions import Expression, ExpressionError, Node
-from machines.engine.expressions.translator import FAILED, plain_number
+from machines.engine.expressions.translator import FAILED, format_number
 
 from .model import Guard, Value
 from .place import BROKEN, Place
@@ -18,7 +18,7 @@ def read_value(place: Place) -> Value:
     """Objects and arrays are walked; every text in them is an expression."""
     builder = _Builder(place.report)
     tree = builder.build(place.value, place.path, 0)
-    return Value(tree, show(place.value), tuple(builder.parts))
+    return Value(tree, describe_value(place.value), tuple(builder.parts))
 
 
 def read_object(place: Place | None) -> tuple[Value | None, tuple[str, ...]]:
@@ -68,14 +68,14 @@ def _located(problem: ExpressionError, expression: Expression) -> str:
     return f"{problem.message} at character {problem.offset + 1} of {quote(expression.text)}"
 
 
-def show(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value as text for people: expressions without the quotes that JSON puts around them."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {show(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {describe_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(show(item) for item in value) + "]"
+        return "[" + ", ".join(describe_value(item) for item in value) + "]"
     return "…" if value is BROKEN else json.dumps(value)
 
 
@@ -115,5 +115,5 @@ def _literal(value: Any) -> Node:
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, int | float):
-        return ["num", plain_number(value)]
+        return ["num", format_number(value)]
     return ["null"]

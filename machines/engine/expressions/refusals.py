@@ -39,16 +39,16 @@ HINTS: dict[type[ast.AST], str] = {
 JSON_WORDS = {"true": "True", "false": "False", "null": "None", "undefined": "None", "none": "None"}
 
 
-def name_of(node: ast.AST) -> str:
+def name_construct(node: ast.AST) -> str:
     """How to call a construct that is not allowed."""
     return CONSTRUCTS.get(type(node), f"a {type(node).__name__}")
 
 
-def hint_for(node: ast.AST) -> str:
+def find_hint(node: ast.AST) -> str:
     return HINTS.get(type(node), "")
 
 
-def hint_for_method(function: ast.Attribute) -> str:
+def find_method_hint(function: ast.Attribute) -> str:
     """``token.lower()`` is how Python says it; here it is ``lower(token)``."""
     if function.attr not in FUNCTIONS:
         return ""

@@ -93,7 +93,7 @@ class Translator:
 
     def _refuse(self, node: ast.expr, construct: ast.AST) -> Node:
         return self._problem(
-            node, f"{refusals.name_of(construct)} is not allowed in an expression", refusals.hint_for(construct)
+            node, f"{refusals.name_construct(construct)} is not allowed in an expression", refusals.find_hint(construct)
         )
 
     def _use(self, kind: Any, name: str, node: ast.expr) -> None:
@@ -123,7 +123,7 @@ class Translator:
             return self._problem(node, "an integer of 2**53 or more cannot be held exactly", hint="write it as a text")
         if not math.isfinite(value):
             return self._problem(node, "the number is too large")
-        return ["num", plain_number(value)]
+        return ["num", format_number(value)]
 
     def name(self, node: ast.Name) -> Node:
         self._parts(node)
@@ -223,7 +223,7 @@ class Translator:
     def _refuse_callee(self, node: ast.Call) -> Node:
         if isinstance(node.func, ast.Attribute):
             message = f'calling the method "{node.func.attr}" is not allowed in an expression'
-            return self._problem(node, message, refusals.hint_for_method(node.func), kind="call")
+            return self._problem(node, message, refusals.find_method_hint(node.func), kind="call")
         return self._problem(node, "only a function's name can be called", kind="call")
 
     def _in_state(self, node: ast.Call) -> Node:
@@ -235,7 +235,7 @@ class Translator:
         return ["in", state]
 
 
-def plain_number(value: int | float) -> int | float:
+def format_number(value: int | float) -> int | float:
     """3.0 and 3 are one number inside Redis; writing both as 3 keeps digests equal."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= limits.MAX_INTEGER else value
 

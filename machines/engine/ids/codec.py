@@ -19,7 +19,7 @@ EPOCH = 1_704_067_200_000  # ms since 1970: 2024-01-01
 END = EPOCH + 2**41  # ms: in 2093
 NODES = 1024
 SEQUENCE_BITS, NODE_BITS, RANDOM_BITS = 12, 10, 19
-A_MS = 2**SEQUENCE_BITS  # ids of a node in a ms
+IDS_PER_MS = 2**SEQUENCE_BITS  # ids of a node in a ms
 LENGTH = 13
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 SHAPE = re.compile(f"[0-7][{ALPHABET}]{{12}}|z[{ALPHABET}]{{12}}", re.ASCII)
@@ -40,15 +40,15 @@ class Decoded:
 
 def encode(at: int, node: int, sequence: int) -> str:
     """``at`` in ms since the epoch, from ``EPOCH`` on and before ``END``; nothing is checked here."""
-    return written((at - EPOCH) << 22 | node << SEQUENCE_BITS | sequence)
+    return encode_number((at - EPOCH) << 22 | node << SEQUENCE_BITS | sequence)
 
 
 def encode_local(at: int, noise: int) -> str:
     """``noise``: a random number below 2**19."""
-    return LOCAL + written((at - EPOCH) << RANDOM_BITS | noise)[1:]
+    return LOCAL + encode_number((at - EPOCH) << RANDOM_BITS | noise)[1:]
 
 
-def written(number: int) -> str:
+def encode_number(number: int) -> str:
     """A number below 2**63."""
     pairs = _PAIRS
     return (
@@ -64,12 +64,12 @@ def is_id(text: object) -> bool:
 def decode(text: object) -> Decoded:
     """Raises BadInput for what is no id of this form."""
     why = None if is_id(text) else f"is not {LENGTH} characters of {ALPHABET}, the first 0 to 7 or z"
-    text = arguments.name("id", text, why)
+    text = arguments.check_name("id", text, why)
     if text[0] == LOCAL:
         number = _number(text[1:])
         return Decoded(EPOCH + (number >> RANDOM_BITS), None, number & (2**RANDOM_BITS - 1))
     number = _number(text)
-    return Decoded(EPOCH + (number >> 22), number >> SEQUENCE_BITS & (NODES - 1), number & (A_MS - 1))
+    return Decoded(EPOCH + (number >> 22), number >> SEQUENCE_BITS & (NODES - 1), number & (IDS_PER_MS - 1))
 
 
 def _number(text: str) -> int:

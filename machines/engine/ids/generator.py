@@ -23,7 +23,7 @@ from machines.engine.errors import SignalboxError
 from machines.engine.keys import PREFIX
 from machines.engine.pattern_keys import PatternKeys
 
-from .codec import A_MS, EPOCH, SEQUENCE_BITS, written
+from .codec import EPOCH, IDS_PER_MS, SEQUENCE_BITS, encode_number
 
 NAME = "ids"  # of the generator that the engine and the site share
 LEASE = 10_000  # ms
@@ -59,7 +59,7 @@ class Claims:
 
     def claim(self, token: str, node: int | None, lease: int) -> tuple[int, int, int, int]:
         """Node, from, until and the server's time, in ms. Raises NoNode, EngineUnavailable, EngineFault."""
-        now = "" if self._now is None else arguments.whole("now", self._now())
+        now = "" if self._now is None else arguments.encode_whole("now", self._now())
         held = "" if node is None else node
         reply = self._ask("claim", token, held, lease, now)
         if reply[1] == 0:
@@ -127,7 +127,7 @@ class Generator:
     def is_due(self) -> bool:
         """Has the newest id come from the last half lease of the range?"""
         held = self._held
-        return held is None or self._last >= (held.until - self._lease // 2) * A_MS
+        return held is None or self._last >= (held.until - self._lease // 2) * IDS_PER_MS
 
     def renew_ahead(self) -> bool:
         """Take the next range before it is needed, unless somebody is at it or has failed a moment ago; whether there
@@ -158,14 +158,15 @@ class Generator:
             held = self._held
             if held is None:
                 return []
-            first = max(self._last + 1, int(self._clock() * 1000 + held.ahead) * A_MS, held.start * A_MS)
-            after = min(first + count, held.until * A_MS)
+            first = max(self._last + 1, int(self._clock() * 1000 + held.ahead) * IDS_PER_MS, held.start * IDS_PER_MS)
+            after = min(first + count, held.until * IDS_PER_MS)
             if after <= first:
                 return []
             self._last = after - 1
         node = held.node << SEQUENCE_BITS
         return [
-            written((place >> SEQUENCE_BITS) - EPOCH << 22 | node | place & (A_MS - 1)) for place in range(first, after)
+            encode_number((place >> SEQUENCE_BITS) - EPOCH << 22 | node | place & (IDS_PER_MS - 1))
+            for place in range(first, after)
         ]
 
     def _ends_soon(self) -> bool:
@@ -185,12 +186,12 @@ class Generator:
             # The range that follows on the one at hand prolongs it: what is left of that is not lost.
             if held is not None and self._held is held and (held.node, held.until) == (node, start):
                 start = held.start
-            elif self._last >= until * A_MS:  # of a range further ahead that nothing is known of any more
-                self._last = start * A_MS - 1
+            elif self._last >= until * IDS_PER_MS:  # of a range further ahead that nothing is known of any more
+                self._last = start * IDS_PER_MS - 1
             self._held = Range(node, start, until, ahead)
 
 
-def id_for(generator: Generator, machine: str, key: str) -> str:
+def make_instance_id(generator: Generator, machine: str, key: str) -> str:
     """The id of a new instance: made of the key it is created with, so that the same call sent twice has the same, or
     else the generator's next; a random one where all nodes are held."""
     if key:

@@ -15,7 +15,7 @@ EXACT = 1000  # instances up to which a day of one partition is counted exactly
 KEEP = 40  # days
 
 
-class Moving:
+class Activity:
     """All machines below one prefix. What cannot be read costs its own figures and no others."""
 
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
@@ -89,7 +89,7 @@ def _is_read(reply: Any) -> bool:
     return bool(reply[0] == Status.OK)
 
 
-def middle(parts: Mapping[str, list[tuple[int, int]]]) -> dict[str, int]:
+def merge_medians(parts: Mapping[str, list[tuple[int, int]]]) -> dict[str, int]:
     """State -> ms since which half of its instances have stood there: of several partitions the one in the middle by
     weight, which for ids that are spread by their hash is close to the true one."""
     return {state: _middle(sorted(each, key=lambda part: part[1])) for state, each in parts.items()}

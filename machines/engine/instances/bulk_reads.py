@@ -14,7 +14,7 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Explanation, Instance
 
 
-class Many:
+class BulkReadMethods:
     """The part of the front door that asks about several instances at once, each at a moment of its own."""
 
     _caller: Caller
@@ -25,7 +25,7 @@ class Many:
 
     def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
         """For each id, in order, the instance or the error it met. Raises UnknownMachine, EngineUnavailable."""
-        asked = [arguments.instance(id) for id in ids]
+        asked = [arguments.check_instance(id) for id in ids]
         roots, answers = self._ask(machine, "sb_get", asked, ())
         return [self._seen(machine, id, root, reply) for id, root, reply in zip(asked, roots, answers, strict=True)]
 
@@ -33,8 +33,8 @@ class Many:
         self, machine: str, ids: Iterable[str], event: str, payload: Mapping[str, Any] | None = None
     ) -> list[Explanation | SignalboxError]:
         """What ``fire`` would do with each, in order; changes nothing. Raises UnknownMachine, EngineUnavailable."""
-        asked = [arguments.instance(id) for id in ids]
-        words = (arguments.event(event), arguments.fields("payload", payload, limits.MAX_PAYLOAD), "")
+        asked = [arguments.check_instance(id) for id in ids]
+        words = (arguments.check_event(event), arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD), "")
         _, answers = self._ask(machine, "sb_explain", asked, words)
         return [self._explained(machine, id, reply) for id, reply in zip(asked, answers, strict=True)]
 
@@ -54,7 +54,7 @@ class Many:
 
     def _explained(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
         try:
-            return replies.explanation(machine, id, _sound(machine, id, reply)[1])
+            return replies.read_explanation(machine, id, _sound(machine, id, reply)[1])
         except EngineUnavailable:
             raise
         except SignalboxError as error:
@@ -66,6 +66,6 @@ def _sound(machine: str, id: str, reply: Any) -> Sequence[Any]:
     if isinstance(reply, Exception):
         translate(reply)
     if reply[0] != Status.OK:
-        raise replies.failure(machine, id, reply)
+        raise replies.build_error(machine, id, reply)
     answer: Sequence[Any] = reply
     return answer

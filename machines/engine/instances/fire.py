@@ -11,28 +11,28 @@ from machines.engine.errors import BadInput
 from machines.engine.records import Fire
 
 
-def words(call: Fire) -> tuple[Any, ...]:
+def build_arguments(call: Fire) -> tuple[Any, ...]:
     """The arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload for what does not fit."""
     found = (
         call.id,
-        arguments.event(call.event),
-        arguments.fields("payload", call.payload, limits.MAX_PAYLOAD),
-        arguments.whole("expect", call.expect),
-        arguments.key(call.key),
-        arguments.actor(call.actor),
-        arguments.reason(call.reason),
-        arguments.whole("now", call.now),
+        arguments.check_event(call.event),
+        arguments.encode_fields("payload", call.payload, limits.MAX_PAYLOAD),
+        arguments.encode_whole("expect", call.expect),
+        arguments.check_key(call.key),
+        arguments.check_actor(call.actor),
+        arguments.check_reason(call.reason),
+        arguments.encode_whole("now", call.now),
     )
-    return found if call.permit is None else (*found, permits.text_of(call.permit))
+    return found if call.permit is None else (*found, permits.encode_permit(call.permit))
 
 
-def call_of(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
+def read_call(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
     """Read one item of ``Engine.fire_many``: a Fire, its fields by name, or the first five in order."""
     try:
         call = item if isinstance(item, Fire) else Fire(**item) if isinstance(item, Mapping) else Fire(*item)
     except TypeError as error:
         allowed = ", ".join(asdict(Fire("", "", "")))
         raise BadInput(f"a call for fire_many() has the fields {allowed}: {error}", code="SB407") from error
-    arguments.machine(call.machine)
-    arguments.instance(call.id)
+    arguments.check_machine(call.machine)
+    arguments.check_instance(call.id)
     return call

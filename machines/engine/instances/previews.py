@@ -81,7 +81,7 @@ class Preview:
         return asdict(self) | {"state": self.state}
 
 
-def preview(machine: str, id: str, repair: str, text: str) -> Preview:
+def read_preview(machine: str, id: str, repair: str, text: str) -> Preview:
     """Reads what ``lua/instances/previews.lua`` answers."""
     seen: dict[str, Any] = json.loads(text)
     seen |= {name: sorted(seen[name], key=lambda timer: float(timer["due"])) for name in ("disarmed", "armed")}
@@ -90,7 +90,7 @@ def preview(machine: str, id: str, repair: str, text: str) -> Preview:
     return Preview(machine, id, repair, **(seen | {"transitions": str(seen["transitions"]).split()}))
 
 
-def waits(text: str) -> list[Wait]:
+def read_waits(text: str) -> list[Wait]:
     return [_wait(row) for row in json.loads(text)]
 
 

@@ -26,7 +26,7 @@ OVERDUE = ("fire", "shift")
 DRY = "dry"
 
 
-class Repairing:
+class RepairMethods:
     """Repairs. Times given as ``now`` are ms since the epoch and stand in for the server's clock.
 
     ``expect``: the revision the caller saw; any other raises Conflict. The same ``key`` again, within a day, gives the
@@ -167,7 +167,7 @@ class Repairing:
         permit: Permit | None = None,
     ) -> Instance:
         """Hold an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in order."""
-        words = [id, arguments.whole("expect", expect), *_who(actor, reason), arguments.whole("now", now)]
+        words = [id, arguments.encode_whole("expect", expect), *_who(actor, reason), arguments.encode_whole("now", now)]
         return self._change("sb_suspend", machine, id, [*words, *_permit(permit)], expect=expect, now=now)
 
     def resume(
@@ -188,7 +188,13 @@ class Repairing:
         "shift" by as long as the instance was suspended.
         """
         policy = _policy(overdue)
-        words = [id, arguments.whole("expect", expect), *_who(actor, reason), arguments.whole("now", now), policy]
+        words = [
+            id,
+            arguments.encode_whole("expect", expect),
+            *_who(actor, reason),
+            arguments.encode_whole("now", now),
+            policy,
+        ]
         return self._change("sb_resume", machine, id, [*words, *_permit(permit)], expect=expect, now=now)
 
     def delete(
@@ -202,7 +208,12 @@ class Repairing:
         permit: Permit | None = None,
     ) -> Instance:
         """Remove an instance with its history and open jobs; answers it as it was."""
-        words = [id, arguments.whole("expect", expect), arguments.actor(actor), arguments.reason(reason)]
+        words = [
+            id,
+            arguments.encode_whole("expect", expect),
+            arguments.check_actor(actor),
+            arguments.check_reason(reason),
+        ]
         return self._change("sb_delete", machine, id, [*words, *_permit(permit)], expect=expect)
 
     # Looking
@@ -215,18 +226,20 @@ class Repairing:
         made = ASKED.get(repair)
         if made is None:
             raise BadInput(f"the repairs are {', '.join(ASKED)}, not {repair!r}")
-        function, words = made(id, arguments.whole("expect", expect), arguments.whole("now", now), **asked)
+        function, words = made(
+            id, arguments.encode_whole("expect", expect), arguments.encode_whole("now", now), **asked
+        )
         reply = self._caller.call(function, self._root(machine, id), *words)
         if reply[0] != Status.OK:
-            raise replies.failure(machine, id, reply, expect=expect)
-        return previews.preview(machine, id, repair, reply[1])
+            raise replies.build_error(machine, id, reply, expect=expect)
+        return previews.read_preview(machine, id, repair, reply[1])
 
     def waits(self, machine: str, id: str) -> list[Wait]:
         """The work its active states have asked for: where each job is, dead ones too, and what can be done."""
         reply = self._caller.call("sb_waits", self._root(machine, id), id)
         if reply[0] != Status.OK:
-            raise replies.failure(machine, id, reply)
-        return previews.waits(reply[1])
+            raise replies.build_error(machine, id, reply)
+        return previews.read_waits(reply[1])
 
     # Within
 
@@ -242,8 +255,8 @@ class Repairing:
         now: int | None,
         permit: Permit | None,
     ) -> Instance:
-        ends = (arguments.whole("now", now), arguments.key(key), *_permit(permit))
-        words = [id, *asked, arguments.whole("expect", expect), *who, *ends]
+        ends = (arguments.encode_whole("now", now), arguments.check_key(key), *_permit(permit))
+        words = [id, *asked, arguments.encode_whole("expect", expect), *who, *ends]
         return self._change(function, machine, id, words, expect=expect, now=now)
 
     def _root(self, machine: str, id: str) -> str:
@@ -263,16 +276,16 @@ class Repairing:
 
 
 def _who(actor: str, reason: str) -> Words:
-    return [arguments.actor(actor), arguments.required_reason(reason)]
+    return [arguments.check_actor(actor), arguments.require_reason(reason)]
 
 
 def _permit(permit: Permit | None) -> Words:
     """Behind all other words: done, not previewed, and by whom."""
-    return [] if permit is None else ["", permits.text_of(permit)]
+    return [] if permit is None else ["", permits.encode_permit(permit)]
 
 
 def _edit(changes: Data) -> Words:
-    words = arguments.fields("data", changes, limits.MAX_DATA)
+    words = arguments.encode_fields("data", changes, limits.MAX_DATA)
     if not words:
         raise BadInput("no data field is named: say which to change")
     return [words]
@@ -283,8 +296,8 @@ def _reset(keep_data: bool) -> Words:
 
 
 def _unblock(verb: str, invoke: str, result: Any = None) -> Words:
-    text = "" if result is None else arguments.document("result", result, limits.MAX_DATA)
-    return [verb, arguments.text("the invoke", invoke, limits.MAX_INVOKE_ID), text]
+    text = "" if result is None else arguments.encode_document("result", result, limits.MAX_DATA)
+    return [verb, arguments.check_text("the invoke", invoke, limits.MAX_INVOKE_ID), text]
 
 
 def _policy(overdue: str) -> str:
@@ -306,7 +319,7 @@ def _dry(function: str, words: Callable[..., Words]) -> Asked:
 
 
 def _forced(*, state: str | Sequence[str], data: Data | None = None) -> Words:
-    return [arguments.states(state), arguments.fields("data", data, limits.MAX_DATA)]
+    return [arguments.join_states(state), arguments.encode_fields("data", data, limits.MAX_DATA)]
 
 
 def _suspended(id: str, expect: str, now: str) -> tuple[str, Words]:

@@ -15,7 +15,7 @@ from .records import Enqueue
 FIELDS = tuple(field.name for field in fields(Enqueue))
 
 
-def item_of(item: Enqueue | Mapping[str, Any]) -> Enqueue:
+def read_item(item: Enqueue | Mapping[str, Any]) -> Enqueue:
     """One item of ``Engine.enqueue_many``: an Enqueue, or its fields by name."""
     try:
         return item if isinstance(item, Enqueue) else Enqueue(**item)
@@ -24,30 +24,30 @@ def item_of(item: Enqueue | Mapping[str, Any]) -> Enqueue:
         raise BadInput(f"a job for enqueue_many() has the fields {allowed}: {error}", code="SB409") from error
 
 
-def words(call: Enqueue) -> tuple[Any, ...]:
+def build_arguments(call: Enqueue) -> tuple[Any, ...]:
     """The twelve words of ``sb_enqueue``, in its order. Raises BadInput or BadPayload for what does not fit."""
-    arguments.machine(call.machine)
-    arguments.whole("now", call.now)
+    arguments.check_machine(call.machine)
+    arguments.encode_whole("now", call.now)
     if call.instance_key is not None:
-        arguments.instance(call.instance_key)
-    src = arguments.handler(call.src)
+        arguments.check_instance(call.instance_key)
+    src = arguments.check_handler(call.src)
     return (
         src,
-        src if call.queue is None else arguments.queue(call.queue),
-        "" if call.input is None else arguments.document("input", call.input, limits.MAX_PAYLOAD),
-        arguments.between("priority", call.priority, 0, limits.MAX_PRIORITY),
-        arguments.between("delay", call.delay, 0, limits.MAX_DELAY),
-        arguments.unique(call.unique),
-        arguments.between("attempts", call.attempts, 1, limits.MAX_ATTEMPTS),
-        arguments.between("backoff", call.backoff, 0, limits.MAX_BACKOFF),
-        arguments.between("lease", call.lease, 1, limits.MAX_LEASE),
-        arguments.between("timeout", call.timeout, 0, limits.MAX_TIMEOUT),
+        src if call.queue is None else arguments.check_queue(call.queue),
+        "" if call.input is None else arguments.encode_document("input", call.input, limits.MAX_PAYLOAD),
+        arguments.check_between("priority", call.priority, 0, limits.MAX_PRIORITY),
+        arguments.check_between("delay", call.delay, 0, limits.MAX_DELAY),
+        arguments.check_unique(call.unique),
+        arguments.check_between("attempts", call.attempts, 1, limits.MAX_ATTEMPTS),
+        arguments.check_between("backoff", call.backoff, 0, limits.MAX_BACKOFF),
+        arguments.check_between("lease", call.lease, 1, limits.MAX_LEASE),
+        arguments.check_between("timeout", call.timeout, 0, limits.MAX_TIMEOUT),
         "1" if call.jitter else "0",
-        arguments.kinds(call.stop) if call.stop else "",
+        arguments.join_kinds(call.stop) if call.stop else "",
     )
 
 
-def row(words: tuple[Any, ...], now: int | None) -> dict[str, Any]:
+def build_row(words: tuple[Any, ...], now: int | None) -> dict[str, Any]:
     """The hash of a job that was just made of these words; its time is this process's idea of the server's."""
     src, queue, given, priority, delay, unique, attempts, backoff, lease, timeout, jitter, stop = words
     created = round(time.time() * 1000) if now is None else now

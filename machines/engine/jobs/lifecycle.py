@@ -59,15 +59,15 @@ class Queues:
         for index, item in enumerate(items):
             results.append(None)
             try:
-                call = enqueueing.item_of(item)
-                words = enqueueing.words(call)
+                call = enqueueing.read_item(item)
+                words = enqueueing.build_arguments(call)
                 root = self._place(call).root
             except EngineUnavailable:
                 raise
             except SignalboxError as error:
                 results[index] = error
                 continue
-            batches.setdefault((root, arguments.whole("now", call.now)), []).append((index, call, words))
+            batches.setdefault((root, arguments.encode_whole("now", call.now)), []).append((index, call, words))
         wire, sent = [], []
         for (root, now), batch in batches.items():
             for start in range(0, len(batch), MAX_TOGETHER):
@@ -94,17 +94,17 @@ class Queues:
             return [failed for _ in part]
         found: list[Job | SignalboxError] = []
         for (_, call, words), id, flat in zip(part, reply[1::2], reply[2::2], strict=True):
-            row = replies.pairs(flat) if flat else enqueueing.row(words, call.now)
-            found.append(rows.job(call.machine, root, id, row, {}))
+            row = replies.read_pairs(flat) if flat else enqueueing.build_row(words, call.now)
+            found.append(rows.read_job(call.machine, root, id, row, {}))
         return found
 
     # Working
 
     def take(self, machine: str, queue: str, worker: str, count: int, lease: int | None, now: int | None) -> Taken:
         """Up to ``count`` jobs, over the machine's partitions; each is leased to ``worker`` when this returns."""
-        arguments.queue(queue)
-        arguments.text("worker", worker, limits.MAX_ACTOR)
-        arguments.count("count", count, MAX_TAKEN)
+        arguments.check_queue(queue)
+        arguments.check_text("worker", worker, limits.MAX_ACTOR)
+        arguments.check_count("count", count, MAX_TAKEN)
         ends = (_number("lease", lease), _number("now", now))
         taken = Taken()
         failed = None
@@ -118,7 +118,7 @@ class Queues:
                 if reply[0] != Status.OK:
                     raise BadInput(str(reply[1]))
                 types_of = partial(self._catalog.types, machine, partition.root)
-                taken += rows.taken(machine, partition.root, worker, reply, types_of)
+                taken += rows.read_taken_jobs(machine, partition.root, worker, reply, types_of)
                 _note(taken, reply[1])
             except SignalboxError as error:
                 failed = error  # what the other partitions gave is leased already and has to reach its worker
@@ -135,13 +135,13 @@ class Queues:
         return partitions[start:] + partitions[:start]
 
     def complete(self, job: Job, result: Any, now: int | None) -> Instance | None:
-        words = (_number("now", now), "", held(job).id, job.token, _result(result))
+        words = (_number("now", now), "", require_job(job).id, job.token, _result(result))
         reply = self._caller.call("sb_complete", job.root, *words)
         ended = reply[1] if reply[0] == Status.OK else reply
         if ended[0] != Status.OK:
             raise self._failure(job, ended)
         moved = self._moved(job, ended)
-        if replies.posted(ended):
+        if replies.has_messages(ended):
             self._posted(job.root, now)
         return moved
 
@@ -152,7 +152,7 @@ class Queues:
         for index, (job, result) in enumerate(ends):
             results.append(None)
             try:
-                batches.setdefault(held(job).root, []).append((index, job, _result(result)))
+                batches.setdefault(require_job(job).root, []).append((index, job, _result(result)))
             except SignalboxError as error:
                 results[index] = error
         wire, sent = [], []
@@ -167,7 +167,7 @@ class Queues:
             for (index, _, _), outcome in zip(part, ended, strict=True):
                 results[index] = outcome
             if not isinstance(reply, Exception) and any(
-                not isinstance(each, str) and replies.posted(each) for each in reply[1:]
+                not isinstance(each, str) and replies.has_messages(each) for each in reply[1:]
             ):
                 self._posted(root, now)
         return results
@@ -181,7 +181,7 @@ class Queues:
             if isinstance(each, str):
                 found.append(Outcome(each.split()) if each else None)
             elif each[0] == Status.OK:
-                found.append(replies.outcome(each) if len(each) > 1 else None)
+                found.append(replies.read_outcome(each) if len(each) > 1 else None)
             else:
                 found.append(self._failure(job, each))
         return found
@@ -199,15 +199,15 @@ class Queues:
     ) -> str:
         """The place the job went to: "delayed", "dead", or "ready" when handed back."""
         args = (
-            held(job).id,
+            require_job(job).id,
             job.token,
-            arguments.any_text("error", error)[:1000],
-            arguments.any_text("kind", kind)[:200],
-            arguments.any_text("trace", trace)[-16000:],
+            arguments.require_text("error", error)[:1000],
+            arguments.require_text("kind", kind)[:200],
+            arguments.require_text("trace", trace)[-16000:],
             again,
             _number("now", now),
             _number("delay", delay),
-            " ".join(arguments.any_text("one of kinds", one) for one in kinds)[:4000],
+            " ".join(arguments.require_text("one of kinds", one) for one in kinds)[:4000],
         )
         reply = self._caller.call("sb_fail", job.root, *(_clean(a) if isinstance(a, str) else a for a in args))
         if reply[0] != Status.OK:
@@ -216,11 +216,11 @@ class Queues:
 
     def progress(self, job: Job, done: float, total: float | None, note: str, now: int | None) -> None:
         words = (
-            held(job).id,
+            require_job(job).id,
             job.token,
-            arguments.amount("done", done),
-            "" if total is None else arguments.amount("total", total),
-            arguments.text("note", note, MAX_NOTE),
+            arguments.encode_amount("done", done),
+            "" if total is None else arguments.encode_amount("total", total),
+            arguments.check_text("note", note, MAX_NOTE),
             _number("now", now),
         )
         reply = self._caller.call("sb_progress", job.root, *words)
@@ -229,9 +229,9 @@ class Queues:
 
     def renew(self, jobs: Sequence[Job], lease: int, now: int | None) -> list[str]:
         """For each lease in order '' when it is still held, and now runs ``lease`` ms from now, or why it is not."""
-        head = (_number("now", now), arguments.count("lease", lease, limits.MAX_LEASE))
+        head = (_number("now", now), arguments.check_count("lease", lease, limits.MAX_LEASE))
         found = [""] * len(jobs)
-        for root in dict.fromkeys(held(job).root for job in jobs):
+        for root in dict.fromkeys(require_job(job).root for job in jobs):
             own = [number for number, job in enumerate(jobs) if job.root == root]
             words = [word for number in own for word in (jobs[number].id, jobs[number].token)]
             reply = self._caller.call("sb_extend", root, *head, *words)
@@ -262,14 +262,14 @@ class Queues:
     # Looking
 
     def bells(self, machine: str, queue: str) -> list[str]:
-        arguments.queue(queue)
+        arguments.check_queue(queue)
         return [partition.bell(queue) for partition in self._catalog.partitions(machine)]
 
     def jobs(self, machine: str, queue: str, place: str, limit: int, offset: int) -> list[Job]:
-        arguments.queue(queue)
-        known_place(place, PLACES)
-        arguments.count("limit", limit, MAX_LISTED)
-        arguments.whole("offset", offset)
+        arguments.check_queue(queue)
+        check_place(place, PLACES)
+        arguments.check_count("limit", limit, MAX_LISTED)
+        arguments.encode_whole("offset", offset)
         found: list[Job] = []
         for partition in self._catalog.partitions(machine):
             words = (queue, place, limit - len(found), offset)
@@ -297,47 +297,47 @@ class Queues:
             raise BadInput(str(reply[1]))
         found = []
         for id, row, flat in zip(reply[2::3], reply[3::3], reply[4::3], strict=True):
-            raw = replies.pairs(flat)
+            raw = replies.read_pairs(flat)
             data = self._catalog.types(machine, partition.root, raw["_def"]).data(raw) if "_def" in raw else {}
-            found.append(rows.job(machine, partition.root, id, replies.pairs(row), data))
+            found.append(rows.read_job(machine, partition.root, id, replies.read_pairs(row), data))
         return found
 
     def _moved(self, job: Job, reply: Sequence[Any]) -> Instance | None:
         if len(reply) < 3:
             return None
-        raw = replies.fields(reply)
+        raw = replies.read_fields(reply)
         types = self._catalog.types(job.machine, job.root, raw["_def"])
-        return replies.instance(job.machine, job.instance, raw, types, replies.outcome(reply))
+        return replies.read_instance(job.machine, job.instance, raw, types, replies.read_outcome(reply))
 
     @staticmethod
     def _failure(job: Job, reply: Sequence[Any]) -> SignalboxError:
         if reply[0] == Status.REFUSED:
-            return Refused(replies.explanation(job.machine, job.instance, reply[1]))
-        return replies.failure(job.machine, job.id, reply)
+            return Refused(replies.read_explanation(job.machine, job.instance, reply[1]))
+        return replies.build_error(job.machine, job.id, reply)
 
 
-def known_place(place: str, places: Sequence[str]) -> None:
+def check_place(place: str, places: Sequence[str]) -> None:
     if place not in places:
-        raise BadInput(f"a job is in one of {', '.join(places)}, not {arguments.shown(place)}", code="SB406")
+        raise BadInput(f"a job is in one of {', '.join(places)}, not {arguments.show(place)}", code="SB406")
 
 
-def held(job: object) -> Job:
+def require_job(job: object) -> Job:
     """A job as ``take`` gave it out; its id alone does not hold it."""
     if not isinstance(job, Job):
-        raise BadInput(f"a job that take() gave out is needed here, not {arguments.shown(job)}")
+        raise BadInput(f"a job that take() gave out is needed here, not {arguments.show(job)}")
     return job
 
 
-def id_of(job: object) -> str:
+def get_job_id(job: object) -> str:
     """The id of a job that is given as such or by its id."""
     if not isinstance(job, Job | str):
-        raise BadInput(f"a job or its id is needed here, not {arguments.shown(job)}")
+        raise BadInput(f"a job or its id is needed here, not {arguments.show(job)}")
     return job if isinstance(job, str) else job.id
 
 
 def _no_job(machine: str, id: str) -> NoReturn:
     raise LookupFailed(
-        f"machine {machine!r} has no job {arguments.shown(id)}: it is finished, withdrawn or never was", code="SB423"
+        f"machine {machine!r} has no job {arguments.show(id)}: it is finished, withdrawn or never was", code="SB423"
     )
 
 
@@ -362,11 +362,11 @@ def _fault(reply: Any) -> SignalboxError | None:
 
 
 def _result(value: Any) -> str:
-    return "" if value is None else arguments.document("result", value, MAX_RESULT)
+    return "" if value is None else arguments.encode_document("result", value, MAX_RESULT)
 
 
 def _number(what: str, value: int | None) -> str:
-    return "" if value is None else arguments.whole(what, value)
+    return "" if value is None else arguments.encode_whole(what, value)
 
 
 def _clean(text: str) -> str:

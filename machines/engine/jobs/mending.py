@@ -29,7 +29,7 @@ Call = tuple[str, str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class MendReport:
     """What was put right. ``ready``, ``leased``, ``delayed``, ``dead``: jobs put back there; ``strays``: jobs taken out
     of a place that was not theirs; ``ghosts``: members without a job taken out; ``words``: words of a job's hash, and
     queues that were not listed. ``faults``: what could not be put right."""
@@ -48,18 +48,18 @@ class Mended:
         counted: list[int] = [getattr(self, kind) for kind in KINDS]
         return sum(counted)
 
-    def __add__(self, other: Mended) -> Mended:
+    def __add__(self, other: MendReport) -> MendReport:
         counted: dict[str, Any] = {kind: getattr(self, kind) + getattr(other, kind) for kind in KINDS}
-        return Mended(**counted, faults=tuple(dict.fromkeys(self.faults + other.faults)))
+        return MendReport(**counted, faults=tuple(dict.fromkeys(self.faults + other.faults)))
 
     def __str__(self) -> str:
         return ", ".join(f"{found} {kind}" for kind in KINDS if (found := getattr(self, kind))) or "nothing"
 
 
-KINDS = tuple(field.name for field in fields(Mended) if field.name != "faults")
+KINDS = tuple(field.name for field in fields(MendReport) if field.name != "faults")
 
 
-class Walk:
+class MendWalk:
     """Once over all jobs of one machine, or of all machines below the prefix, on each server that holds some. What is
     moved meanwhile may be met twice or not at all. Not to be shared between threads."""
 
@@ -75,12 +75,12 @@ class Walk:
     def over(self) -> bool:
         return self._nodes == [] and not self._pages
 
-    def step(self, now: int | None = None) -> Mended:
+    def step(self, now: int | None = None) -> MendReport:
         """Goes on from where the last one ended, at most some thousand keys or jobs. Raises EngineUnavailable; the walk
         is then best begun anew, for cursors belong to one server."""
-        at = arguments.whole("now", now)
+        at = arguments.encode_whole("now", now)
         calls = self._members(at) if self._pages else self._jobs(at)
-        found = Mended()
+        found = MendReport()
         for call, reply in zip(calls, self._caller.many(calls), strict=True):
             found += self._note(call, reply)
         return found
@@ -109,7 +109,7 @@ class Walk:
     def _scan(self) -> Iterable[str]:
         try:
             if self._nodes is None:
-                self._nodes = routing.nodes(self._caller.client)
+                self._nodes = routing.list_nodes(self._caller.client)
             if not self._nodes:
                 return []
             self._cursor, names = self._nodes[0].scan(self._cursor, match=self._pattern, count=KEYS)
@@ -119,25 +119,25 @@ class Walk:
             self._nodes = self._nodes[1:]
         return dict.fromkeys(map(str, names))
 
-    def _note(self, call: Call, reply: Any) -> Mended:
+    def _note(self, call: Call, reply: Any) -> MendReport:
         _, root, words = call
         if isinstance(reply, Exception):
             try:
                 translate(reply)
             except EngineFault as error:
-                return Mended(faults=(f"{root}: {error}",))
+                return MendReport(faults=(f"{root}: {error}",))
         if reply[0] != Status.OK:
             raise EngineFault(f"mending {root}: {reply[1]}")
         more, numbers, why = str(reply[1]), reply[2 : 2 + len(KINDS)], reply[2 + len(KINDS) :]
         if more != "0":
             self._pages.append((root, words[1], words[2], more))
         counted: dict[str, Any] = dict(zip(KINDS, map(int, numbers), strict=True))
-        return Mended(**counted, faults=tuple(f"{root}: {each}" for each in why))
+        return MendReport(**counted, faults=tuple(f"{root}: {each}" for each in why))
 
 
-def through(walk: Walk, now: int | None) -> Mended:
+def finish_walk(walk: MendWalk, now: int | None) -> MendReport:
     """The whole walk in one go."""
-    found = Mended()
+    found = MendReport()
     while not walk.over:
         found += walk.step(now)
     return found

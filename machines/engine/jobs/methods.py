@@ -14,18 +14,18 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance, Outcome
 
 from .lifecycle import Queues
-from .mending import Mended, Walk, through
-from .queue_operations import Operator
-from .ready_queues import Lookout
+from .mending import MendReport, MendWalk, finish_walk
+from .queue_operations import QueueOperations
+from .ready_queues import ReadyQueues
 from .records import Enqueue, Job, Pause, QueueStats, Taken
 
 
-class Working:
+class JobMethods:
     """What ``Engine`` answers about queues and their jobs. Times given as ``now`` stand in for the server's clock."""
 
     _queues: Queues
-    _operator: Operator
-    _lookout: Lookout
+    _operator: QueueOperations
+    _lookout: ReadyQueues
     _caller: Caller
     _catalog: Catalog
     keys: Keys
@@ -146,18 +146,18 @@ class Working:
         """Take back jobs whose lease ran out and wake those that are due; how many moved."""
         return self._queues.sweep(machine, now)
 
-    def mend(self, machine: str, *, now: int | None = None) -> Mended:
+    def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; what was mended.
 
         Reads the whole keyspace, in small steps. A job that is leased in no lease gets one, which a live worker renews;
         where it should be over, ten seconds at most, and then it is taken back like any other.
         """
         self._catalog.partitions(machine)  # raises when there is none
-        return through(Walk(self._caller, self.keys, machine), now)
+        return finish_walk(MendWalk(self._caller, self.keys, machine), now)
 
-    def mending(self) -> Walk:
+    def mending(self) -> MendWalk:
         """The same for all machines, step by step."""
-        return Walk(self._caller, self.keys)
+        return MendWalk(self._caller, self.keys)
 
     # Operating
 

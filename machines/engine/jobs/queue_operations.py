@@ -15,7 +15,7 @@ from machines.engine.keys import Partition
 from machines.engine.permits import Permit
 from machines.engine.publishing.catalog import Catalog
 
-from .lifecycle import PLACES, Queues, id_of, known_place
+from .lifecycle import PLACES, Queues, check_place, get_job_id
 from .records import Job, Pause, QueueStats
 
 TOGETHER = 250  # jobs one call takes away or revives: each may be a step of an instance
@@ -23,7 +23,7 @@ Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead")
 
 
-class Operator:
+class QueueOperations:
     """Each call on each partition is atomic; where a machine has several, they follow one another."""
 
     def __init__(self, caller: Caller, catalog: Catalog, queues: Queues) -> None:
@@ -35,19 +35,25 @@ class Operator:
 
     def hold(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
         """``action``: pause or resume."""
-        arguments.queue(queue)
-        words = (queue, action, arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        arguments.check_queue(queue)
+        words = (
+            queue,
+            action,
+            arguments.check_actor(actor),
+            arguments.require_reason(reason),
+            arguments.encode_whole("now", now),
+        )
         for partition in self._catalog.partitions(machine):
             self._call("sb_queue", partition, *words)
 
     def limit(
         self, machine: str, queue: str, concurrency: int | None, rate: str | None, actor: str, reason: str
     ) -> None:
-        arguments.queue(queue)
+        arguments.check_queue(queue)
         most = limits.MAX_CONCURRENCY
-        wanted = None if concurrency is None else arguments.between("concurrency", concurrency, 0, most)
+        wanted = None if concurrency is None else arguments.check_between("concurrency", concurrency, 0, most)
         per = _rate(rate)
-        head = (queue, "limit", arguments.actor(actor), arguments.reason(reason), "")
+        head = (queue, "limit", arguments.check_actor(actor), arguments.check_reason(reason), "")
         partitions = self._catalog.partitions(machine)
         for number, partition in enumerate(partitions):
             share = "" if wanted is None else _share(wanted, number, len(partitions))
@@ -67,13 +73,13 @@ class Operator:
         now: int | None,
         permit: Permit | None,
     ) -> int:
-        arguments.queue(queue)
-        known_place(place, PURGED)
-        who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        arguments.check_queue(queue)
+        check_place(place, PURGED)
+        who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
         held_to = _permit(permit)
         held = [(p, self._held(p, queue, place)) for p in self._catalog.partitions(machine)]
         total = sum(count for _, count in held)
-        if expect is not None and arguments.between("expect", expect, 0, limits.MAX_INTEGER) != total:
+        if expect is not None and arguments.check_between("expect", expect, 0, limits.MAX_INTEGER) != total:
             raise Miscounted(queue, place, expected=expect, actual=total)
         purged = 0
         for partition, count in held:
@@ -98,11 +104,11 @@ class Operator:
         now: int | None,
         permit: Permit | None,
     ) -> int:
-        arguments.queue(queue)
-        who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        arguments.check_queue(queue)
+        who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
         held_to = _permit(permit)
         if job is not None:
-            id = id_of(job)
+            id = get_job_id(job)
             words: Words = (queue, place, id, 0, *who, id, *held_to)
             return int(self._call("sb_redrive", self._queues.home(machine, id), *words, machine=machine)[1])
         return sum(self._revive(each, queue, place, who, held_to) for each in self._catalog.partitions(machine))
@@ -124,14 +130,14 @@ class Operator:
     def withdraw(
         self, machine: str, job: Job | str, actor: str, reason: str, now: int | None, permit: Permit | None
     ) -> None:
-        id = id_of(job)
+        id = get_job_id(job)
         found = self._queues.job(machine, id)
-        who = (arguments.actor(actor), arguments.required_reason(reason), arguments.whole("now", now))
+        who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
         partition = self._queues.home(machine, id)
         reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *_permit(permit))
         if reply[0] != Status.OK:
             self._queues.job(machine, id)  # raises when it went meanwhile
-            raise replies.failure(machine, id, reply)
+            raise replies.build_error(machine, id, reply)
 
     def _held(self, partition: Partition, queue: str, place: str) -> int:
         return int(self._call("sb_jobs", partition, queue, place, 1)[1])
@@ -145,18 +151,18 @@ class Operator:
             if isinstance(reply, Exception):
                 translate(reply)
             parts.append(json.loads(reply[1]))
-        return merged(parts)
+        return merge_stats(parts)
 
     def _call(self, function: str, partition: Partition, *words: str | int, machine: str = "") -> list[Any]:
         reply = self._caller.call(function, partition.root, *words)
         if reply[0] != Status.OK:
-            raise replies.failure(machine or partition.root, str(words[0]), reply)
+            raise replies.build_error(machine or partition.root, str(words[0]), reply)
         return reply
 
 
 def _permit(permit: Permit | None) -> Words:
     """Behind all other words; none for a program."""
-    return () if permit is None else (permits.text_of(permit),)
+    return () if permit is None else (permits.encode_permit(permit),)
 
 
 def _rate(rate: str | None) -> tuple[int, int] | str:
@@ -165,9 +171,9 @@ def _rate(rate: str | None) -> tuple[int, int] | str:
         return ""
     if rate == "none":
         return "0"
-    parsed = rates.parse(rate) if isinstance(rate, str) else None
+    parsed = rates.parse_rate(rate) if isinstance(rate, str) else None
     if parsed is None:
-        raise BadInput(f"{arguments.shown(rate)} is no rate; {rates.HINT}", code="SB414")
+        raise BadInput(f"{arguments.show(rate)} is no rate; {rates.HINT}", code="SB414")
     return parsed
 
 
@@ -176,7 +182,7 @@ def _share(whole: int, number: int, partitions: int) -> int:
     return 0 if whole == 0 else max(1, whole // partitions + (1 if number < whole % partitions else 0))
 
 
-def merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, QueueStats]:
+def merge_stats(parts: Sequence[Mapping[str, Any]]) -> dict[str, QueueStats]:
     """Queue -> figures, of what ``sb_stats`` answered for each partition of a machine."""
     names = sorted({name for part in parts for name in part["queues"]})
     return {name: _figures(name, parts) for name in names}
@@ -226,5 +232,5 @@ def _rules(rules: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     return {
         "paused": paused and Pause(int(paused["paused"]), paused.get("actor", ""), paused.get("reason", "")),
         "concurrency": sum(shares) if all(shares) else None,
-        "rate": rates.show(int(count), int(per) // len(rules)) if per else "",
+        "rate": rates.format_rate(int(count), int(per) // len(rules)) if per else "",
     }

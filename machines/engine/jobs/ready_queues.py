@@ -25,7 +25,7 @@ NEWS_MS = 5_000  # nobody is told later than that
 Queue = tuple[str, str]  # machine, queue
 
 
-class Lookout:
+class ReadyQueues:
     def __init__(self, client: Client, keys: Keys, catalog: Catalog) -> None:
         self._client = client
         self._keys = keys

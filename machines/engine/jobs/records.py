@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 
-class Late:
+class LazyRecord:
     """A worker takes thousands of jobs a second and looks at few of their fields; reading all of them costs more than
     the rest of taking a job. ``_late`` holds how each field is read, by its name, and what it is read from.
     """
@@ -31,7 +31,7 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class Job(Late):
+class Job(LazyRecord):
     """One unit of work. ``data``: the instance's when it was taken; ``token`` fences complete, fail and extend.
 
     ``lease`` and ``timeout`` (0: none) are lengths, all other times moments; 0 where there was no such moment.
@@ -162,7 +162,7 @@ class QueueStats:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerRow:
+class WorkerInfo:
     """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last beat.
 
     ``status``: "working", "quiet" (it takes no further jobs) or "stopping"; ``memory``: bytes it occupies, 0 where that
@@ -189,7 +189,7 @@ class WorkerRow:
     failed: int = 0
     lacking: dict[str, list[str]] = field(default_factory=dict)
 
-    def only(self, machines: Container[str]) -> WorkerRow:
+    def only(self, machines: Container[str]) -> WorkerInfo:
         """Without the jobs it holds of other machines, and their queues."""
         return replace(
             self,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.connection.replies import FieldTypes, whole
+from machines.engine.connection.replies import FieldTypes, read_whole
 
 from .records import Job
 
@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 _put = object.__setattr__
 
 
-def job(machine: str, root: str, id: str, row: Row, data: dict[str, Any]) -> Job:
+def read_job(machine: str, root: str, id: str, row: Row, data: dict[str, Any]) -> Job:
     """A job from its hash, which leaves out what is empty or as it is by default."""
     found: Job = Job.__new__(Job)
     _put(found, "id", id)
@@ -27,7 +27,7 @@ def job(machine: str, root: str, id: str, row: Row, data: dict[str, Any]) -> Job
     return found
 
 
-def taken(
+def read_taken_jobs(
     machine: str, root: str, worker: str, reply: Sequence[Any], types_of: Callable[[str], FieldTypes]
 ) -> list[Job]:
     """The jobs ``sb_take`` gave. ``types_of``: how the data of a definition reads."""
@@ -112,7 +112,7 @@ _FIELDS_OF_TAKEN: Mapping[str, Callable[[Row], Any]] = {
     "place": lambda row: "leased",
     "taken": lambda row: row[_LEASE][0],
     "worker": lambda row: row[_LEASE][1],
-    "lease_until": lambda row: whole(row[_LEASE][3]),
+    "lease_until": lambda row: read_whole(row[_LEASE][3]),
     "started": lambda row: _moment(row.get("started")) or _moment(row.get("taken")) or row[_LEASE][0],
     "deadline": _deadline,
     "data": _data,
@@ -124,4 +124,4 @@ def _or(raw: Any, default: int) -> int:
 
 
 def _moment(raw: Any) -> int:
-    return whole(raw) if raw else 0
+    return read_whole(raw) if raw else 0

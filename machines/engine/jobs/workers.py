@@ -13,7 +13,7 @@ from machines.engine.connection.client import FAILURES, Client
 from machines.engine.errors import BadInput, LookupFailed
 from machines.engine.keys import Keys
 
-from .records import WorkerRow
+from .records import WorkerInfo
 
 ROW_MS = 15_000  # a row outlives its last beat by this: three missed beats of the usual five seconds
 ORDER_MS = 60_000  # an order nobody has read by then is void
@@ -22,14 +22,14 @@ CLOCK_EVERY = 60.0  # seconds between two looks at the server's clock
 ORDERS = ("quiet", "work", "stop")
 
 
-class Roster:
+class WorkerRegistry:
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client = client
         self._keys = keys
         self._offset: float | None = None  # the server's clock less this process's monotonic one, ms
         self._asked = 0.0  # when that was found out, in seconds of the latter
 
-    def beat(self, row: WorkerRow) -> dict[str, Any] | None:
+    def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
         """Write a worker's row and renew its place in the list; the order that stands for it, if there is one.
 
         The row's moments are shifted so that ``seen`` is now by the server's clock: a worker's own may be set anyhow.
@@ -50,15 +50,15 @@ class Roster:
     def direct(self, worker: str, order: str, *, actor: str, reason: str) -> None:
         """Leave an order for a worker, in place of any that it has not read."""
         if order not in ORDERS:
-            raise BadInput(f"a worker is told one of {', '.join(ORDERS)}, not {arguments.shown(order)}")
-        arguments.text("worker", worker, limits.MAX_ACTOR)
-        actor = arguments.text("actor", actor, limits.MAX_ACTOR)
-        if not (reason := arguments.text("reason", reason, limits.MAX_REASON)):
+            raise BadInput(f"a worker is told one of {', '.join(ORDERS)}, not {arguments.show(order)}")
+        arguments.check_text("worker", worker, limits.MAX_ACTOR)
+        actor = arguments.check_text("actor", actor, limits.MAX_ACTOR)
+        if not (reason := arguments.check_text("reason", reason, limits.MAX_REASON)):
             raise BadInput("telling a worker what to do needs a reason", code="SB415")
         words = {"order": order, "actor": actor, "reason": reason, "at": time.time_ns() // 1_000_000}
         try:
             if not self._client.exists(self._keys.worker(worker)):
-                raise LookupFailed(f"there is no worker {arguments.shown(worker)}: it has stopped, or was never there")
+                raise LookupFailed(f"there is no worker {arguments.show(worker)}: it has stopped, or was never there")
             self._client.set(self._keys.order(worker), json.dumps(words), px=ORDER_MS)
         except FAILURES as error:
             translate(error)
@@ -70,7 +70,7 @@ class Roster:
         pipeline.zrem(self._keys.workers, worker)
         self._run(pipeline)
 
-    def workers(self) -> list[WorkerRow]:
+    def workers(self) -> list[WorkerInfo]:
         """Workers whose row still stands; names left behind by dead ones are cleared on the way."""
         try:
             names: list[Any] = self._client.zrange(self._keys.workers, 0, 999)
@@ -84,7 +84,7 @@ class Roster:
                 self._client.zrem(self._keys.workers, *dead)
         except FAILURES as error:
             translate(error)
-        return [found for fields in rows if fields and (found := row(fields)) is not None]
+        return [found for fields in rows if fields and (found := read_worker(fields)) is not None]
 
     def _now(self) -> int:
         """ms by the server's clock, which is asked now and then."""
@@ -108,16 +108,16 @@ class Roster:
         return replies
 
 
-def row(fields: dict[str, str]) -> WorkerRow | None:
+def read_worker(fields: dict[str, str]) -> WorkerInfo | None:
     """A worker as its hash holds it; None where it is no whole row: one such must not hide the others."""
-    known = WorkerRow.__dataclass_fields__
+    known = WorkerInfo.__dataclass_fields__
     try:
-        return WorkerRow(**{name: json.loads(value) for name, value in fields.items() if name in known})
+        return WorkerInfo(**{name: json.loads(value) for name, value in fields.items() if name in known})
     except (TypeError, ValueError):
         return None
 
 
-def _shifted(row: WorkerRow, by: int) -> WorkerRow:
+def _shifted(row: WorkerInfo, by: int) -> WorkerInfo:
     holding = [job | {"since": job["since"] + by} for job in row.holding]
     return replace(row, seen=row.seen + by, started=row.started + by, holding=holding)
 

@@ -25,7 +25,7 @@ from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxErro
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 
-from .outbox import FAULT_PATIENCE, Backlog, Look, Message
+from .outbox import FAULT_PATIENCE, Backlog, Message, OutboxPage
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ Calls = list[tuple[str, str | tuple[str, ...], Sequence[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class DeliveryLimits:
     """``rounds`` of timers that arm timers, and of messages that cause messages, in one go: the next one carries on.
     ``messages``: how many one look reads; ``lag``: seconds to leave what could not be delivered to others."""
 
@@ -46,13 +46,15 @@ class Effort:
     lag: float
 
 
-STEADY = Effort(10, 200, 0.0)  # of those who come again at once while there is something to do
-THOROUGH = Effort(50, 200, 0.0)
-EAGER = Effort(8, 50, 60.0)  # of whoever fired, and has other things to do than to wait for a partition that is away
+STEADY = DeliveryLimits(10, 200, 0.0)  # of those who come again at once while there is something to do
+THOROUGH = DeliveryLimits(50, 200, 0.0)
+EAGER = DeliveryLimits(
+    8, 50, 60.0
+)  # of whoever fired, and has other things to do than to wait for a partition that is away
 
 
 @dataclass(frozen=True, slots=True)
-class Driven:
+class DeliveryReport:
     """``moved``: timers fired, jobs taken back or woken, messages that went; ``wait``: ms until the next of these is
     due, None where nothing waits; ``due``: when the next timer is, None without any, or where nobody looked;
     ``faults``: what went wrong, partition by partition, while the others went on."""
@@ -64,7 +66,7 @@ class Driven:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _Progress:
     moved: int = 0
     due: int | None = None
     wait: int | None = None
@@ -98,25 +100,25 @@ class Delivery:
 
     def drive(
         self, partitions: Iterable[Partition], now: str = "", *, retry: bool = False, look: bool = True
-    ) -> Driven:
+    ) -> DeliveryReport:
         """Do what is due and deliver what waits. ``retry``: also what could not be delivered lately. Without ``look``
         the server's memory is trusted where it says that nothing is due."""
-        tally, effort = _Tally(), THOROUGH if retry else STEADY
+        tally, effort = _Progress(), THOROUGH if retry else STEADY
         self._tick([partition.root for partition in partitions], (now, TIMERS, "look" if look else ""), tally, effort)
         if retry:
             self._backlogs.clear()
         self._carry(tally.mail, now, tally, effort)
-        return Driven(tally.moved, tally.due, tally.wait, tuple(tally.faults))
+        return DeliveryReport(tally.moved, tally.due, tally.wait, tuple(tally.faults))
 
     def deliver(self, root: str, now: str = "") -> int:
         """Carry a step's messages on at once, as far as that is quick; how many went."""
-        tally = _Tally()
+        tally = _Progress()
         self._carry([root], now, tally, EAGER)
         for fault in tally.faults:
             log.info("messages of %s are left for a worker: %s", root, fault)
         return tally.moved
 
-    def _tick(self, roots: Sequence[str], words: Sequence[Any], tally: _Tally, effort: Effort) -> None:
+    def _tick(self, roots: Sequence[str], words: Sequence[Any], tally: _Progress, effort: DeliveryLimits) -> None:
         """One call for many partitions, where they all live on one server.
 
         ``words``: now, limit, and "look" or "".
@@ -138,7 +140,7 @@ class Delivery:
         if waiting:
             tally.wait = 0
 
-    def _carry(self, roots: Iterable[str], now: str, tally: _Tally, effort: Effort) -> None:
+    def _carry(self, roots: Iterable[str], now: str, tally: _Progress, effort: DeliveryLimits) -> None:
         """Empty these outboxes, and those their messages fill."""
         waiting = dict.fromkeys(roots)
         for _ in range(effort.rounds):
@@ -151,10 +153,12 @@ class Delivery:
             self._settle(looks, now, tally, following)
             waiting = following
 
-    def _read(self, roots: Iterable[str], tally: _Tally, effort: Effort) -> tuple[list[Look], int, list[str]]:
+    def _read(
+        self, roots: Iterable[str], tally: _Progress, effort: DeliveryLimits
+    ) -> tuple[list[OutboxPage], int, list[str]]:
         """The next page of each outbox, ms of the server's clock, and the outboxes that hold more."""
         begun = self._clock() - effort.lag
-        looks = [Look(root, self._backlogs.get(root, Backlog()).begun(begun)) for root in roots]
+        looks = [OutboxPage(root, self._backlogs.get(root, Backlog()).begun(begun)) for root in roots]
         found, more, server_now = [], [], 0
         replies = self._ask([("sb_outbox", look.source, (effort.messages, look.after)) for look in looks], tally)
         for look, reply in zip(looks, replies, strict=True):
@@ -169,7 +173,7 @@ class Delivery:
                 more.append(look.source)
         return found, server_now, more
 
-    def _hand_over(self, looks: Sequence[Look], now: str, server_now: int, tally: _Tally) -> list[str]:
+    def _hand_over(self, looks: Sequence[OutboxPage], now: str, server_now: int, tally: _Progress) -> list[str]:
         """Deliver what each look found; the partitions whose own outboxes hold something afterwards."""
         pairs = [(look, root) for look in looks for root in look.batches]
         at = int(now) if now else server_now
@@ -195,7 +199,7 @@ class Delivery:
                     touched.append(root)
         return touched
 
-    def _gone(self, look: Look, root: str) -> None:
+    def _gone(self, look: OutboxPage, root: str) -> None:
         """The machine was taken away, or was published anew with another number of partitions."""
         for message in look.batches[root]:
             self._catalog.forget(message.machine)
@@ -204,7 +208,7 @@ class Delivery:
             else:
                 look.postpone()
 
-    def _settle(self, looks: Sequence[Look], now: str, tally: _Tally, following: dict[str, None]) -> None:
+    def _settle(self, looks: Sequence[OutboxPage], now: str, tally: _Progress, following: dict[str, None]) -> None:
         """Take out what was dealt with; adds to ``following`` the outboxes to look into again."""
         calls: Calls = [("sb_settle", look.source, (now, *look.settled)) for look in looks if look.settled]
         replies = iter(self._ask(calls, tally))
@@ -233,7 +237,7 @@ class Delivery:
         except SignalboxError:
             return None
 
-    def _ask(self, calls: Calls, tally: _Tally) -> list[Any]:
+    def _ask(self, calls: Calls, tally: _Progress) -> list[Any]:
         """The reply to each call; None where one failed, which ``tally`` learns."""
         answers: list[Any] = []
         for (function, root, _), reply in zip(calls, self._caller.many(calls), strict=True):

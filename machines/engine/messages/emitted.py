@@ -19,7 +19,7 @@ Place = tuple[str, int]  # machine, partition
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class LogEnd:
     """``added``: how many entries the log ever got. ``gone``: how many of them, the oldest, it has let go.
     ``last``: the id of the newest."""
 
@@ -29,7 +29,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One of a log. ``kind``: emit, log, message, deleted, queue or timer. ``data``: what came with it, any JSON."""
 
     id: str
@@ -45,7 +45,7 @@ class Entry:
         return int(self.id.partition("-")[0])
 
 
-class Emitted:
+class EmittedLogs:
     def __init__(self, caller: Caller, keys: Keys) -> None:
         self._caller = caller
         self._keys = keys
@@ -66,14 +66,14 @@ class Emitted:
         counts = self._caller.command("HGETALL", self._keys.machines)
         return [(machine, n) for machine, count in sorted(counts.items()) for n in range(int(count))]
 
-    def ends(self, places: Iterable[Place] | None = None) -> dict[Place, End]:
+    def ends(self, places: Iterable[Place] | None = None) -> dict[Place, LogEnd]:
         """Of these, or of all, in two round trips. A log that has nothing yet ends at its start."""
         asked = self.places() if places is None else list(places)
         logs = [self._log(place) for place in asked]
         there = self._caller.commands([(log, ("EXISTS", log)) for log in logs])
         known = [(place, log) for place, log, held in zip(asked, logs, there, strict=True) if held]
         found = self._caller.commands([(log, ("XINFO", "STREAM", log)) for _, log in known])
-        ends = dict.fromkeys(asked, End(0, 0, START))
+        ends = dict.fromkeys(asked, LogEnd(0, 0, START))
         ends.update((place, _end(told)) for (place, _), told in zip(known, found, strict=True))
         return ends
 
@@ -102,7 +102,7 @@ def _logs(told: Any) -> list[Any]:
     return list(told) if isinstance(told, Mapping) else [log for log, _ in told or ()]
 
 
-def entry(id: str, fields: Mapping[str, Any]) -> Entry:
+def read_entry(id: str, fields: Mapping[str, Any]) -> LogEntry:
     """An entry of a log as it stands in Redis. What another program has written there raises nothing."""
     try:
         data = json.loads(fields.get("data") or "null")
@@ -112,7 +112,7 @@ def entry(id: str, fields: Mapping[str, Any]) -> Entry:
         version = int(float(fields.get("version") or 0))
     except (ValueError, OverflowError):
         version = 0
-    return Entry(
+    return LogEntry(
         str(id), str(fields.get("kind", "")), str(fields.get("name", "")), data, str(fields.get("instance", "")),
         version,
     )  # fmt: skip
@@ -125,7 +125,7 @@ def _pairs(told: Any) -> dict[str, Any]:
     return {str(name): value for name, value in zip(told[::2], told[1::2], strict=True)}
 
 
-def _end(told: Mapping[str, Any] | Sequence[Any]) -> End:
+def _end(told: Mapping[str, Any] | Sequence[Any]) -> LogEnd:
     facts = _pairs(told)
     added = int(facts["entries-added"])
-    return End(added, added - int(facts["length"]), str(facts["last-generated-id"]))
+    return LogEnd(added, added - int(facts["length"]), str(facts["last-generated-id"]))

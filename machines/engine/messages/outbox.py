@@ -53,7 +53,7 @@ class Backlog:
         return Backlog(pause=self.pause) if self.stuck and now >= self.until else self
 
 
-class Look:
+class OutboxPage:
     """One page of an outbox: ``sort`` it, deliver ``batches``, ``judge`` the answers, settle ``settled``."""
 
     def __init__(self, source: str, backlog: Backlog) -> None:

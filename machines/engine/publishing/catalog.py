@@ -10,12 +10,12 @@ from typing import Any
 from machines.engine import arguments
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import FieldTypes, Status
-from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, digest, outline
+from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, compute_digest, outline
 from machines.engine.errors import BadInput, DefinitionError, EngineFault, UnknownMachine
-from machines.engine.keys import Keys, Partition, partition_of
+from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.records import PublishedMachine
 
-from .sensitive_fields import Sensitive, sensitive
+from .sensitive_fields import SensitiveFields, read_sensitive_fields
 
 MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
 SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it makes
@@ -39,12 +39,12 @@ class Catalog:
         return [self._keys.partition(machine, n) for n in range(self._count(machine))]
 
     def partition(self, machine: str, id: str) -> Partition:
-        return self._keys.partition(machine, partition_of(id, self._count(machine)))
+        return self._keys.partition(machine, choose_partition(id, self._count(machine)))
 
     def _count(self, machine: str) -> int:
         count = self._partitions.get(machine) if isinstance(machine, str) else None
         if count is None:
-            arguments.machine(machine)
+            arguments.check_machine(machine)
             held = self._caller.command("HGET", self._keys.machines, machine)
             if held is None:
                 raise UnknownMachine(machine, known=sorted(self._caller.command("HKEYS", self._keys.machines)))
@@ -70,7 +70,7 @@ class Catalog:
 
     def states(self, machine: str) -> list[str]:
         """Names of the states of every published version."""
-        return sorted(self._caller.command("SMEMBERS", self._keys.partition(arguments.machine(machine)).states))
+        return sorted(self._caller.command("SMEMBERS", self._keys.partition(arguments.check_machine(machine)).states))
 
     def leaves(self, machine: str, state: str) -> list[str]:
         """The leaf states below a state, in any published version; a leaf stands for itself."""
@@ -81,10 +81,10 @@ class Catalog:
         """Names of the data fields of every published version."""
         return frozenset().union(*(types.names for types in self._all_types(machine)))
 
-    def sensitive(self, machine: str) -> Sensitive:
+    def sensitive(self, machine: str) -> SensitiveFields:
         """What any published version marks as sensitive. One round trip. Raises UnknownMachine."""
         self._count(machine)
-        return sensitive(self._caller.command("HGET", self._keys.partition(machine).meta, "sensitive"))
+        return read_sensitive_fields(self._caller.command("HGET", self._keys.partition(machine).meta, "sensitive"))
 
     def check_state(self, machine: str, state: str) -> None:
         """Raise BadInput for a state that no version has."""
@@ -135,8 +135,8 @@ class Catalog:
     def _publish(self, compiled: CompiledDefinition, version: int | None, findings: list[Any]) -> PublishedMachine:
         program = compiled.program
         # Over the source too: a change of words alone is a new version as well.
-        name, fingerprint = program["machine"], digest({"program": program, "source": compiled.source})
-        number = "" if version is None else str(arguments.count("version", version, MAX_VERSION))
+        name, fingerprint = program["machine"], compute_digest({"program": program, "source": compiled.source})
+        number = "" if version is None else str(arguments.check_count("version", version, MAX_VERSION))
         source = json.dumps(compiled.source, ensure_ascii=False, separators=(",", ":"))
         text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
         count = int(self._caller.command("HGET", self._keys.machines, name) or self._partitions_of_new)
@@ -195,7 +195,7 @@ class Catalog:
                 self.forget(machine)
                 raise UnknownMachine(machine)
             version = int(current.partition(":")[0])
-        arguments.whole("version", version, least=1)
+        arguments.encode_whole("version", version, least=1)
         source = self._caller.command("HGET", first.definition(version), "source")
         if source is None:
             raise UnknownMachine(machine, version=version)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from machines.engine import arguments
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status, refuse
-from machines.engine.definitions.recipients import Recipient, recipients
+from machines.engine.definitions.recipients import Recipient, find_recipients
 from machines.engine.errors import UnknownMachine
 
 from .catalog import Catalog
@@ -43,7 +43,7 @@ class Senders:
     unknown: Mapping[str, tuple[Recipient, ...]]
 
 
-class Accepting:
+class SenderMethods:
     """The part of the front door that is about who sends to whom."""
 
     _caller: Caller
@@ -71,7 +71,7 @@ class Accepting:
         None: nobody has looked yet who does, and all may. ``once``: what was granted before stays. A version that
         declares ``accepts`` ends it. Raises UnknownMachine.
         """
-        names = " ".join(dict.fromkeys(arguments.machine(one) for one in senders or ()))
+        names = " ".join(dict.fromkeys(arguments.check_machine(one) for one in senders or ()))
         manner = "open" if senders is None else "once" if once else ""
         for partition in self._catalog.partitions(machine):
             reply = self._caller.call("sb_grant", partition.root, names, manner)
@@ -88,7 +88,7 @@ class Accepting:
         unknown: dict[str, tuple[Recipient, ...]] = {}
         replies: dict[str, list[Recipient]] = defaultdict(list)
         for name in self._catalog.machines():
-            found = recipients(self._catalog.definition(name, None))
+            found = find_recipients(self._catalog.definition(name, None))
             for one in found:
                 if one.machine:
                     known[one.machine][name].append(one)

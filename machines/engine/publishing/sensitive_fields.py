@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitive:
+class SensitiveFields:
     """``data``: names of data fields; ``events``: by event the names of payload fields. False where there is none."""
 
     data: frozenset[str] = frozenset()
@@ -23,8 +23,8 @@ class Sensitive:
         return self.data.union(*self.events.values())
 
 
-def sensitive(text: str | None) -> Sensitive:
+def read_sensitive_fields(text: str | None) -> SensitiveFields:
     """From what ``sb_publish`` keeps: ``{"data": {field: 1}, "events": {event: {field: 1}}}``; None: nothing is."""
     held = json.loads(text) if text else {}
     events = {event: frozenset(fields) for event, fields in held.get("events", {}).items()}
-    return Sensitive(frozenset(held.get("data", ())), events)
+    return SensitiveFields(frozenset(held.get("data", ())), events)

@@ -19,7 +19,7 @@ MOST_COUNTED = 20_000  # instances looked at for one tally
 LOOK = 1000  # and by one call, which stops after 4 ms
 
 
-class Tallying:
+class SearchCounter:
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog

@@ -16,9 +16,9 @@ ERROR = "instance.error"
 ANY = "any"  # error of a search that is after all that is wrong
 MAX_ERROR = 200  # bytes: as much as is kept of what is wrong
 #: compared with all instances where no index leads to fewer
-SOFT = frozenset((ACTOR, VERSION))
+COMPARED_FIELDS = frozenset((ACTOR, VERSION))
 #: conditions on these are on no data field
-OWN = frozenset((*FACTS, ERROR))
+FACT_FIELDS = frozenset((*FACTS, ERROR))
 BOUNDS = ("ge", "gt", "le", "lt")
 HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
 
@@ -42,13 +42,13 @@ class Condition:
     def holds(self, value: Any) -> bool:
         """As expressions compare: True is not 1, text has no place among numbers. Text is ordered by code points."""
         if "eq" in self.rule:
-            return same(value, self.rule["eq"])
+            return is_same(value, self.rule["eq"])
         if "prefix" in self.rule:
             return isinstance(value, str) and value.startswith(self.rule["prefix"])
         return all(_bounded(value, bound, limit) for bound, limit in self.rule.items())
 
 
-def same(held: Any, wanted: Any) -> bool:
+def is_same(held: Any, wanted: Any) -> bool:
     return bool(held == wanted) and isinstance(held, bool) == isinstance(wanted, bool)
 
 
@@ -64,12 +64,12 @@ def _kind(value: Any) -> str:
     return "number" if isinstance(value, int | float) else "text" if isinstance(value, str) else "other"
 
 
-def read(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
+def read_conditions(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
     """Raises BadInput for a condition that is none."""
     return tuple(_condition(field, value) for field, value in (where or {}).items())
 
 
-def of_facts(
+def read_fact_conditions(
     id_prefix: object = None, actor: object = None, version: int | None = None, error: object = None
 ) -> tuple[Condition, ...]:
     """The conditions on what an instance is beside its data; none for None."""
@@ -79,7 +79,7 @@ def of_facts(
     if actor is not None:
         found.append(_of_actor(actor))
     if version is not None:
-        arguments.whole("definition", version, least=1)
+        arguments.encode_whole("definition", version, least=1)
         found.append(Condition(VERSION, {"eq": version}))
     if error is not None:
         found.append(_of_error(error))
@@ -108,19 +108,19 @@ def _condition(field: str, value: Any) -> Condition:
         return Condition(field, {"eq": value})
     if set(value) == {"prefix"}:
         if not isinstance(value["prefix"], str) or not value["prefix"]:
-            raise refusal(field, "a prefix is a text of at least one character")
+            raise build_refusal(field, "a prefix is a text of at least one character")
         _check(field, value["prefix"])
     elif set(value) <= set(BOUNDS):
         _check_bounds(field, value)
     else:
-        raise refusal(field, "it mixes what does not go together")
+        raise build_refusal(field, "it mixes what does not go together")
     return Condition(field, dict(value))
 
 
 def _check_bounds(field: str, rule: Mapping[str, Any]) -> None:
     kinds = {_kind(limit) for limit in rule.values()}
     if len(kinds) > 1 or not kinds <= {"number", "text"}:
-        raise refusal(field, "the ends of a range are numbers, or texts")
+        raise build_refusal(field, "the ends of a range are numbers, or texts")
     for limit in rule.values():
         _check(field, limit)
 
@@ -132,8 +132,8 @@ def _check(field: str, value: Any) -> None:
     except (OverflowError, UnicodeEncodeError):  # an integer that no double holds, half a character
         sound = False
     if not sound:
-        raise refusal(field, f"data never holds {value!r:.60}")
+        raise build_refusal(field, f"data never holds {value!r:.60}")
 
 
-def refusal(field: str, why: str) -> BadInput:
+def build_refusal(field: str, why: str) -> BadInput:
     return BadInput(f"the condition on {field!r} is none: {why}; write {HINT}", code="SB418")

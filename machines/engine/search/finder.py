@@ -21,7 +21,7 @@ from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
-from .filters import ERROR, OWN, SOFT, Condition, refusal
+from .filters import COMPARED_FIELDS, ERROR, FACT_FIELDS, Condition, build_refusal
 from .results import Page
 
 MAX_LIMIT = 1000
@@ -51,7 +51,7 @@ class Query:
     @property
     def needs_index(self) -> bool:
         """Is there a condition that only an index or a state may serve?"""
-        return not self.named and any(c.field not in SOFT for c in self.where)
+        return not self.named and any(c.field not in COMPARED_FIELDS for c in self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Finder:
 
     def page(self, query: Query, cursor: str | None) -> Page:
         """Instances that match, at most ``query.limit``; the cursor is None once there are no more."""
-        arguments.count("limit", query.limit, MAX_LIMIT)
+        arguments.check_count("limit", query.limit, MAX_LIMIT)
         position, found = Position.decode(cursor), []
         start: str | None = None
         leading = self.leading(query, position)
@@ -147,7 +147,7 @@ class Finder:
         served = [pair for pair in zip(weights, query.where, strict=True) if listed.get(pair[1].field)]
         for weight, condition in served:
             if weight < 0 and condition.rule.get("eq") is not None:
-                raise refusal(condition.field, "the field holds no list and no object")
+                raise build_refusal(condition.field, "the field holds no list and no object")
         served = [pair for pair in served if pair[0] >= 0]
         weight, lightest = min(served, key=lambda pair: pair[0], default=(standing, None))
         if query.named and standing <= weight:
@@ -171,7 +171,7 @@ class Finder:
         return listed, standing, weights
 
     def _refuse(self, query: Query, listed: dict[str, bool]) -> None:
-        self._catalog.check_fields(query.machine, [c.field for c in query.where if c.field not in OWN])
+        self._catalog.check_fields(query.machine, [c.field for c in query.where if c.field not in FACT_FIELDS])
         for condition in query.where:
             if listed.get(condition.field) is False:
                 raise BadInput(
@@ -198,7 +198,7 @@ class Finder:
                 translate(reply)
             if reply[0] != Status.OK:
                 self._catalog.forget(machine)
-                raise replies.failure(machine, "", reply)
+                raise replies.build_error(machine, "", reply)
             yield reply
 
     def _rows(self, query: Query, leading: Condition | None, position: Position) -> tuple[list[Row], Position | None]:
@@ -234,9 +234,9 @@ class Finder:
         root, state = place
         rows = []
         for id, score, flat in zip(reply[3::3], reply[4::3], reply[5::3], strict=True):
-            raw = replies.pairs(flat)
+            raw = replies.read_pairs(flat)
             if "_def" in raw:
-                instance = replies.instance(machine, id, raw, self._catalog.types(machine, root, raw["_def"]))
+                instance = replies.read_instance(machine, id, raw, self._catalog.types(machine, root, raw["_def"]))
                 rows.append((Position(str(score), id, by), state, instance))
         return rows
 

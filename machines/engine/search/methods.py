@@ -14,14 +14,14 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Live
 
 from . import filters
-from .counts import MOST_COUNTED, Tallying
+from .counts import MOST_COUNTED, SearchCounter
 from .filters import Condition
 from .finder import MAX_LIMIT, Finder, Query
-from .reindex import Indexing
-from .results import Page, Tally, Trouble
+from .reindex import IndexMethods
+from .results import Page, Problem, Tally
 
 
-class Searching(Indexing):
+class SearchMethods(IndexMethods):
     """What ``Engine`` answers about which instances there are."""
 
     _caller: Caller
@@ -60,7 +60,7 @@ class Searching(Indexing):
         cursor that goes on. Raises BadInput where neither a state nor an index serves, and for a state, tag or field
         that no published version has: a slip of the pen must not look like "none".
         """
-        asked = (*filters.read(where), *filters.of_facts(id_prefix, actor, definition, error))
+        asked = (*filters.read_conditions(where), *filters.read_fact_conditions(id_prefix, actor, definition, error))
         query = self._query(machine, state, tag, self._before(machine, older_than, now), asked)
         query = replace(query, limit=limit, newest=newest)
         finder = Finder(self._caller, self._catalog)
@@ -94,22 +94,22 @@ class Searching(Indexing):
         State and age alone are counted exactly. Else the narrowest index is walked, in calls of some 4 ms, and ``most``
         instances at most are looked at: past that the tally is not complete, and says "at least". Raises as ``find``.
         """
-        asked = (*filters.read(where), *filters.of_facts(id_prefix, actor, definition, error))
+        asked = (*filters.read_conditions(where), *filters.read_fact_conditions(id_prefix, actor, definition, error))
         query = self._query(machine, state, tag, self._before(machine, older_than, now), asked)
         if state is not None and tag is None:
             query = replace(query, states=self._catalog.leaves(machine, state))
-        found = Tallying(self._caller, self._catalog).tally(query, most)
+        found = SearchCounter(self._caller, self._catalog).tally(query, most)
         if not found.total:
             self._known(machine, state, query)
         return found
 
-    def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Trouble]]:
+    def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
         """What is wrong now with each of these instances that anything is wrong with; what ``error=`` finds them by."""
-        asked = [arguments.instance(id) for id in ids]
+        asked = [arguments.check_instance(id) for id in ids]
         places = {id: self._catalog.partition(machine, id).wrong for id in asked}
         answers = self._caller.commands([(key, ("HGET", key, id)) for id, key in places.items()])
         return {
-            id: [Trouble(cause, kind, text) for cause, (kind, text) in sorted(json.loads(held).items())]
+            id: [Problem(cause, kind, text) for cause, (kind, text) in sorted(json.loads(held).items())]
             for id, held in zip(places, answers, strict=True)
             if held
         }
@@ -142,12 +142,12 @@ class Searching(Indexing):
         if older_than is None:
             return None
         at = now if now is not None else self.live(machine).now
-        return at - round(arguments.seconds("older_than", older_than) * 1000)
+        return at - round(arguments.check_seconds("older_than", older_than) * 1000)
 
     def _states(self, machine: str, state: str | None, tag: str | None, query: Query) -> list[str]:
         """The leaves to look into; where nothing is compared, a state that may be compound."""
         if state is not None:
-            arguments.state(state)
+            arguments.check_state(state)
         if tag is not None:
             tagged = self._catalog.tagged(machine, tag)
             inside = tagged if state is None else self._catalog.leaves(machine, state)
@@ -160,4 +160,4 @@ class Searching(Indexing):
         """Raise BadInput when a search that found nothing named what no version has."""
         if state is not None:
             self._catalog.check_state(machine, state)
-        self._catalog.check_fields(machine, [c.field for c in query.where if c.field not in filters.OWN])
+        self._catalog.check_fields(machine, [c.field for c in query.where if c.field not in filters.FACT_FIELDS])

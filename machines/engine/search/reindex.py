@@ -10,13 +10,13 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
 from .finder import Finder, Query
-from .results import Filling
+from .results import IndexProgress
 
 BATCH = 500  # instances put into an index by one call
 HELD_MS = 60_000  # somebody who fills it and says nothing for so long has died
 
 
-class Indexing:
+class IndexMethods:
     _caller: Caller
     _catalog: Catalog
 
@@ -52,7 +52,7 @@ class Indexing:
             return None
         return self.reindex(machine)
 
-    def filling(self, machine: str) -> Filling | None:
+    def filling(self, machine: str) -> IndexProgress | None:
         """Which indexes do not yet hold all instances, and how far whoever fills them has come; None for none."""
         first = self._catalog.partitions(machine)[0]
         listed, note = self._caller.commands(
@@ -60,7 +60,7 @@ class Indexing:
         )
         fields = [item[:-2] for item in (listed or "").split() if item.endswith(":0")]
         done, total = (int(part) for part in (note or "0/0").split("/"))
-        return Filling(fields, done, total) if fields else None
+        return IndexProgress(fields, done, total) if fields else None
 
     def _total(self, machine: str) -> int:
         metas = [partition.meta for partition in self._catalog.partitions(machine)]

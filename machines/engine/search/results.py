@@ -35,7 +35,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Problem:
     """What is wrong with an instance now. ``cause``: a dead job's id, or what stands for a timer that could not be
     carried out; its ``kind`` is then "timer". ``text`` is cut to 200 bytes."""
 
@@ -48,7 +48,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class IndexProgress:
     """Indexes of ``fields`` that do not yet hold all instances. ``done`` of ``total`` instances were looked at;
     ``total`` is 0 while nobody has begun."""
 

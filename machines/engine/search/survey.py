@@ -12,7 +12,7 @@ from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineUnavailable, LookupFailed, SignalboxError
 from machines.engine.jobs import queue_operations
-from machines.engine.jobs.records import QueueStats, WorkerRow
+from machines.engine.jobs.records import QueueStats, WorkerInfo
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Live
 
@@ -24,7 +24,7 @@ class Survey:
     lives: dict[str, Live] = field(default_factory=dict)
     queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
     faults: dict[str, SignalboxError] = field(default_factory=dict)
-    workers: list[WorkerRow] = field(default_factory=list)
+    workers: list[WorkerInfo] = field(default_factory=list)
 
     def only(self, names: Container[str]) -> Survey:
         """Of some machines, with every worker."""
@@ -36,7 +36,7 @@ class Survey:
         )
 
 
-def survey(caller: Caller, catalog: Catalog, workers: list[WorkerRow]) -> Survey:
+def read_survey(caller: Caller, catalog: Catalog, workers: list[WorkerInfo]) -> Survey:
     """One round trip once the machines are known, however many there are. Raises EngineUnavailable."""
     found = Survey(workers=workers)
     roots: dict[str, list[str]] = {}
@@ -50,8 +50,8 @@ def survey(caller: Caller, catalog: Catalog, workers: list[WorkerRow]) -> Survey
     for name, each in roots.items():
         parts = [(next(answers), next(answers)) for _ in each]
         try:
-            found.lives[name] = replies.merged([replies.live(name, _text(live)) for live, _ in parts])
-            found.queues[name] = queue_operations.merged([json.loads(_text(stats)) for _, stats in parts])
+            found.lives[name] = replies.merge_live([replies.read_live(name, _text(live)) for live, _ in parts])
+            found.queues[name] = queue_operations.merge_stats([json.loads(_text(stats)) for _, stats in parts])
         except EngineUnavailable:
             raise
         except LookupError:

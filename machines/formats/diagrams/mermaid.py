@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from machines.engine.definitions import Finding, Outline, outline
-from machines.engine.definitions.findings import finding
+from machines.engine.definitions.findings import make_finding
 
 from .labels import clean, is_internal
 from .omissions import omissions
@@ -49,17 +49,17 @@ def _unlike(drawn: Outline) -> list[Finding]:
     histories = [state.name for state in drawn.states if state.type == "history"]
     if histories:
         message = f"Mermaid has no history states; {', '.join(histories)} became an ordinary state called H"
-        found.append(finding("SB222", "", message))
+        found.append(make_finding("SB222", "", message))
     starts = [state.name for state in drawn.states if any(name not in state.children for name in _start(state))]
     if starts or _outside(drawn):
         message = f"a start inside another state cannot be drawn: {', '.join(starts) or drawn.id} starts further inside"
-        found.append(finding("SB222", "", message))
+        found.append(make_finding("SB222", "", message))
     crossing = sum(
         _crosses(source.parent, drawn, target) for source in drawn.states for target in _targets(source, drawn)
     )
     if crossing:
         message = f"{crossing} arrows cross the border of a state; some releases of Mermaid do not draw those"
-        found.append(finding("SB224", "", message))
+        found.append(make_finding("SB224", "", message))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from machines.engine.definitions import Finding
-from machines.engine.definitions.findings import finding
+from machines.engine.definitions.findings import make_finding
 from machines.engine.definitions.report import Path, render
 
 _MACHINE = {
@@ -44,7 +44,7 @@ def omissions(definition: dict[str, Any], format: str) -> list[Finding]:
         if what not in seen:
             seen.add(what)
             found.append((path, what))
-    return [finding("SB222", render(path), f"{format} has no place for {what}") for path, what in found]
+    return [make_finding("SB222", render(path), f"{format} has no place for {what}") for path, what in found]
 
 
 def _of_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pyexpat import ErrorString, ExpatError, ParserCreate, XMLParserType
 
-from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.findings import Finding, make_finding
 from machines.formats.text import place
 
 SCXML = "http://www.w3.org/2005/07/scxml"
@@ -121,7 +121,7 @@ class _Refusal(Exception):
 def parse(text: str, file: str = "") -> Element | Finding:
     """The root element, or what is wrong with the text. ``file``: its name, if it is not the document itself."""
     if not text.strip():
-        return finding("SB131", "", "the text is empty")
+        return make_finding("SB131", "", "the text is empty")
     builder = _Builder(Source(text, file))
     try:
         return builder.run()
@@ -129,7 +129,7 @@ def parse(text: str, file: str = "") -> Element | Finding:
         return refusal.found
     except ExpatError as error:
         where = builder.source.place(builder.source.offset(builder.error_byte()))
-        return finding("SB131", where, f"not XML: {ErrorString(error.code)}")
+        return make_finding("SB131", where, f"not XML: {ErrorString(error.code)}")
 
 
 class _Builder:
@@ -159,13 +159,13 @@ class _Builder:
 
     def _refuse(self, code: str, message: str, hint: str = "") -> None:
         where = self.source.place(self.source.offset(max(0, self._parser.CurrentByteIndex)))
-        raise _Refusal(finding(code, where, message, hint))
+        raise _Refusal(make_finding(code, where, message, hint))
 
     def _doctype(self, *_: object) -> int:
         start = self.source.raw.find(b"<!DOCTYPE")
         where = self.source.place(self.source.offset(max(0, start)))
         message = "document types and entities are refused"
-        raise _Refusal(finding("SB141", where, message, "remove the <!DOCTYPE ...>"))
+        raise _Refusal(make_finding("SB141", where, message, "remove the <!DOCTYPE ...>"))
 
     def _open(self, name: str, attributes: list[str]) -> None:
         self._count += 1

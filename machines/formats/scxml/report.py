@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from machines.engine.definitions.findings import CODES, Finding, finding
+from machines.engine.definitions.findings import CODES, Finding, make_finding
 from machines.formats.text import MAX_FINDINGS
 
 
@@ -19,7 +19,7 @@ class Report:
     def add(self, code: str, where: str | Callable[[], str], message: str, hint: str = "") -> None:
         """``where`` may be a function: it is asked only where there is room, for it walks through the text."""
         if self._counts[CODES[code].severity] < MAX_FINDINGS:
-            self._keep(finding(code, where if isinstance(where, str) else where(), message, hint))
+            self._keep(make_finding(code, where if isinstance(where, str) else where(), message, hint))
 
     def extend(self, findings: list[Finding]) -> None:
         for found in findings:

@@ -111,7 +111,7 @@ def _misnamed(name: str) -> str | None:
     machine, slash, queue = name.rpartition("/")
     if slash:
         try:
-            arguments.machine(machine)
+            arguments.check_machine(machine)
         except errors.BadInput as error:
             return f"begins with no machine's name: {error}"
     return limits.check_queue_name(queue)

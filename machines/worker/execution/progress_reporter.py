@@ -29,10 +29,10 @@ class ProgressReporter:
 
     def note(self, job: Job, done: float, total: float | None, note: str) -> None:
         """Raises BadInput for what no progress is."""
-        arguments.amount("done", done)
+        arguments.encode_amount("done", done)
         if total is not None:
-            arguments.amount("total", total)
-        arguments.text("note", note, MAX_NOTE)
+            arguments.encode_amount("total", total)
+        arguments.check_text("note", note, MAX_NOTE)
         self._said[job] = (done, total, note)
         if self._thread is None:
             self._start()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import random
 
-from machines.engine import Engine, Mended, errors
-from machines.engine.jobs.mending import Walk
+from machines.engine import Engine, MendReport, errors
+from machines.engine.jobs.mending import MendWalk
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ class JobCheck:
     def __init__(self, engine: Engine, *, pause: float = 15.0) -> None:
         self._engine = engine
         self._pause = pause
-        self._walk: Walk | None = None
+        self._walk: MendWalk | None = None
         self._faults: frozenset[str] = frozenset()  # of the walk before
         self._met: set[str] = set()
 
@@ -31,7 +31,7 @@ class JobCheck:
         try:
             found, over = walk.step(), walk.over
         except errors.EngineFault as fault:  # an account that may not use SCAN, for one: that is told, and not forced
-            found, over = Mended(faults=(str(fault),)), True
+            found, over = MendReport(faults=(str(fault),)), True
         self._tell(found)
         if over:
             self._faults, self._met = frozenset(self._met), set()
@@ -44,7 +44,7 @@ class JobCheck:
         pauses = self.REST if self._walk is None else 1
         return self._pause * pauses * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
 
-    def _tell(self, found: Mended) -> None:
+    def _tell(self, found: MendReport) -> None:
         """What cannot be mended is told once, and not in each walk."""
         if found.total:
             log.warning("jobs were not where they belong; mended: %s", found)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from machines.engine import WorkerRow
+from machines.engine import WorkerInfo
 from tests.browser.conftest import is_live, log_in
 
 
@@ -47,7 +47,7 @@ class Beating:
         with self._changing:
             for id, given in self._rows.items():
                 order = self.engine.beat(
-                    WorkerRow(id, "box", 17, ["activation/q"], in_hand=0, started=now - 60_000, seen=now, **given)
+                    WorkerInfo(id, "box", 17, ["activation/q"], in_hand=0, started=now - 60_000, seen=now, **given)
                 )
                 if order is not None:
                     self.orders.append(order["order"])

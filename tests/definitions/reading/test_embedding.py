@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from machines.engine.definitions import check, compile, embedded, outline
+from machines.engine.definitions import check, compile, find_embedded, outline
 from tests.definitions.builders import found, machine
 
 KID = {"initial": "a", "states": {"a": {"on": {"x": "b"}}, "b": {"type": "final"}}}
@@ -48,7 +48,7 @@ def test_a_machine_that_is_brought_along_goes_by_its_short_name():
 def test_embedded_machines_come_with_their_full_names_and_inner_ones_first():
     inner = KID | {"machines": {"small": KID}}
     definition = machine(machines={"one": inner, "two": KID | {"id": "ignored"}})
-    found = embedded(definition)
+    found = find_embedded(definition)
     assert list(found) == ["door.one.small", "door.one", "door.two"]
     assert [body["id"] for body in found.values()] == list(found)
     assert [check(body) for body in found.values()] == [[], [], []]
@@ -57,7 +57,7 @@ def test_embedded_machines_come_with_their_full_names_and_inner_ones_first():
 
 def test_nothing_is_embedded_where_nothing_can_be():
     for definition in (None, {}, machine(), machine(machines=[]), machine(machines={"a": 1}), {"machines": {"a": KID}}):
-        assert embedded(definition) == {}
+        assert find_embedded(definition) == {}
 
 
 def test_findings_of_embedded_machines_have_the_path_to_them():

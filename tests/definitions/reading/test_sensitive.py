@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from machines.engine import Sensitive
-from machines.engine.definitions import check, compile, digest, outline
+from machines.engine import SensitiveFields
+from machines.engine.definitions import check, compile, compute_digest, outline
 
 
 def door(data: dict | None = None, payload: dict | None = None, **further) -> dict:
@@ -31,7 +31,7 @@ def test_the_program_names_them_and_one_without_stays_as_it_was() -> None:
     plain = door({"code": {"type": "string"}}, {"code": {"type": "string"}})
     assert "sensitive" not in compile(plain)
     unmarked = door({"code": {"type": "string", "sensitive": False}}, {"code": {"type": "string", "sensitive": False}})
-    assert digest(compile(unmarked)) == digest(compile(plain))
+    assert compute_digest(compile(unmarked)) == compute_digest(compile(plain))
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None, []])
@@ -43,10 +43,10 @@ def test_anything_but_true_and_false_is_found(value: object) -> None:
 
 def test_what_one_version_marks_is_sensitive_in_all(engine) -> None:
     engine.publish(door())
-    assert engine.sensitive("door") == Sensitive(frozenset({"code"}), {"open": frozenset({"code"})})
+    assert engine.sensitive("door") == SensitiveFields(frozenset({"code"}), {"open": frozenset({"code"})})
     plain = {"code": {"type": "string"}, "pin": {"type": "string", "sensitive": True}}
     engine.publish(door(plain, {"code": {"type": "string"}}))
-    assert engine.sensitive("door") == Sensitive(frozenset({"code", "pin"}), {"open": frozenset({"code"})})
+    assert engine.sensitive("door") == SensitiveFields(frozenset({"code", "pin"}), {"open": frozenset({"code"})})
     engine.publish(door(), version=7)
     assert engine.sensitive("door").data == {"code", "pin"}
 

@@ -8,8 +8,8 @@ import redis
 
 from machines.engine import Engine, EngineUnavailable, Fire, Refused, UnknownInstance, UnknownMachine
 from machines.engine.connection import library
-from machines.engine.keys import partition_of
-from machines.engine.messages.emitted import entry
+from machines.engine.keys import choose_partition
+from machines.engine.messages.emitted import read_entry
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import (
     Blocks,
@@ -31,7 +31,7 @@ from machines.patterns import (
     WriteBuffer,
     decode,
 )
-from machines.patterns.bus import Attached
+from machines.patterns.bus import AttachedStream
 from machines.patterns.cas import update
 from tests.conftest import program
 from tests.engine.builders import NOW, counter, door, errand, machine, publish
@@ -105,10 +105,10 @@ def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, p
     emitted = engine.emitted()
     ends = emitted.ends()
     assert set(emitted.news(dict.fromkeys(ends, "0-0"))) == {place for place, end in ends.items() if end.added}
-    logs = {place: Attached(engine.client, emitted.root(place), prefix=prefix, most=100) for place in ends}
+    logs = {place: AttachedStream(engine.client, emitted.root(place), prefix=prefix, most=100) for place in ends}
     assert all(log.begin("g", "0") for log in logs.values())
     taken = {place: log.take("g", "r", count=500, idle=60) for place, log in logs.items()}
-    found = [entry(*one) for page in taken.values() for one in page.entries]
+    found = [read_entry(*one) for page in taken.values() for one in page.entries]
     assert emitted.news({place: page.last for place, page in taken.items()}) == []
     assert sorted(entry.instance for entry in found) == IDS
     assert {(entry.kind, entry.name, entry.version) for entry in found} == {("emit", "begun", 1)}
@@ -157,7 +157,7 @@ def test_a_write_buffer_lies_on_all_nodes_with_each_of_its_parts_on_one(engine, 
     buffer.add_many([Write(id, {"n": 1}) for id in IDS])
     buffer.add_many([Write(id, {"n": 1}) for id in IDS], marks={"m": (None, "1")}, part=3)
     assert (buffer.size(), buffer.marks(part=3), all(homes(nodes, prefix))) == (
-        2 * len(IDS) - sum(partition_of(id, PARTITIONS) == 3 for id in IDS),
+        2 * len(IDS) - sum(choose_partition(id, PARTITIONS) == 3 for id in IDS),
         {"m": "1"},
         True,
     )
@@ -347,7 +347,7 @@ def test_slots_nobody_serves_make_it_unavailable(engine, nodes):
             with pytest.raises(EngineUnavailable):
                 engine.counts("door")
             with pytest.raises(EngineUnavailable):
-                engine.get("door", next(id for id in map(str, range(999)) if partition_of(id, PARTITIONS) == 0))
+                engine.get("door", next(id for id in map(str, range(999)) if choose_partition(id, PARTITIONS) == 0))
         finally:
             client.execute_command("CLUSTER", "ADDSLOTS", slot)
             clusters.eventually(lambda: clusters.settled(client))

@@ -9,7 +9,7 @@ from redis import BlockingConnectionPool, Redis, exceptions
 from redis.connection import PythonRespSerializer
 
 from machines.engine.connection.client import connect
-from machines.engine.connection.connection_cache import KEPT, lines_of
+from machines.engine.connection.connection_cache import KEPT, get_cache
 from tests.engine.instances.racing import in_a_child
 
 from .clusters import eventually
@@ -26,13 +26,13 @@ def client(redis_url):
 
 @pytest.fixture
 def lines(client):
-    return lines_of(client.connection_pool)
+    return get_cache(client.connection_pool)
 
 
 def test_one_call_after_the_other_takes_the_same_connection(client, lines):
     first = lines.exchange(ID)
     assert [lines.exchange(ID) for _ in range(3)] == [first] * 3
-    assert lines_of(client.connection_pool) is lines
+    assert get_cache(client.connection_pool) is lines
     with pytest.raises(exceptions.ResponseError):
         lines.exchange(("GET",))
     assert lines.exchange(ID) == first  # an answer that is an error was read to its end
@@ -61,7 +61,7 @@ def test_an_answer_that_was_not_awaited_is_nobodys(lines):
 def test_one_whose_answer_never_came_goes_back_to_the_pool(redis_url):
     """At hand it would be tried twice where the server is away, and each time cost what a connection may take."""
     with connect(redis_url, socket_timeout=0.2) as client:
-        lines = lines_of(client.connection_pool)
+        lines = get_cache(client.connection_pool)
         first = lines.exchange(ID)
         with pytest.raises(exceptions.TimeoutError):
             lines.exchange(("BLPOP", "nobody:puts:anything:here", 30))
@@ -102,7 +102,7 @@ def test_words_arrive_as_they_were_sent_whoever_packs_them(client, redis_url, pr
     with theirs, Redis.from_url(redis_url) as plain:
         for word in ("é\0\r\n", "", "x" * 100_000, 2**63, b"\xff\0"):
             for sender in (client, theirs):
-                lines_of(sender.connection_pool).exchange(("SET", f"{prefix}word", word))
+                get_cache(sender.connection_pool).exchange(("SET", f"{prefix}word", word))
                 assert plain.get(f"{prefix}word") == (word if isinstance(word, bytes) else str(word).encode())
 
 
@@ -110,16 +110,16 @@ def test_a_pool_that_wants_each_of_them_back_gets_it(redis_url):
     small = connect(redis_url, max_connections=4)
     waiting = Redis(connection_pool=BlockingConnectionPool.from_url(redis_url, max_connections=1, timeout=5))
     for client in (small, waiting):
-        lines_of(client.connection_pool).exchange(("PING",))
+        get_cache(client.connection_pool).exchange(("PING",))
         assert client.ping()
-        assert not lines_of(client.connection_pool)._idle
+        assert not get_cache(client.connection_pool)._idle
         client.connection_pool.disconnect()
 
 
 def test_lines_are_gone_with_their_pool(redis_url):
     client = connect(redis_url)
-    lines_of(client.connection_pool).exchange(("PING",))
-    kept = weakref.ref(lines_of(client.connection_pool))
+    get_cache(client.connection_pool).exchange(("PING",))
+    kept = weakref.ref(get_cache(client.connection_pool))
     client.close()
     del client
     eventually(lambda: gc.collect() >= 0 and kept() is None)

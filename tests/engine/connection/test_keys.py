@@ -5,7 +5,7 @@ import re
 import pytest
 
 from machines.engine.connection import library
-from machines.engine.keys import PREFIX, Keys, Partition, crc16, partition_of
+from machines.engine.keys import PREFIX, Keys, Partition, choose_partition, crc16
 from tests.engine.builders import machine, publish
 from tests.engine.dumps import keys_left
 
@@ -143,5 +143,5 @@ def test_the_checksum_is_the_one_clusters_place_keys_by():
 
 
 def test_an_instance_stays_in_its_partition():
-    assert [partition_of(id, 4) for id in ("a", "ATV-123:ABC", "é", "😀")] == [3, 0, 0, 3]
-    assert partition_of("anything", 1) == 0
+    assert [choose_partition(id, 4) for id in ("a", "ATV-123:ABC", "é", "😀")] == [3, 0, 0, 3]
+    assert choose_partition("anything", 1) == 0

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from machines.engine import Engine, SignalboxError, UnknownInstance
-from machines.engine.keys import partition_of
+from machines.engine.keys import choose_partition
 from tests.engine.builders import NOW, counter, door, errand, publish
 from tests.engine.dumps import keys_left
 from tests.engine.instances.racing import in_threads
@@ -36,7 +36,7 @@ def all_ids(engine, name, **options):
 
 def test_each_instance_is_in_the_partition_its_id_says(engine):
     publish(engine, door(), *names(40))
-    roots = {f"{{door:{partition_of(id, PARTITIONS)}}}:i:{id}" for id in names(40)}
+    roots = {f"{{door:{choose_partition(id, PARTITIONS)}}}:i:{id}" for id in names(40)}
     assert roots <= keys_left(engine)
     assert len({root.partition(":i:")[0] for root in roots}) == PARTITIONS
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from machines.engine import Mended, UnknownMachine
+from machines.engine import MendReport, UnknownMachine
 from machines.engine.keys import Keys
 from tests.conftest import remove
 from tests.engine.builders import NOW, errand, publish
@@ -58,34 +58,34 @@ def score(engine, keys, place, job):
 
 
 DAMAGE = {
-    "the ready are gone": (lambda c, k: c.delete(k.ready("work")), Mended(ready=2)),
-    "the leased are gone": (lambda c, k: c.delete(k.leased("work")), Mended(leased=2)),
-    "the delayed are gone": (lambda c, k: c.delete(k.delayed("work")), Mended(delayed=1)),
-    "the dead are gone": (lambda c, k: c.delete(k.dead("work")), Mended(dead=1)),
-    "one is gone": (lambda c, k: c.zrem(k.ready("work"), "0-6"), Mended(ready=1)),
-    "one is in two places": (lambda c, k: c.zadd(k.ready("work"), {"0-3": 1}), Mended(strays=1)),
+    "the ready are gone": (lambda c, k: c.delete(k.ready("work")), MendReport(ready=2)),
+    "the leased are gone": (lambda c, k: c.delete(k.leased("work")), MendReport(leased=2)),
+    "the delayed are gone": (lambda c, k: c.delete(k.delayed("work")), MendReport(delayed=1)),
+    "the dead are gone": (lambda c, k: c.delete(k.dead("work")), MendReport(dead=1)),
+    "one is gone": (lambda c, k: c.zrem(k.ready("work"), "0-6"), MendReport(ready=1)),
+    "one is in two places": (lambda c, k: c.zadd(k.ready("work"), {"0-3": 1}), MendReport(strays=1)),
     "one is everywhere": (
         lambda c, k: [c.zadd(getattr(k, p)("work"), {"0-6": 1}) for p in PLACES if p != "ready"],
-        Mended(strays=3),
+        MendReport(strays=3),
     ),
     "one is in the wrong place": (
         lambda c, k: (c.zrem(k.ready("work"), "0-6"), c.zadd(k.delayed("work"), {"0-6": NOW})),
-        Mended(ready=1, strays=1),
+        MendReport(ready=1, strays=1),
     ),
-    "one is in another queue, too": (lambda c, k: c.zadd(k.ready("other"), {"0-6": 1}), Mended(strays=1)),
+    "one is in another queue, too": (lambda c, k: c.zadd(k.ready("other"), {"0-6": 1}), MendReport(strays=1)),
     "members without a job": (
         lambda c, k: [c.zadd(getattr(k, p)("work"), {"0-77": 1, "what": 2}) for p in PLACES],
-        Mended(ghosts=8),
+        MendReport(ghosts=8),
     ),
-    "a place that is none": (lambda c, k: c.hset(k.job("0-6"), "place", "nowhere"), Mended(words=1)),
-    "no place, of one that is leased": (lambda c, k: c.hdel(k.job("0-3"), "place"), Mended(words=1)),
-    "no place, of one that is dead": (lambda c, k: c.hdel(k.job("0-1"), "place"), Mended(words=1)),
-    "a token of one that is ready": (lambda c, k: c.hset(k.job("0-6"), "token", "x"), Mended(words=1)),
-    "no attempt of one that is leased": (lambda c, k: c.hset(k.job("0-3"), "attempt", ""), Mended(words=1)),
-    "the queue is not listed": (lambda c, k: c.delete(k.queues), Mended(words=1)),
+    "a place that is none": (lambda c, k: c.hset(k.job("0-6"), "place", "nowhere"), MendReport(words=1)),
+    "no place, of one that is leased": (lambda c, k: c.hdel(k.job("0-3"), "place"), MendReport(words=1)),
+    "no place, of one that is dead": (lambda c, k: c.hdel(k.job("0-1"), "place"), MendReport(words=1)),
+    "a token of one that is ready": (lambda c, k: c.hset(k.job("0-6"), "token", "x"), MendReport(words=1)),
+    "no attempt of one that is leased": (lambda c, k: c.hset(k.job("0-3"), "attempt", ""), MendReport(words=1)),
+    "the queue is not listed": (lambda c, k: c.delete(k.queues), MendReport(words=1)),
     "all places are gone": (
         lambda c, k: c.delete(k.queues, *[getattr(k, p)("work") for p in PLACES]),
-        Mended(ready=2, leased=2, delayed=1, dead=1, words=1),
+        MendReport(ready=2, leased=2, delayed=1, dead=1, words=1),
     ),
 }
 
@@ -99,7 +99,7 @@ def test_what_was_damaged_is_mended_and_worked_off_once(engine, keys, name):
     audit(engine, "errand")
     calm(engine, keys)
     with unchanged(engine):
-        assert mend(engine) == Mended()
+        assert mend(engine) == MendReport()
     assert work_off(engine, NOW + LEASE) == dict.fromkeys("abcdef", 1)
     assert engine.counts("errand") == {"Idle": 0, "Busy": 0, "Done": 5, "Failed": 1}
 
@@ -108,7 +108,7 @@ def test_a_healthy_partition_is_left_exactly_as_it_is(engine, keys):
     calm(engine, keys)
     for at in (NOW, NOW + 10 * LEASE, None):
         with unchanged(engine):
-            assert engine.mend("errand", now=at) == Mended()
+            assert engine.mend("errand", now=at) == MendReport()
 
 
 def test_jobs_come_back_with_the_rank_and_the_moment_they_had(engine, keys):
@@ -125,7 +125,7 @@ def test_a_lease_that_should_be_over_lasts_a_moment_for_a_worker_that_lives(engi
     engine.client.delete(keys.leased("work"))
     late = NOW + 10 * LEASE
     held = engine.job("errand", "0-3")
-    assert mend(engine, late) == Mended(leased=2)
+    assert mend(engine, late) == MendReport(leased=2)
     assert engine.renew([held], LEASE, now=late + 2000) == [""]
     assert engine.sweep("errand", now=late + GRACE - 1) == 1  # the delayed one
     assert engine.sweep("errand", now=late + GRACE) == 1
@@ -155,14 +155,14 @@ def test_one_past_its_timeout_is_taken_back_at_once(engine):
     busy(engine, "x", timeout="5s")
     take(engine)
     engine.client.delete(engine.keys.partition("errand").leased("work"))
-    assert mend(engine, NOW + 5000) == Mended(leased=1)
+    assert mend(engine, NOW + 5000) == MendReport(leased=1)
     assert engine.sweep("errand", now=NOW + 5000) == 1
     assert engine.job("errand", "0-1").log[0]["outcome"] == "timeout"
 
 
 def test_one_that_nobody_can_hold_is_taken_back_at_once(engine, keys):
     engine.client.hset(keys.job("0-6"), "place", "leased")
-    assert mend(engine) == Mended(leased=1, strays=1, words=1)
+    assert mend(engine) == MendReport(leased=1, strays=1, words=1)
     assert engine.sweep("errand", now=NOW) == 1
     assert places(engine) == SPREAD
 
@@ -170,7 +170,7 @@ def test_one_that_nobody_can_hold_is_taken_back_at_once(engine, keys):
 def test_whoever_held_a_job_that_was_made_ready_has_lost_it(engine, keys):
     held = engine.job("errand", "0-3")
     engine.client.hset(keys.job("0-3"), "place", "ready")
-    assert mend(engine) == Mended(ready=1, strays=1, words=1)
+    assert mend(engine) == MendReport(ready=1, strays=1, words=1)
     assert [bool(why) for why in engine.renew([held], LEASE, now=NOW)] == [True]
     assert work_off(engine, NOW + LEASE) == dict.fromkeys("abcdef", 1)
 
@@ -182,13 +182,13 @@ def test_what_is_no_job_is_left_alone(engine, keys):
     engine.client.hset(keys.job("old"), mapping={"queue": "work", "place": "ready"})
     calm(engine, keys)
     with unchanged(engine):
-        assert mend(engine) == Mended()
+        assert mend(engine) == MendReport()
 
 
 def test_a_member_whose_key_is_no_job_leaves_and_the_key_stays(engine, keys):
     engine.client.set(keys.job("0-77"), "foreign")
     engine.client.zadd(keys.ready("work"), {"0-77": 1})
-    assert mend(engine) == Mended(ghosts=1)
+    assert mend(engine) == MendReport(ghosts=1)
     assert engine.client.get(keys.job("0-77")) == "foreign"
 
 
@@ -201,7 +201,7 @@ def test_what_lies_in_the_way_of_a_place_is_told_and_the_others_are_mended(engin
     assert all("WRONGTYPE" in fault and keys.root in fault for fault in found.faults)
     assert engine.client.get(keys.ready("work")) == "foreign"
     engine.client.delete(keys.ready("work"))
-    assert mend(engine) == Mended(ready=2)
+    assert mend(engine) == MendReport(ready=2)
     assert places(engine) == SPREAD
 
 
@@ -219,15 +219,15 @@ def test_more_than_one_step_sees_them_all_and_no_other_machine(engine):
         partition = engine.keys.partition(name)
         engine.client.zadd(partition.leased("work"), {f"9-{n}": 1 for n in range(1300)})
         engine.client.delete(partition.ready("work"))
-    assert mend(engine) == Mended(ready=1300, ghosts=1300)
+    assert mend(engine) == MendReport(ready=1300, ghosts=1300)
     assert engine.queues("other")["work"]["ready"] == 0
     walk, steps = engine.mending(), []
     while not walk.over:
         steps.append(walk.step(NOW))
-    assert sum(steps, Mended()) == Mended(ready=1300, ghosts=1300)
+    assert sum(steps, MendReport()) == MendReport(ready=1300, ghosts=1300)
     assert len(steps) > 3
     assert max(step.total for step in steps) < 2600
-    assert walk.step(NOW) == Mended()
+    assert walk.step(NOW) == MendReport()
 
 
 def test_each_partition_is_walked(engine, redis_url, prefix):
@@ -236,7 +236,7 @@ def test_each_partition_is_walked(engine, redis_url, prefix):
     several.enqueue_many([{"machine": "errand", "src": "work", "instance_key": str(n)} for n in range(30)])
     for number in range(3):
         assert several.client.delete(several.keys.partition("errand", number).ready("work"))
-    assert several.mend("errand") == Mended(ready=30)
+    assert several.mend("errand") == MendReport(ready=30)
     assert several.queues("errand")["work"]["ready"] == 30
     several.client.close()
 
@@ -254,9 +254,9 @@ def test_a_call_that_makes_no_sense_is_told_so(engine, keys):
 
 
 def test_results_add_up_and_say_so_in_words():
-    both = Mended(ready=1, faults=("a",)) + Mended(ready=2, ghosts=1, faults=("a", "b"))
-    assert both == Mended(ready=3, ghosts=1, faults=("a", "b"))
-    assert (both.total, str(both), str(Mended())) == (4, "3 ready, 1 ghosts", "nothing")
+    both = MendReport(ready=1, faults=("a",)) + MendReport(ready=2, ghosts=1, faults=("a", "b"))
+    assert both == MendReport(ready=3, ghosts=1, faults=("a", "b"))
+    assert (both.total, str(both), str(MendReport())) == (4, "3 ready, 1 ghosts", "nothing")
 
 
 @pytest.mark.parametrize(
@@ -307,5 +307,5 @@ def test_after_any_damage_each_job_is_in_exactly_one_place(engine, prefix, gone,
     assert look(engine, "errand").wrong == []
     calm(engine, keys)
     with unchanged(engine):
-        assert mend(engine) == Mended()
+        assert mend(engine) == MendReport()
     assert Counter(work_off(engine, NOW + LEASE)) == Counter("abcdef")

@@ -105,7 +105,7 @@ def test_statistics_are_no_reason_to_fail(engine):
     ],
 )
 def test_a_quantile_lies_where_that_share_of_the_times_is_below(histogram, share, ms):
-    assert rates.quantile(histogram, share) == ms
+    assert rates.estimate_quantile(histogram, share) == ms
 
 
 @pytest.mark.parametrize(
@@ -125,5 +125,5 @@ def test_a_quantile_lies_where_that_share_of_the_times_is_below(histogram, share
     ],
 )
 def test_rates_are_read_and_shown(text, parsed, shown):
-    assert rates.parse(text) == parsed
-    assert parsed is None or rates.show(*parsed) == shown
+    assert rates.parse_rate(text) == parsed
+    assert parsed is None or rates.format_rate(*parsed) == shown

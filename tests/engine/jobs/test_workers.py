@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from machines.engine import WorkerRow, errors
+from machines.engine import WorkerInfo, errors
 from tests.engine.dumps import keys_left
 
 
 def row(id="host:1", **given):
     now = round(time.time() * 1000)
-    return WorkerRow(**({"id": id, "host": "host", "pid": 1, "queues": ["m/work"], "in_hand": 2,
+    return WorkerInfo(**({"id": id, "host": "host", "pid": 1, "queues": ["m/work"], "in_hand": 2,
                          "started": now - 5000, "seen": now, "version": "1.0", "note": "é"} | given))  # fmt: skip
 
 

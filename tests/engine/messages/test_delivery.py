@@ -3,7 +3,7 @@
 import pytest
 
 from machines.engine import Engine, EngineUnavailable
-from machines.engine.keys import partition_of
+from machines.engine.keys import choose_partition
 from tests.engine.builders import machine, publish
 from tests.engine.connection.proxies import Relay
 from tests.engine.dumps import keys_left
@@ -194,7 +194,7 @@ def spread(redis_url, prefix):
 
 def test_each_partition_of_sender_and_receiver_has_a_post_of_its_own(spread):
     ids = [f"i{n}" for n in range(12)]
-    assert {partition_of(id, 3) for id in ids} == {0, 1, 2}
+    assert {choose_partition(id, 3) for id in ids} == {0, 1, 2}
     publish(spread, noter(), *ids)
     publish(spread, teller(), *ids)
     for n, sender in enumerate(ids):
@@ -207,7 +207,7 @@ def test_each_partition_of_sender_and_receiver_has_a_post_of_its_own(spread):
 
 
 def test_a_partition_that_cannot_be_written_holds_up_no_other(spread):
-    ids = {partition_of(id, 3): id for id in map(str, range(30))}
+    ids = {choose_partition(id, 3): id for id in map(str, range(30))}
     publish(spread, noter(), *ids.values())
     publish(spread, teller(), "t")
     broken = spread.keys.partition("noter", 1)

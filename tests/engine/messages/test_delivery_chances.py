@@ -134,7 +134,7 @@ class World:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_each_message_has_one_outcome_and_its_place_in_the_order(redis_url, prefix, monkeypatch, seed):
-    monkeypatch.setattr(delivery, "STEADY", delivery.Effort(rounds=3, messages=3, lag=0.0))
+    monkeypatch.setattr(delivery, "STEADY", delivery.DeliveryLimits(rounds=3, messages=3, lag=0.0))
     world = World(redis_url, prefix, seed)
     for _ in range(TURNS):
         world.turn()

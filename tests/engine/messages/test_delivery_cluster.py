@@ -8,7 +8,7 @@ import time
 import pytest
 
 from machines.engine import Engine
-from machines.engine.keys import partition_of
+from machines.engine.keys import choose_partition
 from tests.conftest import program
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.connection import clusters
@@ -43,7 +43,7 @@ def engine(nodes, prefix):
 
 def node_of(engine, nodes, name, id):
     """Where an instance lives."""
-    root = engine.keys.partition(name, partition_of(id, PARTITIONS)).root
+    root = engine.keys.partition(name, choose_partition(id, PARTITIONS)).root
     port = engine.client.get_node_from_key(root).port
     return next(node for node in nodes if node.port == port)
 
@@ -126,7 +126,7 @@ def test_a_node_that_does_not_answer_in_time_gets_its_messages_once_and_the_othe
         assert driven.moved == 0
         client.ping()  # answered when the pause is over
     deadline = time.monotonic() + 20
-    while engine.client.xlen(engine.keys.partition("teller", partition_of("t", PARTITIONS)).outbox):
+    while engine.client.xlen(engine.keys.partition("teller", choose_partition("t", PARTITIONS)).outbox):
         engine.drive(["teller"])
         assert time.monotonic() < deadline, "the messages are delivered once the node is back"
         time.sleep(0.05)
@@ -158,4 +158,4 @@ def test_slots_that_nobody_serves_for_a_while_keep_their_messages_waiting(engine
 
 
 def _partition(id):
-    return partition_of(id, PARTITIONS)
+    return choose_partition(id, PARTITIONS)

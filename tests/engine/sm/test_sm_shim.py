@@ -13,7 +13,7 @@ import redis.asyncio
 from redis.exceptions import ResponseError
 
 from machines.engine.connection import library
-from machines.engine.sm_commands import COMMANDS, call, shim, words
+from machines.engine.sm_commands import COMMANDS, build_fcall, call, shim
 from tests.conftest import program
 from tests.engine.connection import clusters
 
@@ -74,7 +74,7 @@ def test_a_command_with_its_words_in_one_text_is_taken_apart_as_the_client_does(
     "command", [("GET", "a"), ("SM.NOTHING", "a"), ("SM.",), ("",), (), (1,), (b"\xff",), ("FCALL", "sm_get")]
 )
 def test_any_other_command_is_left_alone(command):
-    assert words(*command) is None
+    assert build_fcall(*command) is None
 
 
 def test_a_command_the_module_never_had_is_unknown_to_the_server(client):
@@ -85,7 +85,7 @@ def test_a_command_the_module_never_had_is_unknown_to_the_server(client):
 def test_reading_commands_are_sent_as_such():
     """A replica answers FCALL_RO."""
     read = {"SM.TEMPLATE", "SM.GET", "SM.STATE"}
-    assert {name for name in COMMANDS if words(name, "k")[0] == "FCALL_RO"} == read
+    assert {name for name in COMMANDS if build_fcall(name, "k")[0] == "FCALL_RO"} == read
 
 
 def test_the_first_command_loads_the_library_and_so_does_one_after_it_was_lost(client):

@@ -16,7 +16,7 @@ from dashboard.live.sockets.permissions import Rights, least
 from dashboard.live.topics import Topic, parse
 from machines.access.permissions import Scope
 from machines.catalog.publishing import adopt
-from machines.engine import Engine, WorkerRow
+from machines.engine import Engine, WorkerInfo
 from machines.engine.keys import Keys
 from tests.catalog.samples import example
 from tests.live.builders import Screen, drain, live, world
@@ -36,7 +36,7 @@ def site(gate: Engine) -> Engine:
     now = gate.live("gate").now
     held = {"id": job.id, "src": "crew", "instance": "north", "attempt": 1, "since": now, "queue": "crew"}
     gate.beat(
-        WorkerRow(
+        WorkerInfo(
             "w1", "host", 7, ["gate/post", "shift/crew"], in_hand=2, started=now, seen=now,
             holding=[held | {"machine": "shift"}, held | {"machine": "gate"}],
             lacking={"shift/crew": ["x"], "gate/post": ["y"]},

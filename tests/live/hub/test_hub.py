@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.live.hub.hub import Hub
 from dashboard.live.topics import Topic, parse
-from machines.engine import Engine, Fire, WorkerRow
+from machines.engine import Engine, Fire, WorkerInfo
 from machines.engine.keys import Keys
 from tests.live.conftest import PATIENCE, Watcher, eventually
 
@@ -117,7 +117,7 @@ async def test_workers_come_and_go_with_the_reconcile(gate: Engine, watch: Watch
     now = gate.live("gate").now
     watcher = watch("workers", "overview", reconcile=0.05)
     await watcher.sees("workers", workers={})
-    gate.beat(WorkerRow("w1", "host", 7, ["crew"], in_hand=0, started=now, seen=now))
+    gate.beat(WorkerInfo("w1", "host", 7, ["crew"], in_hand=0, started=now, seen=now))
     await watcher.until(lambda screen: screen.values["workers"]["workers"].get("w1", {}).get("pid") == 7)
     await watcher.sees("overview", workers=1)
     gate.leave("w1")
@@ -259,7 +259,7 @@ async def test_rows_that_another_hand_wrote_cost_nobody_the_live_view(gate: Engi
     gate.client.hset(gate.keys.worker("odd"), "id", "not JSON")
     now = gate.live("gate").now
     gate.client.zadd(gate.keys.workers, {"odd": now})
-    gate.beat(WorkerRow("w1", "host", 7, ["crew"], in_hand=0, started=now, seen=now))
+    gate.beat(WorkerInfo("w1", "host", 7, ["crew"], in_hand=0, started=now, seen=now))
     watcher = watch("workers", "machine:gate")
     await watcher.until(lambda screen: list(screen.values.get("workers", {}).get("workers", {})) == ["w1"])
     await watcher.sees("machine:gate", machine="gate")

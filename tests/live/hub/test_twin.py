@@ -5,7 +5,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings as django_settings
 from django.test import Client
 
-from machines.engine import Engine, WorkerRow
+from machines.engine import Engine, WorkerInfo
 from tests.live.sockets import Socket, visitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +31,7 @@ def timeless(value: dict) -> dict:
 async def test_the_socket_and_the_http_twin_say_the_same(gate: Engine) -> None:
     """After a run of changes that arrived as deltas."""
     now = gate.live("gate").now
-    gate.beat(WorkerRow("w1", "host", 7, ["crew"], in_hand=0, started=now, seen=now))
+    gate.beat(WorkerInfo("w1", "host", 7, ["crew"], in_hand=0, started=now, seen=now))
     _, cookie = await visitor("viewer", "view")
     socket = Socket(cookie)
     await socket.connect()

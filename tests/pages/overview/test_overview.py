@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from dashboard.models import SavedView
 from dashboard.pages.overview import attention
 from dashboard.shared.queue_depths import Depth
-from machines.engine import Refused, WorkerRow
+from machines.engine import Refused, WorkerInfo
 from machines.models import Approval, Machine
 from machines.patterns import Stats
 from machines.statistics import Storm, recording
@@ -23,13 +23,13 @@ from tests.pages.reading import read
 from tests.statistics.conftest import flush
 
 
-def worker(*queues: str, ago: float = -3600) -> WorkerRow:
+def worker(*queues: str, ago: float = -3600) -> WorkerInfo:
     """A worker that was seen so many seconds ago; the cases below are made long before they run."""
     now = int(time.time() * 1000)
-    return WorkerRow("w1", "box", 1, list(queues), in_hand=0, started=now, seen=now - int(ago * 1000), version="0.1.0")
+    return WorkerInfo("w1", "box", 1, list(queues), in_hand=0, started=now, seen=now - int(ago * 1000), version="0.1.0")
 
 
-def quiet(*queues: str) -> WorkerRow:
+def quiet(*queues: str) -> WorkerInfo:
     """One that takes no further jobs."""
     return replace(worker(*queues), status="quiet")
 

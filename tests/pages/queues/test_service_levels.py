@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.pages.overview import attention
 from dashboard.shared.queue_depths import Depth
-from machines.engine import Pause, WorkerRow
+from machines.engine import Pause, WorkerInfo
 from machines.engine.definitions import durations
 from tests.pages.reading import read
 
@@ -109,7 +109,8 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
 def test_a_handler_that_nobody_has_raises_an_alarm(lacking, depth, said):
     now = int(time.time() * 1000)
     workers = [
-        WorkerRow("w", "box", 1, ["m/q"], in_hand=0, started=now, seen=now, lacking={"m/q": names}) for names in lacking
+        WorkerInfo("w", "box", 1, ["m/q"], in_hand=0, started=now, seen=now, lacking={"m/q": names})
+        for names in lacking
     ]
     assert [alarm.text for alarm in attention.raised([depth], workers)] == said
 
@@ -127,7 +128,7 @@ def test_the_machine_says_what_its_service_levels_are(as_, desk):
 
 @pytest.mark.parametrize(("ms", "text"), [(900_000, "15m"), (1500, "1500ms"), (86_400_000, "1d"), (5_400_000, "90m")])
 def test_a_length_is_written_as_definitions_have_it(ms, text):
-    assert durations.written(ms) == text
+    assert durations.format_duration(ms) == text
 
 
 def test_a_machine_that_cannot_be_read_is_named_and_hides_no_other(as_, engine, desk, devices):

@@ -10,7 +10,7 @@ import redis
 
 from machines.engine import Engine
 from machines.engine.connection import library
-from machines.engine.reference import header
+from machines.engine.reference import read_header
 from tests.faults.audit import look
 
 from . import damage, words, world
@@ -19,7 +19,7 @@ from .kinds import Kind
 from .stage import Stage
 from .verdicts import Verdict
 
-FUNCTIONS = {name: header(path) for name, path in library.function_paths().items()}
+FUNCTIONS = {name: read_header(path) for name, path in library.function_paths().items()}
 #: what a function may answer, as its header says
 STATUSES = {name: set(re.findall(r"\{([A-Z]+)\b", found.fields["Returns"])) for name, found in FUNCTIONS.items()}
 #: after these everything is as it was

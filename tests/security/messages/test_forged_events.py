@@ -12,7 +12,7 @@ from machines.admin.context import instance_url
 from machines.catalog.publishing import publish as record
 from machines.engine import BadInput, DefinitionError, Engine, Fire, Refused
 from machines.engine import limits as names
-from machines.engine.definitions import compile, digest, outline
+from machines.engine.definitions import compile, compute_digest, outline
 from tests.bulk.builders import finished
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.families import child, parent
@@ -78,7 +78,7 @@ def bank(engine: Engine) -> Engine:
 def old_program(engine: Engine, definition: dict[str, Any], swap: str, name: str) -> None:
     """Published by a release that let the name pass: ``swap`` stands for it."""
     program = json.loads(json.dumps(compile(definition)).replace(swap, name))
-    row = (digest(program), json.dumps(program), json.dumps(definition), "00", 1, "")
+    row = (compute_digest(program), json.dumps(program), json.dumps(definition), "00", 1, "")
     root = engine.keys.partition(definition["id"]).root
     assert engine.client.fcall("sb_publish", 1, root, *row)[0] == "OK"
     engine.client.hset(engine.keys.machines, definition["id"], 1)

@@ -23,7 +23,7 @@ from django.test import Client
 from dashboard.checks import redis_accounts
 from dashboard.checks.redis_accounts import ACCOUNTS
 from dashboard.settings import stores
-from machines.engine import Engine, NotPermitted, WorkerRow
+from machines.engine import Engine, NotPermitted, WorkerInfo
 from machines.engine.connection import library, server_permissions
 from machines.patterns import Bus, Cardinality, Locks, Records, Scoreboard, Sessions, Stream, Throttle, WriteBuffer
 from machines.patterns.cas import Values
@@ -276,7 +276,7 @@ def at_engine(engine: Engine) -> None:
     engine.purge("errand", "spare", place="ready", actor="ann", reason="a test")
     engine.mend("errand")
     engine.sweep("errand")
-    engine.beat(WorkerRow("w", "host", 1, [], in_hand=0, started=now, seen=now))
+    engine.beat(WorkerInfo("w", "host", 1, [], in_hand=0, started=now, seen=now))
     engine.direct("w", "quiet", actor="ann", reason="a test")
     engine.workers()
     engine.leave("w")

@@ -11,7 +11,7 @@ from machines.engine.definitions.model import Machine, State, Transition
 from machines.engine.definitions.report import Report, quote
 
 
-def reached(machine: Machine) -> set[str]:
+def find_reachable(machine: Machine) -> set[str]:
     """Every state that can become active, and every history state a transition leads to."""
     return _Reach(machine).all()
 
@@ -84,7 +84,7 @@ def _regions(state: State, machine: Machine) -> list[str]:
     return [child for child in state.children if child in machine.states and machine.states[child].kind != "history"]
 
 
-def traps(machine: Machine) -> list[State]:
+def find_traps(machine: Machine) -> list[State]:
     """The leaves an instance never leaves, once there: nothing leads out of them or of a state around them.
 
     Final ones count where they end a state that nothing leads on from, and not the machine.
@@ -145,11 +145,11 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def _check_ways(machine: Machine, report: Report) -> None:
-    found = reached(machine)
+    found = find_reachable(machine)
     for state in machine.states.values():
         if state.name not in found and (state.parent is None or state.parent in found):
             report.add("SB201", state.path, f"no transition leads to the state {quote(state.name)}")
-    for state in traps(machine):
+    for state in find_traps(machine):
         _report_trap(state, report)
 
 

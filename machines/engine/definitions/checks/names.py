@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from machines.engine.definitions.model import Action, Invoke, Machine, State, flat
+from machines.engine.definitions.model import Action, Invoke, Machine, State, flatten_actions
 from machines.engine.definitions.report import Report, quote
 
 
@@ -80,5 +80,5 @@ def _check_cancels(machine: Machine, report: Report) -> None:
 
 
 def _actions(machine: Machine) -> list[Action]:
-    begun = [] if machine.root else list(flat(machine.start.actions))
+    begun = [] if machine.root else list(flatten_actions(machine.start.actions))
     return begun + [action for state in machine.states.values() for action in state.actions]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from machines.engine import limits
 from machines.engine.definitions.fields import ANY
-from machines.engine.definitions.model import Action, Field, Machine, Transition, Value, flat
+from machines.engine.definitions.model import Action, Field, Machine, Transition, Value, flatten_actions
 from machines.engine.definitions.report import Path, Report, quote
 from machines.engine.expressions import Expression, Use
 from machines.engine.expressions.translator import INSTANCE_FACTS, TRIGGER_FACTS
@@ -30,7 +30,7 @@ class Spot:
 
 
 def review(machine: Machine, report: Report) -> None:
-    for spot in spots(machine):
+    for spot in find_spots(machine):
         for use in spot.expression.uses:
             _check_use(use, spot, machine, report)
     for state in machine.states.values():
@@ -38,11 +38,11 @@ def review(machine: Machine, report: Report) -> None:
             _check_action(action, machine, report)
         for invoke in state.invokes:
             _check_field(invoke.idlocation, (*invoke.path, "idlocation"), machine, report)
-    for action in flat(machine.start.actions if machine.root is None else ()):
+    for action in flatten_actions(machine.start.actions if machine.root is None else ()):
         _check_action(action, machine, report)
 
 
-def spots(machine: Machine) -> Iterator[Spot]:
+def find_spots(machine: Machine) -> Iterator[Spot]:
     """Every expression of the machine."""
     payloads = Payloads(machine)
     if machine.root is None:  # where there is one, these are its own
@@ -65,7 +65,7 @@ def _of_transition(transition: Transition, payload: PayloadTypes | None) -> Iter
 
 
 def _of_actions(actions: Iterable[Action], payload: PayloadTypes | None, events: tuple[str, ...]) -> Iterator[Spot]:
-    for action in flat(actions):
+    for action in flatten_actions(actions):
         for path, expression in action.expressions:
             yield Spot(path, expression, payload, events)
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from machines.engine.definitions.fields import in_words as declared_words
-from machines.engine.definitions.model import Action, Machine, flat
+from machines.engine.definitions.fields import describe_types as declared_words
+from machines.engine.definitions.model import Action, Machine, flatten_actions
 from machines.engine.definitions.report import Path, Report
 from machines.engine.expressions import FUNCTIONS, Node
 
-from .references import Payloads, PayloadTypes, spots
+from .references import Payloads, PayloadTypes, find_spots
 
 Types = frozenset[str] | None
-Complain = Callable[[str, str], None]  # code, message
+AddProblem = Callable[[str, str], None]  # code, message
 
 NUMBERS = frozenset(["integer", "number"])
 TEXT = frozenset(["string"])
@@ -33,7 +33,7 @@ _ORDERED = (NUMBERS, TEXT, LIST)
 class Inference:
     """Types within one expression. ``payload`` is None where the event's fields are not known."""
 
-    def __init__(self, data: PayloadTypes, payload: PayloadTypes | None, complain: Complain) -> None:
+    def __init__(self, data: PayloadTypes, payload: PayloadTypes | None, complain: AddProblem) -> None:
         self._data = data
         self._payload = payload
         self._complain = complain
@@ -52,32 +52,34 @@ class Inference:
         return rule(self, node, parts) if rule else None
 
     def _field(self, node: Node, parts: list[Types]) -> Types:
-        return declared(self._data.get(node[1]))
+        return infer_declared(self._data.get(node[1]))
 
     def _access(self, node: Node, parts: list[Types]) -> Types:
         _, owner, key = node
         if owner == ["event"] and key[0] == "str" and self._payload is not None:
-            return declared(self._payload.get(key[1]))
+            return infer_declared(self._payload.get(key[1]))
         return None
 
     def _either(self, node: Node, parts: list[Types]) -> Types:
-        return union(parts)
+        return merge_types(parts)
 
     def _choice(self, node: Node, parts: list[Types]) -> Types:
-        return union(parts[1:])
+        return merge_types(parts[1:])
 
     def _negative(self, node: Node, parts: list[Types]) -> Types:
-        if impossible(parts[0], NUMBERS):
-            self._complain("SB112", f"{in_words(parts[0])} has no sign: a number is needed")
+        if is_impossible(parts[0], NUMBERS):
+            self._complain("SB112", f"{describe_types(parts[0])} has no sign: a number is needed")
         return NUMBERS
 
     def _arithmetic(self, node: Node, parts: list[Types]) -> Types:
         operator, (left, right) = node[1], parts
         allowed = _ORDERED if operator == "+" else (NUMBERS,)
-        kinds = [kind for kind in allowed if not impossible(left, kind) and not impossible(right, kind)]
+        kinds = [kind for kind in allowed if not is_impossible(left, kind) and not is_impossible(right, kind)]
         if not kinds:
-            self._complain("SB112", f'"{operator}" does not work with {in_words(left)} and {in_words(right)}')
-        return union(list(kinds)) if kinds else None
+            self._complain(
+                "SB112", f'"{operator}" does not work with {describe_types(left)} and {describe_types(right)}'
+            )
+        return merge_types(list(kinds)) if kinds else None
 
     def _comparison(self, node: Node, parts: list[Types]) -> Types:
         left = parts[0]
@@ -87,21 +89,21 @@ class Inference:
         return TRUTH
 
     def _compare(self, operator: str, left: Types, right: Types) -> None:
-        words = f"{in_words(left)} and {in_words(right)}"
+        words = f"{describe_types(left)} and {describe_types(right)}"
         if operator in ("<", "<=", ">", ">="):
-            if not any(not impossible(left, kind) and not impossible(right, kind) for kind in _ORDERED):
+            if not any(not is_impossible(left, kind) and not is_impossible(right, kind) for kind in _ORDERED):
                 self._complain("SB112", f'"{operator}" does not order {words}')
         elif operator in ("==", "!=") and _never_equal(left, right):
             self._complain("SB213", f"{words} are never equal")
-        elif operator in ("in", "not in") and impossible(right, TEXT | LIST | {"object"}):
-            self._complain("SB112", f'nothing can be "in" {in_words(right)}')
+        elif operator in ("in", "not in") and is_impossible(right, TEXT | LIST | {"object"}):
+            self._complain("SB112", f'nothing can be "in" {describe_types(right)}')
 
     def _call(self, node: Node, parts: list[Types]) -> Types:
         name = node[1]
         for position, (argument, wanted) in enumerate(zip(parts, ARGUMENTS.get(name, ()), strict=False), start=1):
-            if impossible(argument, wanted):
+            if is_impossible(argument, wanted):
                 which = f"argument {position} of {name}()" if len(parts) > 1 else f"{name}()"
-                self._complain("SB112", f"{which} takes {in_words(wanted)}, not {in_words(argument)}")
+                self._complain("SB112", f"{which} takes {describe_types(wanted)}, not {describe_types(argument)}")
         gives = FUNCTIONS[name].gives
         return None if gives == "any" else NUMBERS if gives == "number" else frozenset([gives])
 
@@ -140,12 +142,12 @@ ARGUMENTS: dict[str, tuple[frozenset[str], ...]] = {
 }
 
 
-def declared(types: tuple[str, ...] | None) -> Types:
+def infer_declared(types: tuple[str, ...] | None) -> Types:
     """A declared field may be absent, and reads as null then."""
     return None if types is None or "any" in types else frozenset(types) | NULL
 
 
-def union(parts: list[Types]) -> Types:
+def merge_types(parts: list[Types]) -> Types:
     result: frozenset[str] = frozenset()
     for part in parts:
         if part is None:
@@ -154,7 +156,7 @@ def union(parts: list[Types]) -> Types:
     return result
 
 
-def impossible(types: Types, wanted: frozenset[str]) -> bool:
+def is_impossible(types: Types, wanted: frozenset[str]) -> bool:
     """Whether no value of the types can be one of those wanted. An integer is a number and may be one."""
     if types is None:
         return False
@@ -162,7 +164,7 @@ def impossible(types: Types, wanted: frozenset[str]) -> bool:
     return not widened & wanted
 
 
-def in_words(types: Types) -> str:
+def describe_types(types: Types) -> str:
     if types is None:
         return "something"
     named = types - NULL or types
@@ -175,7 +177,7 @@ def _never_equal(left: Types, right: Types) -> bool:
     """Null equals null, and many a field can be that; so null on both sides settles nothing but is not meant either."""
     if left is None or right is None or NULL in (left, right):
         return False
-    return impossible(left - NULL, right - NULL | (NUMBERS if right & NUMBERS else frozenset()))
+    return is_impossible(left - NULL, right - NULL | (NUMBERS if right & NUMBERS else frozenset()))
 
 
 def _parts(node: Node) -> list[Node]:
@@ -191,30 +193,30 @@ def _parts(node: Node) -> list[Node]:
 
 def review(machine: Machine, report: Report) -> None:
     data = {field.name: field.types for field in machine.fields.values()}
-    for spot in spots(machine):
+    for spot in find_spots(machine):
         if not spot.expression.problems:
             Inference(data, spot.payload, _complain_at(spot.path, report)).types(spot.expression.tree)
     payloads = Payloads(machine)
-    for action in flat(machine.start.actions if machine.root is None else ()):
+    for action in flatten_actions(machine.start.actions if machine.root is None else ()):
         _check(action, data, None, report)
     for state in machine.states.values():
         for invoke in state.invokes:
             _check_location(invoke.idlocation, (*invoke.path, "idlocation"), data, report)
-        for action in flat(state.own_actions):
+        for action in flatten_actions(state.own_actions):
             _check(action, data, None, report)
         for transition in state.all_transitions:
-            for action in flat(transition.actions):
+            for action in flatten_actions(transition.actions):
                 _check(action, data, payloads.of(transition), report)
 
 
 def _check_location(name: str, path: Path, data: PayloadTypes, report: Report) -> None:
     """Where an id is kept: ids are text."""
     wanted = data.get(name)
-    if wanted is not None and "any" not in wanted and impossible(TEXT, frozenset(wanted)):
+    if wanted is not None and "any" not in wanted and is_impossible(TEXT, frozenset(wanted)):
         report.add("SB112", path, f'"{name}" is {declared_words(wanted)}, an id is string')
 
 
-def _complain_at(path: Path, report: Report) -> Complain:
+def _complain_at(path: Path, report: Report) -> AddProblem:
     return lambda code, message: report.add(code, path, message)
 
 
@@ -226,7 +228,7 @@ def _check(action: Action, data: PayloadTypes, payload: PayloadTypes | None, rep
     if any(expression.problems for _, expression in action.value.parts):
         return
     if action.verb == "append":
-        if impossible(LIST, frozenset(wanted)):
+        if is_impossible(LIST, frozenset(wanted)):
             report.add(
                 "SB112", action.path, f'"{action.name}" is {declared_words(wanted)}: only an array can be appended to'
             )
@@ -235,7 +237,10 @@ def _check(action: Action, data: PayloadTypes, payload: PayloadTypes | None, rep
     if _misfit(found, wanted):
         hint = f'write {{"unset": "{action.name}"}}' if found == NULL else ""
         report.add(
-            "SB112", action.path, f'"{action.name}" is {declared_words(wanted)}, the value {in_words(found)}', hint
+            "SB112",
+            action.path,
+            f'"{action.name}" is {declared_words(wanted)}, the value {describe_types(found)}',
+            hint,
         )
 
 
@@ -245,4 +250,4 @@ def _misfit(found: Types, wanted: tuple[str, ...]) -> bool:
         return False
     if found == frozenset(["number"]):
         return not {"number"} & set(wanted)
-    return impossible(found, frozenset(wanted))
+    return is_impossible(found, frozenset(wanted))

@@ -17,7 +17,7 @@ from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
 from machines.engine.definitions.values import read_expression, read_guard, read_object, read_value
 
-from .naming import Check, name_of, required
+from .naming import Check, read_name, require_key
 from .work import HINTS, read_work
 from .work import KEYS as WORK_KEYS
 
@@ -34,7 +34,7 @@ def read_if(place: Place, read: ReadActions) -> list[Action]:
         one.refuse_unknown(("guard", "do"), {"then": 'write "do"', "actions": 'write "do"', "cond": 'write "guard"'})
         if cases and cases[-1].guard is None:
             one.error("SB211", "never done: the case before it has no guard")
-        cases.append(Case(read_guard(one.get("guard")), read(required(one, "do"))))
+        cases.append(Case(read_guard(one.get("guard")), read(require_key(one, "do"))))
     if place.value == []:
         place.error("SB106", "there is no case", 'write [{"guard": "expression", "do": [...]}]')
     return [Action("if", place.path, cases=tuple(cases))] if cases else []
@@ -47,8 +47,8 @@ def read_foreach(place: Place, read: ReadActions) -> list[Action]:
         return []
     hints = {"array": 'write "in"', "of": 'write "in"', "actions": 'write "do"', "as": 'write "item"'}
     place.refuse_unknown(("in", "item", "index", "do"), hints)
-    array, item, index = required(place, "in"), required(place, "item"), place.get("index")
-    actions = read(required(place, "do"))
+    array, item, index = require_key(place, "in"), require_key(place, "item"), place.get("index")
+    actions = read(require_key(place, "do"))
     name = item.text("a field's name") if item else None
     position = index.text("a field's name") if index else None
     if array is None or array.broken or not name:
@@ -74,8 +74,8 @@ def read_raise(place: Place) -> list[Action]:
         return []
     place.refuse_unknown(("event", "data", "delay", "id"), _HINTS)
     if "delay" in place or "id" in place:
-        return _event_action(place, required(place, "event"), _read_sending(place))
-    return _event_action(place, required(place, "event"), None)
+        return _event_action(place, require_key(place, "event"), _read_sending(place))
+    return _event_action(place, require_key(place, "event"), None)
 
 
 def read_send(place: Place) -> list[Action]:
@@ -85,7 +85,7 @@ def read_send(place: Place) -> list[Action]:
     if not place.is_object("an event's name or an object", 'write {"send": {"event": "name"}}'):
         return []
     place.refuse_unknown(SEND_KEYS, _HINTS)
-    return _event_action(place, required(place, "event"), _read_sending(place))
+    return _event_action(place, require_key(place, "event"), _read_sending(place))
 
 
 def read_cancel(place: Place) -> list[Action]:
@@ -133,7 +133,7 @@ def _text_or_expression(place: Place | None, what: str, check: Check) -> tuple[s
         return "", None
     if isinstance(place.value, dict):
         return "", read_expression(place)
-    return name_of(place, what, check), None
+    return read_name(place, what, check), None
 
 
 def _read_sending(place: Place) -> Sending:
@@ -159,8 +159,8 @@ def _read_to(place: Place | None) -> Value | None:
         hint = 'write "\'#_parent\'" or {"machine": "name", "id": "expression"}'
         return None if place.text(what, hint) is None else read_value(place)
     place.refuse_unknown(("machine", "id"))
-    id = required(place, "id")
-    machine = name_of(required(place, "machine"), "machine", limits.check_machine_name)
+    id = require_key(place, "id")
+    machine = read_name(require_key(place, "machine"), "machine", limits.check_machine_name)
     if not machine or id is None or id.text("an expression in quotes") is None:
         return None
     value = read_value(id)
@@ -267,8 +267,8 @@ def _enqueue(place: Place) -> list[Action]:
     if not place.is_object("an object with src", 'write {"enqueue": {"src": "handler"}}'):
         return []
     place.refuse_unknown(("src", "queue", "input", *WORK_KEYS), HINTS | {"handler": 'write "src"'})
-    src = name_of(required(place, "src"), "handler", limits.check_handler_name)
-    queue = name_of(place.get("queue"), "queue", limits.check_queue_name)
+    src = read_name(require_key(place, "src"), "handler", limits.check_handler_name)
+    queue = read_name(place.get("queue"), "queue", limits.check_queue_name)
     value, keys = read_object(place.get("input"))
     work = read_work(place)
     return [Action("enqueue", place.path, queue or src, src, value, keys, work=work)] if src else []
@@ -278,7 +278,7 @@ def _emit(place: Place) -> list[Action]:
     if not place.is_object("an object with type", 'write {"emit": {"type": "name"}}'):
         return []
     place.refuse_unknown(("type", "data"), {"event": 'write "type"', "payload": 'write "data"'})
-    name = name_of(required(place, "type"), "message type", limits.check_event_name)
+    name = read_name(require_key(place, "type"), "message type", limits.check_event_name)
     refuse_reserved(place.at("type") if "type" in place else place, name, "emitted")
     value, keys = read_object(place.get("data"))
     return [Action("emit", place.path, name, value=value, keys=keys)] if name else []

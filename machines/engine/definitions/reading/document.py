@@ -8,18 +8,18 @@ from typing import Any
 from machines.engine import limits
 from machines.engine.definitions.access import read_accepts, read_approval
 from machines.engine.definitions.checks.review import review
-from machines.engine.definitions.durations import HINT, milliseconds
+from machines.engine.definitions.durations import HINT, parse_duration
 from machines.engine.definitions.fields import read_context, read_events
 from machines.engine.definitions.model import Machine, Start, State
-from machines.engine.definitions.place import BROKEN, Place, Plain, TooLarge, text_of
+from machines.engine.definitions.place import BROKEN, Place, PlainCopier, TooLarge, show_path
 from machines.engine.definitions.report import Report, quote
 from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
-from .embedded_machines import machines_of, names_of
+from .embedded_machines import list_embedded, list_embedded_names
 from .indexes import read_index
 from .invokes import read_queues
-from .naming import required
+from .naming import require_key
 from .states import MACHINE_KEYS, read_root, read_states
 
 KEYS = (
@@ -47,11 +47,11 @@ _ERRORS = ("refuse", "raise")
 _HINTS = {"data": 'write "context"', "name": 'write "id"', "key": 'write "id"', "schema": 'write "context"'}
 
 
-def read(definition: object) -> tuple[Machine | None, Report]:
+def read_document(definition: object) -> tuple[Machine | None, Report]:
     """Never raises. The machine is None when there was nothing to read one from."""
     report = Report()
     try:
-        document = Plain(report.add).copy(definition)
+        document = PlainCopier(report.add).copy(definition)
     except TooLarge:
         report.add("SB111", (), f"the definition is larger than {limits.MAX_DEFINITION} bytes")
         return None, report
@@ -61,11 +61,11 @@ def read(definition: object) -> tuple[Machine | None, Report]:
     return machine, report
 
 
-def machine_of(definition: object) -> Machine | None:
+def read_sound_machine(definition: object) -> Machine | None:
     """What a definition says, without the checks that need all of it, and the machines inside it. Never raises."""
     report = Report()
     try:
-        place = Place(Plain(report.add).copy(definition), (), report)
+        place = Place(PlainCopier(report.add).copy(definition), (), report)
     except TooLarge:
         return None
     return _read_machine(place) if isinstance(place.value, dict) else None
@@ -87,7 +87,7 @@ def _read_machine(place: Place) -> Machine:
     fields = read_context(place.get("context"))
     events = read_events(place.get("events"))
     tree = Tree(id, place.value)
-    scope = Scope(tree, tree.top, tuple(machines_of(place.value)))
+    scope = Scope(tree, tree.top, tuple(list_embedded(place.value)))
     if "states" not in place:
         place.report.add("SB106", place.below("states"), '"states" is missing')
     root, states = _read_states(place, scope)
@@ -95,7 +95,7 @@ def _read_machine(place: Place) -> Machine:
     steps = history.whole(0, limits.MAX_HISTORY) if history else None
     return Machine(
         id=id,
-        description=text_of(place.get("description")),
+        description=show_path(place.get("description")),
         start=root.start or Start((), (), place.path),
         history=limits.DEFAULT_HISTORY if steps is None else steps,
         fields=fields,
@@ -147,7 +147,7 @@ def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
 def _check_embedded(document: Any, report: Report) -> None:
     """All of them together: ``a.b`` is the machine ``b`` inside ``a``, and also one that is called so."""
     taken: set[str] = set()
-    for path, _, full in names_of(document):
+    for path, _, full in list_embedded_names(document):
         if full in taken:
             hint = "rename one of them: a dot also stands between a machine and one inside it"
             report.add("SB115", path, f"two of the machines are published as {quote(full)}", hint)
@@ -167,7 +167,7 @@ def _check_keys(place: Place) -> None:
     retain = place.get("retain")
     if retain is None or retain.broken:
         return
-    if not isinstance(retain.value, str) or milliseconds(retain.value) is None:
+    if not isinstance(retain.value, str) or parse_duration(retain.value) is None:
         retain.error("SB113", "not a duration", HINT)
     else:
         retain.warn("SB205", '"retain" is not yet in effect: final instances are kept')
@@ -192,7 +192,7 @@ def _read_errors(place: Place | None) -> str:
 
 
 def _read_id(place: Place) -> str:
-    found = required(place, "id")
+    found = require_key(place, "id")
     if found is None or found.value is BROKEN:
         return ""
     id = found.text("the machine's name")

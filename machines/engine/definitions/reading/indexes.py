@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from machines.engine import limits
-from machines.engine.definitions.fields import SCALARS, in_words
+from machines.engine.definitions.fields import SCALARS, describe_types
 from machines.engine.definitions.model import Field
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
@@ -45,6 +45,6 @@ def _can_be_indexed(name: str, place: Place, fields: dict[str, Field]) -> bool:
     wrong = [type_name for type_name in field.types if type_name not in (*SCALARS, "null")]
     if wrong or field.types == ("null",):
         hint = f"declare it as {', '.join(SCALARS[:-1])} or {SCALARS[-1]}; null may be added"
-        place.error("SB124", f"the field {quote(name)} is {in_words(field.types)}, which has no order", hint)
+        place.error("SB124", f"the field {quote(name)} is {describe_types(field.types)}, which has no order", hint)
         return False
     return True

@@ -13,7 +13,7 @@ from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_expression, read_object
 
 from .actions import read_actions
-from .naming import required
+from .naming import require_key
 from .transitions import read_transitions
 from .work import HINTS, read_work
 from .work import KEYS as WORK_KEYS
@@ -35,14 +35,14 @@ def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...],
     for number, one in enumerate(place.one_or_many(), start=1):
         if not one.is_object("an invoke", 'write {"src": "handler"}'):
             continue
-        invoke = _read_invoke(one, default_id(scope.source.word, number if several else 0), scope)
+        invoke = _read_invoke(one, make_default_id(scope.source.word, number if several else 0), scope)
         transitions += read_transitions(one.get("onDone"), "done", (f"done.invoke.{invoke.id}",), scope)
         transitions += read_transitions(one.get("onError"), "error", (f"error.invoke.{invoke.id}",), scope)
         invokes.append(invoke)
     return tuple(invokes), tuple(transitions)
 
 
-def default_id(word: str, number: int) -> str:
+def make_default_id(word: str, number: int) -> str:
     """The word of the state; ``.1``, ``.2``, ... where a state has several."""
     suffix = f".{number}" if number else ""
     return word[: limits.MAX_INVOKE_ID - len(suffix)] + suffix
@@ -50,7 +50,7 @@ def default_id(word: str, number: int) -> str:
 
 def _read_invoke(place: Place, default: str, scope: Scope) -> Invoke:
     place.refuse_unknown(KEYS, _HINTS)
-    src = required(place, "src")
+    src = require_key(place, "src")
     named = src.value if src else None
     if src is not None and (isinstance(named, dict) or (isinstance(named, str) and named.startswith(MACHINE))):
         return _read_machine(place, src, default, scope)
@@ -148,7 +148,7 @@ def _read_limit(place: Place) -> Limit:
     concurrency, rate = place.get("concurrency"), place.get("rate")
     at_a_time = concurrency.whole(1, limits.MAX_CONCURRENCY) if concurrency else None
     text = rate.text("a rate", rates.HINT) if rate else None
-    parsed = rates.parse(text) if text is not None else None
+    parsed = rates.parse_rate(text) if text is not None else None
     if rate is not None and text is not None and parsed is None:
         rate.error("SB113", f"{quote(text)} is no rate", rates.HINT)
     return Limit(at_a_time, *(parsed or (0, 0)))

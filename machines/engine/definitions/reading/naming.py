@@ -10,14 +10,14 @@ from machines.engine.definitions.report import quote
 Check = Callable[[object], str | None]
 
 
-def required(place: Place, key: str) -> Place | None:
+def require_key(place: Place, key: str) -> Place | None:
     found = place.get(key)
     if found is None:
         place.report.add("SB106", place.below(key), f'"{key}" is missing')
     return found
 
 
-def name_of(place: Place | None, what: str, check: Check) -> str:
+def read_name(place: Place | None, what: str, check: Check) -> str:
     """A checked name, or nothing."""
     text = place.text(f"the {what}'s name") if place else None
     if place is None or text is None:

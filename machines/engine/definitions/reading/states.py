@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from machines.engine import limits
 from machines.engine.definitions.durations import read_duration
 from machines.engine.definitions.model import Action, Start, State, Value
-from machines.engine.definitions.place import Place, text_of
+from machines.engine.definitions.place import Place, show_path
 from machines.engine.definitions.report import quote
 from machines.engine.definitions.scope import KINDS, Branch, Scope
 from machines.engine.definitions.values import read_value
@@ -179,7 +179,7 @@ def _state(place: Place, scope: Scope, start: Start | None, output: Value | None
         name=branch.name,
         index=0,
         kind=branch.kind,
-        description=text_of(place.get("description")),
+        description=show_path(place.get("description")),
         tags=() if root else _read_tags(place.get("tags")),
         entry=read_actions(place.get("entry")),
         exit=read_actions(place.get("exit")),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from machines.engine import limits
 from machines.engine.definitions.durations import read_after
 from machines.engine.definitions.model import Cause, Transition
-from machines.engine.definitions.place import Place, text_of
+from machines.engine.definitions.place import Place, show_path
 from machines.engine.definitions.report import quote
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_guard
@@ -88,7 +88,7 @@ def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope:
         guard=read_guard(guard),
         actions=read_actions(place.get("actions")),
         reenter=bool(reenter.flag()) if reenter else False,
-        description=text_of(place.get("description")),
+        description=show_path(place.get("description")),
         path=place.path,
         allow=_read_allow(place.get("allow"), cause),
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 from machines.engine.definitions.findings import Finding
 from machines.engine.definitions.model import MISSING, Field
-from machines.engine.definitions.reading.document import read
-from machines.engine.definitions.reading.embedded_machines import machines_of
+from machines.engine.definitions.reading.document import read_document
+from machines.engine.definitions.reading.embedded_machines import list_embedded
 from machines.engine.errors import DefinitionError
 from machines.formats.scxml.elements import MACHINE_KEYS, OURS, SCXML
 
@@ -19,7 +19,7 @@ from .states import write_initial, write_state
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     """Raises DefinitionError for a definition that has errors."""
-    machine, report = read(definition)
+    machine, report = read_document(definition)
     if machine is None or report.has_errors:
         raise DefinitionError(report.findings())
     writing = Writing(machine, report.document, type(report)())
@@ -48,7 +48,7 @@ def _machine(writing: Writing, short: str = "") -> Tag:
     if machine.root is None:
         root.children += _initial(writing, root)
     root.children += [write_state(writing, state) for state in tops]
-    for name in machines_of(document):
+    for name in list_embedded(document):
         full = f"{machine.id}.{name}"
         if full in writing.embedded and full not in writing.used:
             writing.ours(("machines", name), "machine that is not written where it is invoked")
@@ -89,9 +89,9 @@ def _data(writing: Writing, field: Field) -> Tag:
 
 def _embed(writing: Writing) -> None:
     """Machines that this one brings along are written where they are invoked."""
-    for name, inner in machines_of(writing.document).items():
+    for name, inner in list_embedded(writing.document).items():
         full = f"{writing.machine.id}.{name}"
-        machine, report = read(inner | {"id": full})
+        machine, report = read_document(inner | {"id": full})
         if machine is None:
             continue
         inside = Writing(machine, report.document, type(report)())

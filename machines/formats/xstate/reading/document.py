@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, finding
-from machines.engine.definitions.place import Place, Plain, TooLarge
+from machines.engine.definitions.findings import Finding, make_finding
+from machines.engine.definitions.place import Place, PlainCopier, TooLarge
 from machines.engine.definitions.report import Report, render
 from machines.formats.json import read as read_json
 from machines.formats.text import stem
@@ -43,9 +43,9 @@ def read(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]
         report.add("SB224", (), message, "export the config that was given to createMachine")
         config = shortened(config, str(config.get("id")))
     try:
-        report.document = Plain(report.add).copy(config)
+        report.document = PlainCopier(report.add).copy(config)
     except TooLarge:
-        return None, [finding("SB111", "", f"the definition is larger than {limits.MAX_DEFINITION} bytes")]
+        return None, [make_finding("SB111", "", f"the definition is larger than {limits.MAX_DEFINITION} bytes")]
     if report.has_errors:
         return None, [*findings, *report.findings()]
     definition = _definition(report.document, report, stem(base))

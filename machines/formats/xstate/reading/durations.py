@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from machines.engine.definitions.durations import milliseconds
+from machines.engine.definitions.durations import parse_duration
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
 from machines.formats.xstate.context import Scope
@@ -37,7 +37,7 @@ def fixed_delay(text: str) -> int | float | str | None:
     trimmed = text.strip()
     if re.fullmatch(r"\d{1,15}", trimmed):
         return int(trimmed)
-    if milliseconds(trimmed) is not None:
+    if parse_duration(trimmed) is not None:
         return trimmed
     match = _ISO.fullmatch(trimmed)
     if match is None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.reading.invokes import default_id
+from machines.engine.definitions.reading.invokes import make_default_id
 from machines.engine.definitions.scope import Branch
 from machines.formats.xstate.context import Scope
 from machines.formats.xstate.dialect import DONE_INVOKE, DONE_STATE, ERROR_INVOKE, INVOKE_KEYS, OURS, braced
@@ -101,7 +101,7 @@ def before_wildcard(parts: dict[str, Any], branch: Branch) -> dict[str, Any]:
     invokes = parts["invoke"] if isinstance(parts["invoke"], list) else [parts["invoke"]] if parts["invoke"] else []
     kept = []
     for number, invoke in enumerate(invokes, start=1):
-        id = invoke.get("id") or default_id(branch.name, number if len(invokes) > 1 else 0)
+        id = invoke.get("id") or make_default_id(branch.name, number if len(invokes) > 1 else 0)
         for key, event in (("onDone", DONE_INVOKE + id), ("onError", ERROR_INVOKE + id)):
             if key in invoke:
                 found[event] = invoke[key]

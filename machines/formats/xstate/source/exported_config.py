@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, finding
+from machines.engine.definitions.findings import Finding, make_finding
 from machines.formats.scxml.ecmascript.literals import NOT_PLAIN, UNDEFINED, key_of, scalar
 from machines.formats.scxml.ecmascript.parsing import Node, SyntaxProblem, bare, named, part
 from machines.formats.text import place
@@ -34,12 +34,12 @@ def read(text: str) -> tuple[Any, list[Finding]]:
         script, _ = program(text)
     except SyntaxProblem as problem:
         hint = "a config is JSON, or a script with createMachine({...})"
-        return None, [finding("SB131", place(text, problem.offset), "not JavaScript", hint)]
+        return None, [make_finding("SB131", place(text, problem.offset), "not JavaScript", hint)]
     reader = _Reader(script)
     made = next((call for call in _calls(script.root) if reader.callee(call) in _MAKERS), None)
     arguments = reader.arguments(made) if made is not None else []
     if made is None or not arguments:
-        return None, [finding("SB131", "", "no createMachine({...}) is in the text")]
+        return None, [make_finding("SB131", "", "no createMachine({...}) is in the text")]
     config = reader.value(arguments[0])
     if isinstance(config, dict):
         implemented = reader.implemented(made, arguments[1:])
@@ -180,7 +180,7 @@ class _Reader:
             self._complain(code, node, message)
 
     def _complain(self, code: str, node: Node, message: str, hint: str = "") -> None:
-        self.findings.append(finding(code, self._script.where(node), message, hint))
+        self.findings.append(make_finding(code, self._script.where(node), message, hint))
 
 
 def _untyped(node: Node) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from machines.engine.definitions import Finding, outline
-from machines.engine.definitions.place import Plain
+from machines.engine.definitions.place import PlainCopier
 from machines.engine.definitions.report import Report
 from machines.engine.definitions.scope import Tree
 from machines.formats.xstate.dialect import DIALECT, MACHINE_KEYS, OURS
@@ -22,7 +22,7 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     """Raises DefinitionError for a definition that has errors."""
     drawn = outline(definition)
     report = Report()
-    report.document = document = Plain(report.add).copy(definition)
+    report.document = document = PlainCopier(report.add).copy(definition)
     tree = Tree(document["id"], document)
     events = {*document.get("events", {}), *_events(document.get("states", {}))}
     writing = Writing(report, tree, sorted(events))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.engine.definitions.durations import milliseconds
+from machines.engine.definitions.durations import parse_duration
 from machines.engine.definitions.report import Path, quote
 from machines.engine.definitions.scope import Branch
 from machines.formats.xstate.dialect import (
@@ -45,7 +45,7 @@ def write_after(after: dict[str, Any], path: Path, source: Branch, writing: Writ
     written: dict[str, Any] = {}
     for delay, transitions in after.items():
         text = delay.strip()
-        length = text if text.isdigit() else milliseconds(text)
+        length = text if text.isdigit() else parse_duration(text)
         key = write_expression(text) if length is None else str(length)
         found = write_transitions(transitions, (*path, delay), source, writing)
         if key in written:
