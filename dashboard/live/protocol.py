@@ -26,8 +26,10 @@ class Message:
     example: str
 
 
-TOPIC = Field("topic", "string", "what is watched; see Topics")
-EPOCH = Field("epoch", "string", "names one unbroken run of numbers; another epoch means: forget, take the snapshot")
+TOPIC = Field("topic", "string", "the topic; see Topics")
+EPOCH = Field(
+    "epoch", "string", "names one unbroken run of numbers; after another epoch drop the value and take the snapshot"
+)
 SEQ = Field("seq", "integer", "number of this topic's value within the epoch; each delta is one more than the last")
 AT = Field("at", "integer", "Redis time of the read, milliseconds")
 
@@ -40,13 +42,13 @@ CLIENT_MESSAGES = (
     ),
     Message(
         "unsubscribe",
-        "Stop watching. No answer; a topic that was not watched is fine.",
+        "Stop watching. There is no answer; an unwatched topic is no error.",
         (TOPIC,),
         '{"type": "unsubscribe", "topic": "machine:activation"}',
     ),
     Message(
         "resync",
-        "Send the snapshot again: numbers were missed, or the value is in doubt.",
+        "Send the snapshot again, after a gap in the numbers or when the value is in doubt.",
         (TOPIC,),
         '{"type": "resync", "topic": "machine:activation"}',
     ),
@@ -55,7 +57,7 @@ CLIENT_MESSAGES = (
 SERVER_MESSAGES = (
     Message(
         "snapshot",
-        "The whole value of a topic. Replaces what was there.",
+        "The whole value of a topic. It replaces the former one.",
         (TOPIC, EPOCH, SEQ, Field("data", "object", "the value; see Topics"), AT),
         '{"type": "snapshot", "topic": "queue:activation/todo", "epoch": "9f2c41d07a3e", "seq": 1,'
         ' "data": {"ready": 3, "leased": 1, "delayed": 0, "dead": 0}, "at": 1714564800000}',
@@ -82,7 +84,7 @@ SERVER_MESSAGES = (
     ),
     Message(
         "error",
-        "A command was not carried out, or a subscription ended. The socket stays open.",
+        "A command failed, or a subscription ended. The socket stays open.",
         (
             Field("code", "string", "see Errors"),
             Field("message", "string", "for people"),
@@ -109,11 +111,11 @@ class ErrorCode(StrEnum):
 ERRORS = {
     ErrorCode.NOT_JSON: "The frame is not a JSON text.",
     ErrorCode.UNKNOWN_TYPE: "The frame is not an object with a known `type`.",
-    ErrorCode.BAD_TOPIC: "The topic is missing, unknown or ill-formed, or (resync) not watched by this socket.",
-    ErrorCode.FORBIDDEN: "The user has not, or no longer, the right to watch the topic; the subscription is over.",
-    ErrorCode.TOO_MANY_TOPICS: "This socket, this person in all windows, or the process watches all that it may.",
-    ErrorCode.FRAME_TOO_LARGE: "The frame is longer than a command may be.",
-    ErrorCode.UNAVAILABLE: "Redis or the session store does not answer. A subscription stands, its snapshot follows.",
+    ErrorCode.BAD_TOPIC: "The topic is missing, unknown or malformed, or (resync) not watched by this socket.",
+    ErrorCode.FORBIDDEN: "The user does not have the right to watch the topic, or lost it; the subscription ended.",
+    ErrorCode.TOO_MANY_TOPICS: "This socket, this person in all windows, or the process watches the maximum number of topics.",
+    ErrorCode.FRAME_TOO_LARGE: "The frame is too long for a command.",
+    ErrorCode.UNAVAILABLE: "Redis or the session store does not answer. The subscription is kept, and its snapshot follows.",
 }
 
 #: the status of the same error over HTTP, at /api/v1/live/
@@ -134,10 +136,10 @@ class CloseCode(IntEnum):
 
 
 CLOSES = {
-    CloseCode.TRY_LATER: "The process holds as many sockets as it may. Come back later.",
-    CloseCode.SIGNED_OUT: "Nobody is signed in, or no longer. Do not reconnect; sign in.",
+    CloseCode.TRY_LATER: "The process has the maximum number of sockets. Reconnect later.",
+    CloseCode.SIGNED_OUT: "The user is not signed in, or no longer. Do not reconnect; sign in.",
     CloseCode.BAD_ORIGIN: "The page comes from another site. Do not reconnect.",
-    CloseCode.TOO_SLOW: "The client did not take what was sent to it in time. Reconnect, with backoff.",
-    CloseCode.ABUSE: "Too many or too many bad frames, of this socket or this person. Do not reconnect at once.",
-    CloseCode.TOO_MANY: "This person, session or address has as many sockets open as it may. Do not reconnect at once.",
+    CloseCode.TOO_SLOW: "The client was too slow to read its messages. Reconnect, with backoff.",
+    CloseCode.ABUSE: "Too many frames, or too many invalid ones, from this socket or person. Do not reconnect at once.",
+    CloseCode.TOO_MANY: "This person, session or address has the maximum number of open sockets. Do not reconnect at once.",
 }

@@ -20,20 +20,21 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m dashboard.live.reference` from dashboard/live/protocol.py. Do not edit. -->
 
-`/ws/live/` is a websocket that carries JSON text frames, one message each. A page must be of this site and its user
-signed in; each command is checked against the user's rights when it comes, and all of them again every few seconds.
+`/ws/live/` is a websocket with JSON text frames, one message each. The page must come from this site, and its user must be
+signed in. Each command is checked against the user's rights when it arrives; all subscriptions are checked again every few
+seconds.
 
-What is sent is never a queue: for each topic a socket is told the latest value, so a slow client skips values and a
-client that is much too slow is closed. A client keeps, for each topic, `epoch` and `seq` of the last message. A
-delta whose epoch is the same and whose seq is one more is merged in; any other asks for a `resync`. After a reconnect
-it subscribes again and takes the snapshot.
+The server queues no values: a socket gets the latest value of each topic, so a slow client skips values, and a client that
+is much too slow is closed. For each topic a client keeps `epoch` and `seq` of the last message. It merges a delta with the
+same epoch and the next seq; after any other it asks for a `resync`. After a reconnect it subscribes again and takes the
+snapshot.
 """
 
 TWIN = """\
 ## The same over HTTP
 
-`GET /api/v1/live/?topic=<topic>` answers with the `snapshot` a socket would get, with epoch `http` and seq 1, for a
-page that has no socket. Errors come as the `error` message, with status:
+`GET /api/v1/live/?topic=<topic>` answers with the `snapshot` that a socket would get, with epoch `http` and seq 1, for a
+page without a socket. Errors are the `error` message, with a status:
 """
 
 
@@ -45,7 +46,7 @@ def _lines() -> Iterator[str]:
     yield INTRODUCTION
     yield "## Topics\n"
     yield from _table(("topic", "right", "value"), _topics())
-    yield '\nA machine, instance or queue that is not there has the value `{"gone": true}`, until it is.\n'
+    yield '\nThe value of a machine, instance or queue that does not exist is `{"gone": true}`.\n'
     yield "## From the client\n"
     yield from _messages(protocol.CLIENT_MESSAGES)
     yield "## From the server\n"
