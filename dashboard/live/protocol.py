@@ -113,9 +113,9 @@ ERRORS = {
     ErrorCode.UNKNOWN_TYPE: "The frame is not an object with a known `type`.",
     ErrorCode.BAD_TOPIC: "The topic is missing, unknown or malformed, or (resync) not watched by this socket.",
     ErrorCode.FORBIDDEN: "The user does not have the right to watch the topic, or lost it; the subscription ended.",
-    ErrorCode.TOO_MANY_TOPICS: "This socket, this person in all windows, or the process watches the maximum number of topics.",
+    ErrorCode.TOO_MANY_TOPICS: "This socket, this person, or the process watches the maximum number of topics.",
     ErrorCode.FRAME_TOO_LARGE: "The frame is too long for a command.",
-    ErrorCode.UNAVAILABLE: "Redis or the session store does not answer. The subscription is kept, and its snapshot follows.",
+    ErrorCode.UNAVAILABLE: "Redis or the session store does not answer. The subscription stays; its snapshot follows.",
 }
 
 #: the status of the same error over HTTP, at /api/v1/live/
@@ -141,5 +141,5 @@ CLOSES = {
     CloseCode.BAD_ORIGIN: "The page comes from another site. Do not reconnect.",
     CloseCode.TOO_SLOW: "The client was too slow to read its messages. Reconnect, with backoff.",
     CloseCode.ABUSE: "Too many frames, or too many invalid ones, from this socket or person. Do not reconnect at once.",
-    CloseCode.TOO_MANY: "This person, session or address has the maximum number of open sockets. Do not reconnect at once.",
+    CloseCode.TOO_MANY: "This person, session or address has too many open sockets. Do not reconnect at once.",
 }

@@ -20,21 +20,21 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m dashboard.live.reference` from dashboard/live/protocol.py. Do not edit. -->
 
-`/ws/live/` is a websocket with JSON text frames, one message each. The page must come from this site, and its user must be
-signed in. Each command is checked against the user's rights when it arrives; all subscriptions are checked again every few
-seconds.
+`/ws/live/` is a websocket with JSON text frames, one message each. The page must come from this site, and its user must
+be signed in. Each command is checked against the user's rights when it arrives; all subscriptions are checked again
+every few seconds.
 
-The server queues no values: a socket gets the latest value of each topic, so a slow client skips values, and a client that
-is much too slow is closed. For each topic a client keeps `epoch` and `seq` of the last message. It merges a delta with the
-same epoch and the next seq; after any other it asks for a `resync`. After a reconnect it subscribes again and takes the
-snapshot.
+The server queues no values: a socket gets the latest value of each topic, so a slow client skips values, and a client
+that is much too slow is closed. For each topic a client keeps `epoch` and `seq` of the last message. It merges a delta
+with the same epoch and the next seq; after any other it asks for a `resync`. After a reconnect it subscribes again and
+takes the snapshot.
 """
 
 TWIN = """\
 ## The same over HTTP
 
-`GET /api/v1/live/?topic=<topic>` answers with the `snapshot` that a socket would get, with epoch `http` and seq 1, for a
-page without a socket. Errors are the `error` message, with a status:
+`GET /api/v1/live/?topic=<topic>` answers with the `snapshot` that a socket would get, with epoch `http` and seq 1, for
+a page without a socket. Errors are the `error` message, with a status:
 """
 
 
