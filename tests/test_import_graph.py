@@ -34,6 +34,7 @@ FORBIDDEN = [
     ("machines.patterns", "django"),
     ("dashboard.shared", "dashboard.pages"),
     ("dashboard.shared", "dashboard.api"),
+    ("dashboard.api", "dashboard.pages"),
     ("dashboard.pages.shared", "dashboard.pages", "dashboard.pages.shared"),
 ]
 """A package, what it does not import, and what of that it may."""
@@ -201,6 +202,15 @@ def test_imports_go_one_way(rule: tuple[str, ...]):
 
 def is_in(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
+
+
+def test_slices_of_the_pages_do_not_import_the_views_of_each_other():
+    wrong = []
+    for one in IMPORTS:
+        source, target = one.source.split("."), one.target.split(".")
+        if source[:2] == target[:2] == ["dashboard", "pages"] and len(source) == len(target) == 4:
+            wrong += [str(one)] * (source[2] != target[2] and target[3] in ("views", "urls"))
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_folder_holds_sixteen_modules_at_most():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from dashboard.pages.workers.views import is_alive
+from dashboard.shared.attention import is_alive
 from dashboard.shared.queue_depths import PLACES
 from machines.engine import Live, QueueStats, Survey
 from machines.patterns import Stats

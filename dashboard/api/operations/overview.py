@@ -10,9 +10,8 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Out
-from dashboard.pages.overview import search
-from dashboard.pages.overview import views as overview
-from dashboard.shared import version_view
+from dashboard.shared import search, version_view
+from dashboard.shared.attention import collect_alarms
 from dashboard.shared.state_counts import track_of
 from machines.connections import get_engine
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -53,7 +52,7 @@ def alarms(request: HttpRequest) -> dict[str, Any]:
     survey = get_engine().survey().only(scope)
     known = version_view.undrawn({name: live.version for name, live in survey.lives.items()})
     tracks = [track_of(known[name], live) for name, live in sorted(survey.lives.items())]
-    raised = overview.raised(scope, actor.scope("operate"), survey, tracks, present(survey.lives))
+    raised = collect_alarms(scope, actor.scope("operate"), survey, tracks, present(survey.lives))
     return {"items": [AlarmOut.model_validate(alarm) for alarm in raised]}
 
 

@@ -1,56 +1,30 @@
-"""API tokens of whoever is logged in: made here, shown once, revoked here."""
+"""API tokens of the person who is logged in, and the sessions made with them: create, list, revoke."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from dashboard.pages.shared.form_keys import make_key
-from dashboard.shared.access import MEANINGS, anywhere, rights_of, scope_of
+from dashboard.shared.access import rights_of
 from dashboard.shared.rendering import page
 from dashboard.shared.times import in_ms
-from machines.access.tokens import MAX_DAYS, Unmakeable
-from machines.models import Machine, Token
-from machines.services import Actor, tokens
+from machines.access.tokens import Unmakeable
+from machines.models import Token
+from machines.services import Actor, sessions, tokens
 
-from .token_sessions import sessions_of
+from .forms import TokenForm
+from .presenters import sessions_of
 
 DAY = 86_400  # seconds a form that was sent is remembered
 ENDED_SHOWN = timedelta(days=30)
-
-
-class TokenForm(forms.Form):
-    name = forms.CharField(
-        label="name", max_length=80, widget=forms.TextInput({"autocomplete": "off"}),
-        help_text="Describes the use of the token. Shown in lists and in the audit.",
-        error_messages={"required": "Enter a name."},
-    )  # fmt: skip
-    rights = forms.MultipleChoiceField(label="rights", required=False, widget=forms.CheckboxSelectMultiple)
-    machines = forms.MultipleChoiceField(
-        label="machines", required=False, widget=forms.SelectMultiple({"size": "6"}),
-        help_text="None selected: all machines you have access to, including future ones.",
-    )  # fmt: skip
-    days = forms.IntegerField(
-        label="valid for (days)", min_value=1, max_value=MAX_DAYS, initial=90,
-        widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}), help_text="Max 365.",
-    )  # fmt: skip
-    key = forms.CharField(max_length=64, widget=forms.HiddenInput)
-
-    def __init__(self, user: Any, data: Any = None) -> None:
-        super().__init__(data, auto_id="token-%s", label_suffix="", initial={"rights": ["view"], "key": make_key()})
-        held = [(right, f"{right}: {meaning}") for right, meaning in MEANINGS.items() if anywhere(user, right)]
-        self.fields["rights"].choices = held
-        scope, names = scope_of(user), Machine.objects.values_list("name", flat=True)
-        self.fields["machines"].choices = [(name, name) for name in names if name in scope]
 
 
 @login_required
@@ -111,3 +85,24 @@ def _times(token: Token) -> dict[str, int | None]:
         name: moment and in_ms(moment)
         for name, moment in (("created", token.created), ("expires", token.expires), ("used", token.last_used))
     }
+
+
+@require_POST
+@login_required
+def end(request: HttpRequest, handle: str) -> HttpResponse:
+    if sessions.revoke(Actor.of(request), list(Token.holding(request.user)), handle) is None:
+        raise Http404("Session not found.")
+    messages.success(request, f"Session {handle} ended")
+    return _back()
+
+
+@require_POST
+@login_required
+def end_all(request: HttpRequest) -> HttpResponse:
+    ended = sessions.revoke_all(Actor.of(request), list(Token.holding(request.user)))
+    messages.success(request, f"{ended} session{'s are' if ended != 1 else ' is'} ended.")
+    return _back()
+
+
+def _back() -> HttpResponse:
+    return redirect(reverse("tokens") + "#sessions")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,34 +12,13 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from dashboard.models import Preferences, SavedView
+from dashboard.models import SavedView
 from dashboard.shared import links, time_zones
 from dashboard.shared.access import MEANINGS, scope_of
 from dashboard.shared.rendering import page
 
-from .token_sessions import sessions_of
-
-
-class PreferencesForm(forms.ModelForm):
-    time_zone = forms.ChoiceField(label="time zone", choices=time_zones.choices)
-
-    class Meta:
-        model = Preferences
-        fields = ("time_zone", "clock", "calm", "keys")
-        labels = {"clock": "clock", "calm": "reduced motion", "keys": "keyboard shortcuts"}
-        help_texts = {
-            "calm": "Numbers update every five seconds, without animation.",
-            "keys": "Press ? to list them. Turn them off if voice control or a screen reader uses single keys.",
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A right somebody holds. ``machines``: where, empty for all of them."""
-
-    right: str
-    meaning: str
-    machines: tuple[str, ...] = ()
+from .forms import PreferencesForm
+from .presenters import list_rights, sessions_of
 
 
 @login_required
@@ -78,18 +55,9 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
 def _theirs(request: HttpRequest) -> dict[str, Any]:
     return {
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
-        "held": _held(request.user),
+        "held": list_rights(request.user),
         "views": SavedView.objects.filter(owner=request.user),
         "links": links.of(request.user),
         "sessions": len(sessions_of(request.user)),
         "groups": [group.name for group in request.user.groups.order_by("name")],
     }
-
-
-def _held(user: Any) -> list[Held]:
-    found = []
-    for right, meaning in MEANINGS.items():
-        scope = scope_of(user, right)
-        if scope:
-            found.append(Held(right, meaning, () if scope.all else tuple(sorted(scope.names))))
-    return found

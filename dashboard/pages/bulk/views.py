@@ -1,48 +1,40 @@
-"""Bulks: the form that starts one on everything a list shows, and the page of one with its verdicts and outcomes."""
+"""Bulk actions: the form that starts one on everything a list shows, its page, and what operators do to it."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.pages.machines.instance_list import Listing
+from dashboard.pages.shared.approval_requests import redirect_to_request
+from dashboard.pages.shared.csv_export import streamed
 from dashboard.pages.shared.form_keys import key_of_content, make_key
 from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared import version_view
-from dashboard.shared.access import allows, demand, require
+from dashboard.shared.access import View, allows, demand, require
 from dashboard.shared.rendering import page
 from dashboard.shared.state_counts import track_of
 from dashboard.shared.version_view import Plan
-from machines.bulk import Bulk, Order, Row
-from machines.bulk.bulk import LIVE
+from machines.bulk import Bulk, NotNow, Order
 from machines.bulk.execution import OUTCOMES
+from machines.bulk.order import MAX_REASON
 from machines.bulk.preview import VERDICTS
 from machines.connections import get_engine
 from machines.engine import Instance, errors
-from machines.services import Actor, approvals
+from machines.services import Actor, ApprovalNeeded, approvals
 from machines.services import bulks as services
 from machines.services.reading import redactor_of
 
-from .forms import NewBulk, deeds
-
-SIZE = 100  # instances on a page
-LOOKED = 5_000  # instances one page looks at for those with one verdict
-FROM = {  # lever -> the states in which it is there
-    "run": ("previewed",),
-    "pause": ("running",),
-    "resume": ("paused",),
-    "retry": ("failed",),
-    "stop": LIVE,
-    "rate": LIVE,
-    "again": ("done", "stopped", "failed"),
-}
+from .forms import NewBulk, RateForm, deeds
+from .presenters import count_words, levers, list_chunks, listed
 
 
 @lever("operate", "bulk.start")
@@ -149,8 +141,8 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
         "rate": bulk.rate(),
         "second": now.state == "previewed" and services.needs_second(actor, order),
         "waiting": approvals.waiting().filter(bulk=id).first(),
-        "verdicts": _counts(now.data["verdicts"], VERDICTS),
-        "outcomes": _counts(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
+        "verdicts": count_words(now.data["verdicts"], VERDICTS),
+        "outcomes": count_words(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
         "reached": done,
         "mistake": mistake,
         "slip": slip,
@@ -160,54 +152,83 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
     return page(request, "pages/bulk.html", context, status=status)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Some instances of a bulk, from ``start`` to before ``stop``; ``word`` narrows them to one verdict or outcome."""
-
-    rows: list[Row]
-    start: int
-    stop: int
-    found: int
-    kind: str = ""
-    word: str = ""
-
-    @property
-    def further(self) -> str:
-        """The query of the next page, or ""."""
-        if self.stop >= self.found:
-            return ""
-        return urlencode(({self.kind: self.word} if self.word else {}) | {"from": self.stop})
-
-
-def listed(bulk: Bulk, now: Instance, request: HttpRequest, start: int) -> Listed:
-    """A page of them. With ``?verdict=`` or ``?outcome=`` at most so many are looked at: a page may come back short."""
-    asked = ((kind, request.GET.get(kind, "")) for kind in ("outcome", "verdict"))
-    kind, word = next((one for one in asked if one[1]), ("", ""))
-    rows: list[Row] = []
-    stop = start
-    looks = (LOOKED // SIZE if word else 1) if now.data["selection"] else 0
-    for _ in range(looks):
-        page = bulk.rows(stop, SIZE)
-        stop += len(page)
-        rows += [row for row in page if not word or ((note := getattr(row, kind)) and note.word == word)]
-        if len(page) < SIZE or len(rows) >= SIZE:
-            break
-    return Listed(rows, start, stop, now.data["found"], kind, word[:20])
-
-
-def levers(bulk: Instance) -> list[str]:
-    """Those that there are now, for a person who may pull them."""
-    names = [name for name, states in FROM.items() if bulk.state in states and not bulk.suspended]
-    left = any(bulk.data["outcomes"].get(word) for word in ("refused", "changed", "failed"))
-    return [name for name in names if name != "again" or left]
-
-
-def _counts(held: dict[str, int], words: tuple[str, ...]) -> list[tuple[str, int]]:
-    return [(word, held.get(word, 0)) for word in words]
-
-
 def _start(request: HttpRequest) -> int:
     asked = request.GET.get("from", "0")
     if not (asked.isascii() and asked.isdigit() and len(asked) <= 9):
         raise Http404("Unknown page of this bulk action.")
     return int(asked)
+
+
+TOLD = {
+    "run": "Started",
+    "pause": "Paused: instances being processed now are still finished",
+    "resume": "Resumed",
+    "retry": "Retrying from the failure",
+    "stop": "Stopped",
+}
+
+
+def _view(name: str, action: str) -> View:
+    @lever("operate", action, target="id")
+    def view(request: HttpRequest, id: str) -> HttpResponse:
+        return _do(request, id, name)
+
+    return view
+
+
+def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
+    """Does it, and goes back to the page; what is not possible now is said there."""
+    if request.method != "POST":
+        return redirect("bulk", id)
+    actor = Actor.of(request)
+    try:
+        getattr(services, name)(actor, id)
+    except ApprovalNeeded as needed:
+        return redirect_to_request(request, approvals.ask(actor, needed))
+    except (NotNow, errors.Suspended) as error:
+        messages.error(request, f"Not done: {error.message} ({error.code})")
+    else:
+        messages.success(request, TOLD[name])
+    return redirect("bulk", id)
+
+
+@lever("operate", "bulk.rate", target="id")
+def rate(request: HttpRequest, id: str) -> HttpResponse:
+    """How many a second from now on."""
+    if request.method != "POST":
+        return redirect("bulk", id)
+    form = RateForm(request.POST)
+    if not form.is_valid():
+        return bulk_page(request, id, slip=form.errors["rate"][0], status=400)
+    try:
+        services.rate(Actor.of(request), id, form.cleaned_data["rate"] or 0)
+    except NotNow as error:
+        messages.error(request, f"Not done: {error.message} ({error.code})")
+    else:
+        messages.success(request, "Rate limit updated; it applies from the next batch on")
+    return redirect("bulk", id)
+
+
+@lever("operate", "bulk.start", target="id")
+def again(request: HttpRequest, id: str) -> HttpResponse:
+    """A new bulk of the same kind with those that failed."""
+    if request.method != "POST":
+        return redirect("bulk", id)
+    reason = request.POST.get("reason", "").strip()
+    if not reason or len(reason) > MAX_REASON:
+        return bulk_page(request, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400)
+    made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
+    return redirect("bulk", made.id)
+
+
+@require("view")
+def results(request: HttpRequest, id: str) -> HttpResponseBase:
+    bulk, _, order = seen(request, id)  # one that is not there is a page that says so, not half a file
+    return streamed(request, list_chunks(Actor.of(request), bulk, order.machine), f"bulk-{id}.csv")
+
+
+run = _view("run", "bulk.run")
+pause = _view("pause", "bulk.pause")
+resume = _view("resume", "bulk.resume")
+retry = _view("retry", "bulk.resume")
+stop = _view("stop", "bulk.stop")

@@ -32,11 +32,9 @@ from machines.engine import Instance, Preview, Wait, errors
 from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
 from machines.services.reading import redactor_of
 
-from . import attempts
-from .attempts import Attempt
-from .forms import RepairForm
-from .repair_forms import form_for
-from .repair_kinds import KINDS, Kind, changes, choices, told
+from . import presenters
+from .forms import RepairForm, form_for
+from .presenters import KINDS, Attempt, Kind, changes, choices, describe_repair
 
 OTHER = "The input changed after the preview. Check the new preview below, then submit again."
 
@@ -91,7 +89,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: Kind) -> HttpResp
     if "preview" in request.POST:
         repair.form.only_look()
     if not repair.form.is_valid():
-        repair.attempt = attempts.mistake(repair.what, repair.url)
+        repair.attempt = presenters.mistake(repair.what, repair.url)
         return _page(request, repair)
     other = request.POST.get("seen", repair.seen) != repair.seen
     if "preview" in request.POST or other:
@@ -105,7 +103,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: Kind) -> HttpResp
         return redirect_to_request(request, approvals.ask(actor, needed))
     if after is None:
         return _page(request, repair)
-    messages.success(request, told(kind.name, repair.instance, after))
+    messages.success(request, describe_repair(kind.name, repair.instance, after))
     return redirect("machine", machine) if kind.name == "delete" else redirect("instance", machine, id)
 
 
@@ -149,7 +147,7 @@ def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
             expect=given["expect"], key=key_of_content(given["key"], post), **repair.form.asked(),
         )  # fmt: skip
     except errors.Conflict as error:
-        repair.attempt = attempts.conflict(actor, repair.what, repair.url, error, post)
+        repair.attempt = presenters.conflict(actor, repair.what, repair.url, error, post)
         repair.instance = instances.get(actor, before.machine, before.id)
     except (errors.Refused, errors.Suspended, errors.BadInput) as error:
         _explain(repair, error)
@@ -158,13 +156,13 @@ def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
 
 def _explain(repair: Repair, error: errors.SignalboxError) -> None:
     if isinstance(error, errors.Refused):
-        refused = attempts.refused(repair.plan, repair.url, error, repair.redactor)
+        refused = presenters.refused(repair.plan, repair.url, error, repair.redactor)
         repair.attempt = replace(refused, what=repair.what)
     elif isinstance(error, errors.Suspended):
-        repair.attempt = attempts.held(repair.what, repair.url, error)
+        repair.attempt = presenters.held(repair.what, repair.url, error)
     else:
         repair.form.blame(getattr(error, "field", None), repair.redactor.error(error))
-        repair.attempt = attempts.mistake(repair.what, repair.url, error, repair.redactor)
+        repair.attempt = presenters.mistake(repair.what, repair.url, error, repair.redactor)
 
 
 def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:

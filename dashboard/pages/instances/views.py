@@ -1,28 +1,36 @@
-"""One instance: where it stands, what can be done with it, its data, and everything that happened to it."""
+"""One instance: its current state, its events, its data and its history; and firing an event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.pages.shared.form_keys import make_key
+from dashboard.pages.shared.approval_requests import redirect_to_request
+from dashboard.pages.shared.form_keys import key_of_content, make_key
+from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.rendering import page
-from machines.engine import Instance, Job, Step, Wait, errors
-from machines.services import approvals, rules
+from dashboard.shared.version_view import Plan
+from machines.engine import Instance, Job, NotAllowed, Step, Wait, errors
+from machines.forms import TypedForm
+from machines.models import Approval
+from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
+from machines.services.reading import redactor_of
 
-from . import diagram
-from .attempts import Attempt
+from . import diagram, presenters
 from .events import Lever, levers
-from .forms import ResumeForm
-from .repair_kinds import choices
+from .forms import KeyedForm, ResumeForm
+from .presenters import Attempt, children, choices, deadlines
 from .replay import KEPT, Replay
-from .waits import children, deadlines
 
 STEPS = 50  # of the history on one page
 
@@ -112,3 +120,72 @@ def _before(request: HttpRequest) -> int | None:
     if not asked:
         return None
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 15 else -1
+
+
+@lever("fire", "fire", instance="id")
+def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    if request.method != "POST":  # a reload of the address after a refusal
+        return redirect("instance", machine, id)
+    before = instances.get(Actor.of(request), machine, id)
+    plan = version_view.plan(machine, before.definition)
+    event = request.POST.get("event", "").strip()
+    payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
+    found = _fired(request, before, plan, event, payload)
+    if isinstance(found, Approval):
+        return redirect_to_request(request, found)
+    if isinstance(found, Attempt):
+        return instance_page(request, machine, id, attempt=found)
+    messages.success(request, describe_step(event, before, found))
+    return redirect("instance", machine, id)
+
+
+def _fired(
+    request: HttpRequest, before: Instance, plan: Plan, event: str, payload: TypedForm
+) -> Instance | Approval | Attempt:
+    """The instance after the step, what was filed in its place, or why nothing was done."""
+    actor, machine, id = Actor.of(request), before.machine, before.id
+    what, url = f"fire {event}", reverse("fire", args=[machine, id])
+    step = KeyedForm(request.POST)
+    kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
+    if not all([payload.is_valid(), step.is_valid()]):
+        return presenters.mistake(what, url, **kept)
+    given = step.cleaned_data
+    try:
+        if "check" in request.POST:
+            explanation = instances.preview_event(actor, machine, id, event, payload.values())
+            return presenters.preview(plan, url, before, explanation, **kept)
+        return instances.fire(
+            actor, machine, id, event, payload.values(),
+            expect=given["expect"], key=key_of_content(given["key"], request.POST), reason=given["reason"],
+        )  # fmt: skip
+    except ApprovalNeeded as needed:
+        return approvals.ask(actor, needed)
+    except errors.SignalboxError as error:
+        return _why_not(request, error, plan, what, url, kept)
+
+
+def _why_not(
+    request: HttpRequest, error: errors.SignalboxError, plan: Plan, what: str, url: str, kept: dict[str, Any]
+) -> Attempt:
+    seen = redactor_of(Actor.of(request), plan.machine)
+    if isinstance(error, errors.Refused):
+        return presenters.refused(plan, url, error, seen, **kept)
+    if isinstance(error, NotAllowed):
+        return presenters.denied(what, url, error, **kept)
+    if isinstance(error, errors.Suspended):
+        return presenters.held(what, url, error, **kept)
+    if isinstance(error, errors.Conflict):
+        return presenters.conflict(Actor.of(request), what, url, error, request.POST, **kept)
+    if isinstance(error, errors.BadInput):
+        kept["form"].blame(getattr(error, "field", None), seen.error(error))
+        return presenters.mistake(what, url, error, seen, **kept)
+    raise error
+
+
+def describe_step(event: str, before: Instance, after: Instance) -> str:
+    """What came of it, in one line."""
+    stays = before.configuration == after.configuration
+    moved = f"stays in {after.state}" if stays else f"{before.state} → {after.state}"
+    if after.outcome and after.outcome.replayed:
+        return f"{event} was already applied: now in {after.state}, revision {after.version}"
+    return f"{event}: {moved}, revision {after.version}"

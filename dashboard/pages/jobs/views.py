@@ -1,35 +1,24 @@
-"""One job: where it is, what it was given, every attempt so far, and what can be done with it."""
+"""One job: where it is, its input, its attempts, and what operators do to it. Actions need ``operate`` and a reason."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 
 from dashboard.pages.queues import presenters as acts
-from dashboard.pages.queues.presenters import Turned
+from dashboard.pages.queues.presenters import Turned, figures_of, spot_of
+from dashboard.pages.shared.addresses import job_url
+from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
-from dashboard.shared.access import allows, require
+from dashboard.shared.access import View, allows, require
 from dashboard.shared.rendering import page
 from machines.connections import get_engine
 from machines.engine import Instance, Job, errors
+from machines.services import Actor, NotMoved, jobs
 
-KEPT = 10  # ended attempts that the engine keeps of a job
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One line of the timeline. ``ahead``: it is still to come. ``took``: ms, of an attempt that ended."""
-
-    at: int
-    what: str
-    bad: bool = False
-    ahead: bool = False
-    lease: bool = False
-    who: str = ""
-    took: int | None = None
-    told: str = ""
+from .presenters import KEPT, list_moments
 
 
 @require("view")
@@ -49,39 +38,12 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: Turned | None 
     context = {
         "section": "queues",
         "job": job,
-        "moments": sorted(_moments(job), key=lambda moment: moment.at),
+        "moments": sorted(list_moments(job), key=lambda moment: moment.at),
         "earlier": len(job.log) >= KEPT,
         "turned": turned,
         "levers": acts.of_job(job) if allows(request.user, "operate", machine) else [],
     }
     return page(request, "pages/job.html", context, status=turned.status if turned else 200)
-
-
-def _moments(job: Job) -> Iterator[Moment]:
-    yield Moment(job.created, "enqueued")
-    for ended in job.log:
-        what, why = f"attempt {ended['attempt']} {ENDED.get(ended['outcome'], ended['outcome'])}", _said(ended)
-        took = ended["ended"] - ended["taken"] if ended.get("taken") else None
-        bad = ended["outcome"] != "handed back"
-        yield Moment(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, told=why)
-    if job.place == "leased":
-        yield Moment(job.taken, f"attempt {job.attempt} started", who=job.worker)
-        yield Moment(job.lease_until, "lease expires unless renewed", ahead=True, lease=True)
-        if job.deadline:
-            yield Moment(job.deadline, "attempt times out", ahead=True)
-    elif job.place == "delayed":
-        yield Moment(job.due, f"attempt {job.attempt + 1} starts", ahead=True)
-    elif job.place == "ready" and job.due > job.created:
-        yield Moment(job.due, "ready")
-    elif job.place == "dead":
-        yield Moment(job.finished, "dead", bad=True, told="needs attention")
-
-
-ENDED = {"lost": "failed: lease expired", "timeout": "failed: timeout"}
-
-
-def _said(ended: dict) -> str:
-    return ": ".join(word for word in (ended.get("kind", ""), ended.get("error", "")) if word)
 
 
 GONE = "SB423"
@@ -108,3 +70,51 @@ def _instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
         return engine.get(machine, id) if id else None
     except (errors.LookupFailed, errors.BadInput):
         return None
+
+
+TOLD = {"redrive": "retried", "move": "is ready to run", "withdraw": "withdrawn"}
+
+
+def _view(name: str) -> View:
+    @lever("operate", f"job.{name}", target="id")
+    def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+        return _do(request, machine, id, name)
+
+    return view
+
+
+def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
+    """Checks the form, does it, and goes back; what was turned down stands on the job's page."""
+    if request.method != "POST":
+        return redirect("job", machine, id)
+    try:
+        job = get_engine().job(machine, id)
+    except errors.LookupFailed:
+        return job_page(request, machine, id)
+    act = acts.job_act(job, name, request.POST)
+    if not act.form.is_valid():
+        return job_page(request, machine, id, acts.mistake(act))
+    try:
+        getattr(jobs, name)(Actor.of(request), machine, job, reason=act.form.cleaned_data["reason"])
+    except errors.LookupFailed:  # it ended meanwhile
+        return job_page(request, machine, id)
+    except errors.BadInput as error:
+        return job_page(request, machine, id, acts.mistake(act, error))
+    except NotMoved as error:
+        return job_page(request, machine, id, Turned(409, "Not done", error.message, error.code))
+    messages.success(request, f"Job {id} {TOLD[name]}")
+    return redirect(_back(request, job, name))
+
+
+def _back(request: HttpRequest, job: Job, name: str) -> str:
+    """To the row it stood in; else to the job, or to its queue when it is gone."""
+    if "place" in request.POST:
+        spot = spot_of(figures_of(job.machine, job.queue), request.POST)
+        if spot:
+            return spot.url()
+    return reverse("queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)
+
+
+redrive = _view("redrive")
+move = _view("move")
+withdraw = _view("withdraw")

@@ -10,7 +10,8 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import condition
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import condition, require_safe
 
 from dashboard.pages.shared import active_counts, charts
 from dashboard.pages.shared.permission_gate import lever
@@ -240,3 +241,10 @@ def _drawing(request: HttpRequest, plan: version_view.Plan) -> HttpResponse:
         return response
 
     return answer(request)
+
+
+@require("view")
+@never_cache
+@require_safe
+def show_charts(request: HttpRequest, machine: str) -> JsonResponse:
+    return JsonResponse(charts.of_machine(request, machine, queues=bool(get_engine().queues(machine))).as_dict())

@@ -7,12 +7,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.pages.instances.events import Route
-from dashboard.pages.instances.waits import Child, Deadline
+from dashboard.pages.instances.presenters import Child, Deadline
 from dashboard.pages.machines.scoreboards import Board, Boards
 from dashboard.pages.machines.scoreboards import Row as BoardRow
 from dashboard.pages.shared import active_counts
 from dashboard.pages.shared.charts import Chart, Charts, Figure
-from dashboard.pages.workers import views as workers
+from dashboard.pages.workers import presenters as workers
 from dashboard.shared.access import require
 from dashboard.shared.queue_depths import PLACES, Depth, Figures
 from dashboard.shared.rendering import page

@@ -1,49 +1,28 @@
-"""The first page: every machine with its counts, every queue with its depths, who works, and what needs a person."""
+"""The first page: every machine with its counts, every queue with its depths, the workers, and what needs attention."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
 from dashboard.models import SavedView
 from dashboard.pages.shared import active_counts, charts
 from dashboard.shared import version_view
-from dashboard.shared.access import Scope, require, scope_of
+from dashboard.shared.access import require, scope_of
+from dashboard.shared.attention import collect_alarms
 from dashboard.shared.rendering import page
-from dashboard.shared.state_counts import Track, track_of
+from dashboard.shared.state_counts import track_of
 from machines.connections import get_engine
-from machines.engine import Live, Survey
-from machines.services import approvals
-from machines.statistics import Present, last_measured, present, storms
-from machines.worker.maintenance import buffer_flush
+from machines.statistics import present
 
-from . import attention, notes
+from . import notes
+from .presenters import summarize
 
 VIEWS = 12  # saved views that are listed
 SHOWN = 12  # states of one machine on the overview; the machine's own page shows them all
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """One machine in a line. ``flow`` and ``refused``: a minute's, ``flow`` None where nobody measured; ``oldest``: ms
-    at which the instance came that is longest in its state; ``late``: past a service level; ``dead``: jobs."""
-
-    flow: float | None
-    state: str
-    oldest: int | None
-    late: int
-    dead: int
-    refused: int
-
-    @property
-    def pace(self) -> str:
-        """``42 /min``, ``0.3 /min``; a dash where nobody measured."""
-        if self.flow is None:
-            return "–"
-        return f"{self.flow:,.0f} /min" if self.flow >= 10 or self.flow == 0 else f"{self.flow:.1f} /min"
 
 
 @require("view")
@@ -58,7 +37,7 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "machines",
         "tracks": tracks,
-        "lines": [(track, _facts(track, survey.lives[track.name], rates.get(track.name))) for track in tracks],
+        "lines": [(track, summarize(track, survey.lives[track.name], rates.get(track.name))) for track in tracks],
         "views": list(islice(SavedView.shown_to(request.user), VIEWS)),
         "lost": [name for name in version_view.lost(tracks) if name in scope and name not in survey.faults],
         "unreadable": sorted(survey.faults),
@@ -66,7 +45,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "workers": workers,
         "charts": charts.of_overview(request, list(survey.lives)),
         "active": active_counts.rows(scope, list(survey.lives)),
-        "alarms": raised(scope, operated, survey, tracks, rates),
+        "alarms": collect_alarms(scope, operated, survey, tracks, rates),
         "total": sum(track.total for track in tracks),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),
@@ -74,48 +53,10 @@ def show(request: HttpRequest) -> HttpResponse:
     return page(request, "pages/overview.html", context)
 
 
-def raised(
-    scope: Scope, operated: Scope, survey: Survey, tracks: Iterable[Track], rates: Mapping[str, Present]
-) -> list[attention.Alarm]:
-    """What needs a person now, on the machines of a scope. ``operated``: those on which the viewer may do something."""
-    tracks = list(tracks)
-    return attention.raised(
-        [depth for track in tracks for depth in track.depths],
-        survey.workers,
-        {track.name: track.overdue for track in tracks},
-        stuck=[stuck for track in tracks for stuck in _stuck(track, survey.lives[track.name], operated)],
-        paused=[(track.name, stats) for track in tracks for stats in survey.queues[track.name].values()],
-        late={name: live.late for name, live in survey.lives.items()},
-        storms=storms(rates),
-        approvals=approvals.waiting(scope).count(),
-        unmeasured=_unmeasured(survey.lives.values()),
-        unwritten=buffer_flush.waiting(),
-    )
-
-
-def _stuck(track: Track, live: Live, operated: Scope) -> Iterator[attention.Stuck]:
-    for state in track.plan.outline.states:
-        if state.sla:
-            count = live.breaches.get(state.name, 0)
-            yield attention.Stuck(track.name, state.name, count, state.sla, track.name in operated)
-
-
-def _unmeasured(lives: Iterable[Live]) -> int:
-    """ms by the clock of Redis since a worker measured; 0 where nobody ever did, which the charts say themselves."""
-    measured = last_measured()
-    return max(0, max((live.now for live in lives), default=0) - measured) if measured else 0
-
-
-def _facts(track: Track, live: Live, rates: Present | None) -> Facts:
-    """``oldest``: of the states that are not final; who has arrived is in no hurry."""
-    final = {state.name for state in track.plan.outline.states if state.type == "final"}
-    waiting = {state: since for state, since in live.oldest.items() if state not in final}
-    state = min(waiting, key=lambda name: waiting[name], default="")
-    return Facts(
-        flow=rates and rates.transitions,
-        state=state,
-        oldest=waiting.get(state),
-        late=sum(live.breaches.values()),
-        dead=sum(depth.dead for depth in track.depths),
-        refused=round(sum(rates.refused.values())) if rates else 0,
-    )
+@require("view")
+@never_cache
+@require_safe
+def show_charts(request: HttpRequest) -> JsonResponse:
+    scope = scope_of(request.user)
+    names = [name for name in get_engine().machines() if name in scope]
+    return JsonResponse(charts.of_overview(request, names).as_dict())

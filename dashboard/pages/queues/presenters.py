@@ -1,19 +1,24 @@
-"""What an operator may do to a queue or a job now: one form each, and what came of the one that was just tried."""
+"""What pages show of a queue: the page of jobs, and the actions on a queue or a job with their forms and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
+from django.http import Http404, QueryDict
 from django.urls import reverse
 
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.queue_depths import Figures
+from dashboard.shared.queue_depths import PLACES, Figures
+from machines.connections import get_engine
 from machines.engine import Job, errors
+from machines.statistics import recent_times
 
 from .forms import PURGED, LimitForm, PurgeForm, ReasonForm
 
+SIZE = 50  # jobs on a page
 Posted = Mapping[str, Any] | None
 
 
@@ -136,3 +141,69 @@ def job_act(job: Job, name: str, posted: Posted = None, back: tuple[tuple[str, s
     id = f"job-{job.id}-{name}"
     url = reverse(f"job-{name}", args=[job.machine, job.id])
     return Act(name, label, about, url, ReasonForm(posted, id=id), id, name == "withdraw", back)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where somebody is in a queue's jobs: ``number`` counts pages from 1, ``total`` jobs."""
+
+    machine: str
+    queue: str
+    place: str
+    number: int = 1
+    total: int = 0
+
+    @property
+    def offset(self) -> int:
+        return (self.number - 1) * SIZE
+
+    @property
+    def last(self) -> int:
+        return max(1, -(-self.total // SIZE))
+
+    @property
+    def first_row(self) -> int:
+        return self.offset + 1
+
+    @property
+    def back(self) -> tuple[tuple[str, str], ...]:
+        """As hidden fields of a form."""
+        return (("place", self.place), ("page", str(self.number)))
+
+    def url(self, number: int | None = None) -> str:
+        terms = {"place": self.place} | ({} if (number or self.number) == 1 else {"page": number or self.number})
+        return f"{reverse('queue', args=[self.machine, self.queue])}?{urlencode(terms)}"
+
+    @property
+    def newer(self) -> str:
+        return self.url(self.number - 1) if self.number > 1 else ""
+
+    @property
+    def older(self) -> str:
+        return self.url(self.number + 1) if self.number < self.last else ""
+
+
+def figures_of(machine: str, queue: str) -> Figures:
+    """Raises Http404 where the machine has no such queue."""
+    stats = get_engine().stats(machine).get(queue)
+    if stats is None:
+        raise Http404(f"Machine {machine} has no queue {queue}.")
+    return Figures(machine, stats, recent_times([machine]).get(machine, {}).get(queue, {}))
+
+
+def spot_of(figures: Figures, asked: QueryDict) -> Spot | None:
+    """None for a page number that is none. One past the end is the last page: jobs leave while people look."""
+    depth = figures.stats.depth
+    place = asked.get("place") or _worst(figures)
+    if place not in PLACES:
+        raise Http404(f"Unknown job state {place[:40]}; use {', '.join(PLACES)}.")
+    number = asked.get("page") or "1"
+    if not (number.isascii() and number.isdigit() and 0 < len(number) <= 12 and int(number) > 0):
+        return None
+    spot = Spot(figures.machine, figures.queue, place, total=depth[place])
+    return Spot(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
+
+
+def _worst(figures: Figures) -> str:
+    """Where to look first: what is dead, else what is there."""
+    return next((place for place in ("dead", "ready", "leased", "delayed") if figures.stats.depth[place]), "ready")

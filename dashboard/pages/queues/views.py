@@ -1,68 +1,30 @@
-"""Queues: the figures of all, and the jobs of one, place by place and page by page."""
+"""Queues: the figures of all, the jobs of one, and what operators do to it. Actions need ``operate`` and a reason."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.urls import reverse
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
 from dashboard.pages.shared import charts
+from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import redacted_engine
-from dashboard.shared.access import allows, require, scope_of
+from dashboard.shared.access import View, allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request
-from dashboard.shared.queue_depths import PLACES, Figures
+from dashboard.shared.queue_depths import Figures
 from dashboard.shared.rendering import page
 from machines.connections import get_engine
+from machines.engine import errors
+from machines.services import Actor, queues
 from machines.statistics import recent_times
 
-from . import presenters as acts
-from .presenters import Act, QueueActs, Turned
-
-SIZE = 50  # jobs on a page
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where somebody is in a queue's jobs: ``number`` counts pages from 1, ``total`` jobs."""
-
-    machine: str
-    queue: str
-    place: str
-    number: int = 1
-    total: int = 0
-
-    @property
-    def offset(self) -> int:
-        return (self.number - 1) * SIZE
-
-    @property
-    def last(self) -> int:
-        return max(1, -(-self.total // SIZE))
-
-    @property
-    def first_row(self) -> int:
-        return self.offset + 1
-
-    @property
-    def back(self) -> tuple[tuple[str, str], ...]:
-        """As hidden fields of a form."""
-        return (("place", self.place), ("page", str(self.number)))
-
-    def url(self, number: int | None = None) -> str:
-        terms = {"place": self.place} | ({} if (number or self.number) == 1 else {"page": number or self.number})
-        return f"{reverse('queue', args=[self.machine, self.queue])}?{urlencode(terms)}"
-
-    @property
-    def newer(self) -> str:
-        return self.url(self.number - 1) if self.number > 1 else ""
-
-    @property
-    def older(self) -> str:
-        return self.url(self.number + 1) if self.number < self.last else ""
+from . import presenters
+from .presenters import SIZE, Act, QueueActs, Spot, Turned, figures_of, spot_of
 
 
 @require("view")
@@ -106,7 +68,7 @@ def queue_page(request: HttpRequest, figures: Figures, asked: QueryDict, turned:
         "section": "queues",
         "figures": figures,
         "spot": spot,
-        "rows": [(job, acts.of_job(job, spot.back) if may else []) for job in jobs],
+        "rows": [(job, presenters.of_job(job, spot.back) if may else []) for job in jobs],
         "last_row": spot.offset + len(jobs),
         "charts": charts.of_queue(request, spot.machine, spot.queue),
         "turned": turned,
@@ -117,33 +79,124 @@ def queue_page(request: HttpRequest, figures: Figures, asked: QueryDict, turned:
     )  # fmt: skip
 
 
-def figures_of(machine: str, queue: str) -> Figures:
-    """Raises Http404 where the machine has no such queue."""
-    stats = get_engine().stats(machine).get(queue)
-    if stats is None:
-        raise Http404(f"Machine {machine} has no queue {queue}.")
-    return Figures(machine, stats, recent_times([machine]).get(machine, {}).get(queue, {}))
-
-
-def spot_of(figures: Figures, asked: QueryDict) -> Spot | None:
-    """None for a page number that is none. One past the end is the last page: jobs leave while people look."""
-    depth = figures.stats.depth
-    place = asked.get("place") or _worst(figures)
-    if place not in PLACES:
-        raise Http404(f"Unknown job state {place[:40]}; use {', '.join(PLACES)}.")
-    number = asked.get("page") or "1"
-    if not (number.isascii() and number.isdigit() and 0 < len(number) <= 12 and int(number) > 0):
-        return None
-    spot = Spot(figures.machine, figures.queue, place, total=depth[place])
-    return Spot(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
-
-
 def _acts(figures: Figures, spot: Spot) -> dict[str, Any]:
     own = QueueActs(figures, spot.back)
     levers: Sequence[Act] = [own.resume() if figures.paused else own.pause(), own.limit()]
     return {"levers": levers, "place_acts": own.of_place(spot.place)}
 
 
-def _worst(figures: Figures) -> str:
-    """Where to look first: what is dead, else what is there."""
-    return next((place for place in ("dead", "ready", "leased", "delayed") if figures.stats.depth[place]), "ready")
+@require("view")
+@never_cache
+@require_safe
+def show_charts(request: HttpRequest, machine: str, queue: str) -> JsonResponse:
+    if queue not in get_engine().queues(machine):
+        raise Http404(f"Machine {machine} has no queue {queue}.")
+    return JsonResponse(charts.of_queue(request, machine, queue).as_dict())
+
+
+Told = Callable[[Actor, Figures, dict[str, Any]], str]
+"""Does it, and says what came of it."""
+
+
+def _view(name: str, action: str, done: Told) -> View:
+    @lever("operate", action, queue="queue")
+    def view(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
+        return _do(request, machine, queue, name, done)
+
+    return view
+
+
+def _do(request: HttpRequest, machine: str, queue: str, name: str, done: Told) -> HttpResponse:
+    """Checks the form, does it, and goes back; what was turned down stands on the queue's page, for another go."""
+    if request.method != "POST":
+        return redirect("queue", machine, queue)
+    figures = figures_of(machine, queue)
+    act = _act(figures, name, request)
+    if not act.form.is_valid():
+        return queue_page(request, figures, request.POST, presenters.mistake(act))
+    try:
+        told = done(Actor.of(request), figures, act.form.cleaned_data)
+    except errors.Miscounted as error:
+        return _miscounted(request, machine, queue, error)
+    except errors.BadInput as error:
+        return queue_page(request, figures, request.POST, presenters.mistake(act, error))
+    messages.success(request, told)
+    return _back(request, figures)
+
+
+def _act(figures: Figures, name: str, request: HttpRequest, *, fresh: bool = False) -> Act:
+    post = request.POST
+    back = tuple((field, post[field]) for field in ("place", "page") if field in post)
+    return QueueActs(figures, back, "again").make(name, post.get("place", ""), None if fresh else post)
+
+
+def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
+    """The queue as it is now, with a form that asks for the new count."""
+    figures = figures_of(machine, queue)
+    act = _act(figures, "purge", request, fresh=True)
+    act.form.initial["reason"] = request.POST.get("reason", "")
+    now = f"{error.actual} {error.place} {_jobs(error.actual)} there now"
+    message = f"You entered {error.expected}; {now}. No jobs were purged."
+    turned = Turned(
+        409, "Not purged: the number of jobs has changed", message, error.code, act if error.actual else None
+    )
+    return queue_page(request, figures, request.POST, turned)
+
+
+def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
+    if request.POST.get("back") == "queues":
+        return redirect("queues")
+    spot = spot_of(figures, request.POST)
+    return redirect(spot.url() if spot else "queues")
+
+
+def _pause(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    queues.pause(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{of.queue} paused: workers take no jobs from it until it is resumed"
+
+
+def _resume(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    queues.resume(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{of.queue} resumed"
+
+
+def _limit(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    after = queues.limit(actor, of.machine, of.queue, **given)
+    return f"{of.queue}: {_limits(after.concurrency, after.rate)}"
+
+
+def _limits(concurrency: int | None, rate: str) -> str:
+    held = [f"{concurrency} concurrent jobs"] if concurrency is not None else []
+    held += [f"max {rate}"] if rate else []
+    return " and ".join(held) or "no limit"
+
+
+def _purge(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.purge(actor, of.machine, of.queue, **given)
+    return f"{count} {given['place']} {_job(count)} of {of.queue} purged"
+
+
+def _redrive(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.redrive(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{count} dead {_jobs(count)} ready again"
+
+
+def _move(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.move(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{count} delayed {_jobs(count)} ready now"
+
+
+def _job(count: int) -> str:
+    return "job" if count == 1 else "jobs"
+
+
+def _jobs(count: int) -> str:
+    return "job is" if count == 1 else "jobs are"
+
+
+pause = _view("pause", "queue.pause", _pause)
+resume = _view("resume", "queue.resume", _resume)
+limit = _view("limit", "queue.limit", _limit)
+purge = _view("purge", "queue.purge", _purge)
+redrive = _view("redrive", "queue.redrive", _redrive)
+move = _view("move", "job.move", _move)

@@ -6,14 +6,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from dashboard.shared import times, version_view
-from dashboard.shared.access import require, scope_of
 from machines.connections import get_engine
 from machines.engine import SignalboxError
 from machines.engine.definitions.outline import TransitionOutline
@@ -25,12 +22,9 @@ STEPS = {"hour": "1 minute", "day": "15 minutes", "month": "6 hours"}
 UNITS = {"/min": "per minute", "ms": "", "": ""}
 SHAPES = ("s-a", "s-b", "s-c", "s-d", "s-e", "s-f")
 """Each line has a colour and a pattern of dashes of its own."""
-
 REST = "s-rest"  # grey dots, for what is left over
 FEW = 3  # machines that the overview tells apart: their names fit on one line
-
 POWERS = "approximate (±2×)"
-
 Names = Callable[[str], str]
 
 
@@ -178,34 +172,6 @@ def of_machine(request: HttpRequest, machine: str, *, queues: bool) -> Charts:
 
 def of_queue(request: HttpRequest, machine: str, queue: str) -> Charts:
     return _charts(request, reverse("queue-charts", args=[machine, queue]), QUEUE, [machine], queue=queue)
-
-
-@require("view")
-@never_cache
-@require_safe
-def overview(request: HttpRequest) -> JsonResponse:
-    scope = scope_of(request.user)
-    return _answer(of_overview(request, [name for name in get_engine().machines() if name in scope]))
-
-
-@require("view")
-@never_cache
-@require_safe
-def machine(request: HttpRequest, machine: str) -> JsonResponse:
-    return _answer(of_machine(request, machine, queues=bool(get_engine().queues(machine))))
-
-
-@require("view")
-@never_cache
-@require_safe
-def queue(request: HttpRequest, machine: str, queue: str) -> JsonResponse:
-    if queue not in get_engine().queues(machine):
-        raise Http404(f"Machine {machine} has no queue {queue}.")
-    return _answer(of_queue(request, machine, queue))
-
-
-def _answer(charts: Charts) -> JsonResponse:
-    return JsonResponse(charts.as_dict())
 
 
 def _charts(

@@ -1,18 +1,12 @@
-"""Saved views: an address that is kept under a name, renamed, deleted."""
+"""Lists the saved views of a page."""
 
 from __future__ import annotations
 
 from itertools import islice
 
-from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.http import HttpRequest
 
 from dashboard.models import SavedView
-from dashboard.shared.access import require
-from dashboard.shared.rendering import page
 
 SHOWN = 30  # on one page
 
@@ -21,69 +15,3 @@ def saved_views(request: HttpRequest, own: str, query: str) -> dict[str, object]
     """What the page at the path ``own`` lists, and what it would keep: its address as ``query`` narrows it."""
     views = list(islice(SavedView.shown_to(request.user, page=own), SHOWN))
     return {"views": views, "page": own, "query": query}
-
-
-@require("view")
-@require_POST
-def save(request: HttpRequest) -> HttpResponse:
-    """A POST with ``name``, ``page``, ``query`` and ``shared``; leads back to the page, which is one of this site."""
-    asked = request.POST
-    view = SavedView(
-        owner=request.user,
-        name=asked.get("name", "").strip(),
-        page=asked.get("page", "")[:300],
-        query=asked.get("query", "")[:2000],
-        shared=bool(asked.get("shared")),
-    )
-    return _kept(request, view, "keep")
-
-
-@require("view")
-@require_POST
-def rename(request: HttpRequest, id: int) -> HttpResponse:
-    view = _own(request, id)
-    view.name = request.POST.get("name", "").strip()
-    view.shared = bool(request.POST.get("shared"))
-    return _kept(request, view, "rename")
-
-
-@require("view")
-@require_POST
-def delete(request: HttpRequest, id: int) -> HttpResponse:
-    view = _own(request, id)
-    view.delete()
-    return redirect(view.url)
-
-
-def _own(request: HttpRequest, id: int) -> SavedView:
-    """Those of others answer as those that are not there."""
-    view = SavedView.objects.filter(pk=id, owner_id=request.user.pk).first()
-    if view is None:
-        raise Http404("View not found.")
-    return view
-
-
-def _kept(request: HttpRequest, view: SavedView, what: str) -> HttpResponse:
-    try:
-        with transaction.atomic():
-            view.save()
-    except (ValidationError, IntegrityError) as error:
-        return _refused(request, view, what, error)
-    return redirect(view.url)
-
-
-def _refused(request: HttpRequest, view: SavedView, what: str, error: Exception) -> HttpResponse:
-    """The form again, with what is wrong; where the page is none there is nothing to go back to."""
-    said = (
-        error.message_dict
-        if isinstance(error, ValidationError)
-        else {"name": ["you already have a view with this name"]}
-    )
-    context = {
-        "section": "",
-        "view": view,
-        "what": what,
-        "mistakes": [text for texts in said.values() for text in texts],
-    }
-    context["known"] = "page" not in said
-    return page(request, "pages/view.html", context, status=400)

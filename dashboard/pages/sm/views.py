@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -20,45 +18,10 @@ from machines.services.sm_keys import Kept, Moved, MoveRefused
 
 from . import diagram
 from .forms import ForcedMoveForm, MoveForm
+from .presenters import Attempt, Name, make_row
 
 BUTTONS = 40  # ways on with a form each
 ROWS = 500  # states in the table and in the list to choose from
-LED_TO = 30  # states one row of the table leads to
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A state as a page writes it. ``sent``: as its forms carry it. ``known``: a key of the map."""
-
-    name: str
-    known: bool = True
-
-    @property
-    def sent(self) -> str:
-        return json.dumps(self.name)
-
-    def __str__(self) -> str:
-        return self.name or "(no name)"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A state and where it leads; ``more`` counts what is left out."""
-
-    state: Name
-    onward: list[Name]
-    more: int
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What was tried and did not happen: refused, conflict or mistake."""
-
-    kind: str
-    what: str
-    message: str
-    code: str
-    status: int
 
 
 @require("view", globally=True)
@@ -116,13 +79,8 @@ def _page(request: HttpRequest, kept: Kept, attempt: Attempt | None = None) -> H
         "onward": onward[:BUTTONS],
         "further": onward[BUTTONS:],
         "states": states[:ROWS],
-        "rows": [_row(kept, state) for state in states[:ROWS]],
+        "rows": [make_row(kept, state) for state in states[:ROWS]],
         "left_out": len(states[ROWS:]),
         "attempt": attempt,
     }
     return page(request, "pages/sm_key.html", context, status=attempt.status if attempt else 200)
-
-
-def _row(kept: Kept, state: Name) -> Row:
-    targets = list(dict.fromkeys(kept.map[state.name]))
-    return Row(state, [Name(one, one in kept.map) for one in targets[:LED_TO]], len(targets[LED_TO:]))

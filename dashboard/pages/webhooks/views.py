@@ -4,12 +4,9 @@ form that made it. ``machines.webhooks.management`` does the work."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -23,36 +20,14 @@ from machines.models import Delivery, LogGap, Webhook
 from machines.services import Actor
 from machines.webhooks import BadWebhook, UnknownWebhook, management
 
+from .forms import WebhookForm
+from .presenters import make_row
+
 RIGHT = "operate"
 SIZE = 50  # deliveries on a page
 GAPS = 20
 STATES = [("", "all"), *Delivery.State.choices]
 ONCE = "Copy the secret now and store it with the receiver. It will not be shown again."
-
-
-class WebhookForm(forms.Form):
-    """Lists are written with commas; ``managing`` says what else does not fit."""
-
-    name = forms.CharField(label="name", max_length=management.LONGEST_NAME)
-    url = forms.CharField(label="address", max_length=2000, widget=forms.URLInput({"placeholder": "https://"}))
-    machines = forms.CharField(label="machines", required=False, help_text="comma-separated names; blank: all machines")
-    types = forms.CharField(label="messages", initial="*", help_text="comma-separated types; * matches any characters")
-
-    def asked(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {"name": given["name"], "url": given["url"]} | {
-            field: [text.strip() for text in given[field].split(",") if text.strip()] for field in ("machines", "types")
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A delivery as the log shows it. Times in ms."""
-
-    delivery: Delivery
-    made: int
-    due: int
-    attempts: list[dict[str, Any]]
 
 
 @require(RIGHT, globally=True)
@@ -113,7 +88,7 @@ def _one(
         "secret": secret,
         "once": ONCE,
         "former_until": in_ms(webhook.former_until) if webhook.former_until else None,
-        "rows": [_row(row) for row in rows[:SIZE]],
+        "rows": [make_row(row) for row in rows[:SIZE]],
         "tabs": [(label, f"{address}?{urlencode({'state': value})}", value == state) for value, label in STATES],
         "older": older,
         "first": f"{address}?{urlencode(kept)}" if before else "",
@@ -124,12 +99,6 @@ def _one(
 def _held(webhook: Webhook) -> dict[str, str]:
     lists = {"machines": ", ".join(webhook.machines), "types": ", ".join(webhook.types)}
     return {"name": webhook.name, "url": webhook.url} | lists
-
-
-def _row(row: Delivery) -> Row:
-    told = [attempt | {"at": in_ms(datetime.fromisoformat(attempt["at"]))} for attempt in row.attempts]
-    rest = row.webhook.rest_until  # one that fails is left alone, whatever is due
-    return Row(row, in_ms(row.made_at), in_ms(max(row.due, rest) if rest else row.due), told[::-1])
 
 
 def _found(request: HttpRequest, id: int) -> Webhook:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dashboard.pages.instances.events import levers
-from dashboard.pages.instances.waits import Child, children
+from dashboard.pages.instances.presenters import Child, children
 from dashboard.shared import version_view
 from tests.pages.reading import Element, fields, read
 

@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.models import SavedView
-from dashboard.pages.overview import attention
+from dashboard.shared import attention
 from dashboard.shared.queue_depths import Depth
 from machines.engine import Refused, WorkerInfo
 from machines.models import Approval, Machine
@@ -108,7 +108,7 @@ def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
     ],
 )
 def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
-    assert [alarm.text for alarm in attention.raised([depth], workers)] == said
+    assert [alarm.text for alarm in attention.raise_alarms([depth], workers)] == said
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
     ],
 )
 def test_timers_that_nobody_fires_raise_an_alarm(overdue, workers, said):
-    raised = attention.raised([], workers, overdue)
+    raised = attention.raise_alarms([], workers, overdue)
     assert [alarm.text for alarm in raised] == said
     assert [alarm.url for alarm in raised] == ["/machines/m/"] * len(said)
 
 
 def test_an_alarm_leads_to_what_it_is_about():
-    raised = attention.raised([Depth("m", "q", 1, 0, 0, 2)], [])
+    raised = attention.raise_alarms([Depth("m", "q", 1, 0, 0, 2)], [])
     assert [alarm.url for alarm in raised] == ["/queues/m/q/?place=dead", "/queues/m/q/"]
 
 
@@ -172,12 +172,12 @@ def test_an_alarm_leads_to_what_it_is_about():
     ],
 )
 def test_each_alarm_says_what_is_wrong_and_leads_to_it(given, workers, said, leads):
-    raised = attention.raised([], workers, **given)
+    raised = attention.raise_alarms([], workers, **given)
     assert [(alarm.text, alarm.url, alarm.act_url) for alarm in raised] == ([(said, leads, "")] if said else [])
 
 
 def test_failing_timers_and_those_nobody_fires_are_not_both_told():
-    raised = attention.raised([], [], {"m": 3}, late={"m": 3})
+    raised = attention.raise_alarms([], [], {"m": 3}, late={"m": 3})
     assert [alarm.text for alarm in raised] == ["3 timers of m overdue: no worker is running"]
 
 

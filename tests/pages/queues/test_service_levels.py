@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dashboard.pages.overview import attention
+from dashboard.shared import attention
 from dashboard.shared.queue_depths import Depth
 from machines.engine import Pause, WorkerInfo
 from machines.engine.definitions import durations
@@ -83,7 +83,7 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
 
     def raised(**facts):
         given = stats.as_dict() | {"paused": None} | facts
-        found = attention.raised([], [], paused=[("m", type(stats)(**given))])
+        found = attention.raise_alarms([], [], paused=[("m", type(stats)(**given))])
         return [(alarm.text, alarm.url) for alarm in found]
 
     pause = Pause(stats.now - 3 * HOUR, "ann", "rates")
@@ -112,7 +112,7 @@ def test_a_handler_that_nobody_has_raises_an_alarm(lacking, depth, said):
         WorkerInfo("w", "box", 1, ["m/q"], in_hand=0, started=now, seen=now, lacking={"m/q": names})
         for names in lacking
     ]
-    assert [alarm.text for alarm in attention.raised([depth], workers)] == said
+    assert [alarm.text for alarm in attention.raise_alarms([depth], workers)] == said
 
 
 def test_a_pause_is_on_the_overview(as_, engine, devices):

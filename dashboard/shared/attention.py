@@ -1,21 +1,26 @@
-"""What needs a person now: the strip on top of the overview, each alarm one click from what it is about."""
+"""Collects what needs attention now: alarms, each with a link to what it is about."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from dashboard.pages.workers.views import is_alive
 from dashboard.shared import times
+from dashboard.shared.access import Scope
 from dashboard.shared.queue_depths import Depth
-from machines.engine import QueueStats, WorkerInfo
+from dashboard.shared.state_counts import Track
+from machines.engine import Live, QueueStats, Survey, WorkerInfo
 from machines.engine.definitions import durations
 from machines.patterns import Stats
-from machines.statistics import Storm
+from machines.services import approvals
+from machines.statistics import Present, Storm, last_measured, storms
+from machines.worker.maintenance import buffer_flush
 
+SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
 NAMED = 3  # events of a storm
 UNMEASURED = 300_000  # ms
 PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
@@ -57,7 +62,39 @@ class Stuck:
         return urlencode({"state": self.state, "older": durations.format_duration(self.sla)})
 
 
-def raised(
+def collect_alarms(
+    scope: Scope, operated: Scope, survey: Survey, tracks: Iterable[Track], rates: Mapping[str, Present]
+) -> list[Alarm]:
+    """What needs a person now, on the machines of a scope. ``operated``: those on which the viewer may do something."""
+    tracks = list(tracks)
+    return raise_alarms(
+        [depth for track in tracks for depth in track.depths],
+        survey.workers,
+        {track.name: track.overdue for track in tracks},
+        stuck=[stuck for track in tracks for stuck in _find_stuck(track, survey.lives[track.name], operated)],
+        paused=[(track.name, stats) for track in tracks for stats in survey.queues[track.name].values()],
+        late={name: live.late for name, live in survey.lives.items()},
+        storms=storms(rates),
+        approvals=approvals.waiting(scope).count(),
+        unmeasured=_since_measured(survey.lives.values()),
+        unwritten=buffer_flush.waiting(),
+    )
+
+
+def _find_stuck(track: Track, live: Live, operated: Scope) -> Iterator[Stuck]:
+    for state in track.plan.outline.states:
+        if state.sla:
+            count = live.breaches.get(state.name, 0)
+            yield Stuck(track.name, state.name, count, state.sla, track.name in operated)
+
+
+def _since_measured(lives: Iterable[Live]) -> int:
+    """ms by the clock of Redis since a worker measured; 0 where nobody ever did, which the charts say themselves."""
+    measured = last_measured()
+    return max(0, max((live.now for live in lives), default=0) - measured) if measured else 0
+
+
+def raise_alarms(
     depths: Iterable[Depth],
     workers: Iterable[WorkerInfo],
     overdue: Mapping[str, int] | None = None,
@@ -163,3 +200,8 @@ def _handlers(depth: Depth, working: Iterable[WorkerInfo]) -> Iterator[Alarm]:
 
 def _counted(count: int, what: str) -> str:
     return f"1 {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def is_alive(row: WorkerInfo, now: float | None = None) -> bool:
+    """Whether its last heartbeat is recent at ``now`` (ms); a silent worker may be stuck, cut off or gone."""
+    return (now if now is not None else time.time() * 1000) - row.seen < SILENT_AFTER

@@ -1,34 +1,18 @@
-"""The audit as CSV: as many entries as there are, a page of them in memory at a time."""
+"""Streams CSV: a page of rows is in memory at a time, and each chunk is sent when it is there."""
 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextvars import Context, copy_context
-from datetime import UTC
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
-from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
 from dashboard.serving.concurrency_limits import another_turn
-from dashboard.shared.audit_filter import cursor_of, older_than
-from machines.models import AuditEntry
 
-CHUNK = 1000  # entries read at a time
-COLUMNS = (
-    "at", "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source",
-    "request", "detail",
-)  # fmt: skip
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-
-def download(request: HttpRequest, entries: QuerySet[AuditEntry], name: str) -> StreamingHttpResponse:
-    """``entries`` as a file called ``name``, newest first."""
-    return streamed(request, _chunks(entries), name)
 
 
 def streamed(request: HttpRequest, chunks: Iterator[str], name: str) -> StreamingHttpResponse:
@@ -57,28 +41,6 @@ class _Echo:
 def writer() -> Callable[[Iterable[str]], str]:
     """Makes a line of CSV of the texts of a row."""
     return csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
-
-
-def _chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
-    write = writer()
-    yield write(COLUMNS)
-    cursor = ""
-    while True:
-        found = list((older_than(entries, cursor) if cursor else entries)[:CHUNK])
-        if found:
-            yield "".join(write([cell(text) for text in _texts(entry)]) for entry in found)
-        if len(found) < CHUNK:
-            return
-        cursor = cursor_of(found[-1])
-
-
-def _texts(entry: AuditEntry) -> Iterator[str]:
-    for name in COLUMNS:
-        value: Any = entry.facts if name == "detail" else getattr(entry, name)
-        if name == "at":
-            yield value.astimezone(UTC).isoformat(timespec="milliseconds")
-        else:
-            yield json.dumps(value, ensure_ascii=False) if name == "detail" else value
 
 
 def _on_behalf(context: Context, chunks: Iterator[str]) -> Iterator[str]:

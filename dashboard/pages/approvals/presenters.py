@@ -1,0 +1,70 @@
+"""What pages show of an approval request: its subject, and what it would do now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.pages.instances.events import Route, routes_of
+from dashboard.pages.instances.presenters import changes
+from dashboard.pages.shared.addresses import page_of
+from dashboard.shared import version_view
+from dashboard.shared.times import in_ms
+from machines.connections import get_engine
+from machines.engine import Explanation, errors
+from machines.models import Approval
+from machines.services import Actor, approvals
+from machines.services.reading import redactor_of
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A request as a list shows it. ``mine``: whoever looks asked for it; ``url``: of what it is about."""
+
+    approval: Approval
+    asked: int
+    expires: int
+    mine: bool
+    may_decide: bool
+    url: str
+
+
+def make_row(actor: Actor, approval: Approval) -> Row:
+    about = ("bulk", approval.bulk) if approval.bulk else ("instance", approval.machine, approval.instance)
+    url = page_of(*about)
+    return Row(
+        approval, in_ms(approval.asked_at), in_ms(approval.expires_at),
+        approval.asker_id == actor.id, approvals.may_decide(actor, approval), url,
+    )  # fmt: skip
+
+
+def preview_request(actor: Actor, approval: Approval) -> dict[str, Any]:
+    """What it would do now, for the page: ``preview`` with ``changes``, or ``explanation`` with ``routes``; ``why`` it
+    would be refused; ``moved``: the version it is at now, where that is not the one it was asked for; ``other``:
+    whether it would take something else now."""
+    try:
+        seen = approvals.preview(actor, approval)
+        if seen is None:
+            return {}
+        found: dict[str, Any] = {"moved": seen.version if seen.version != approval.expect else 0}
+        if isinstance(seen, Explanation):
+            return found | {"explanation": seen, "routes": _routes(seen), "other": _is_other(approval, seen)}
+        data = get_engine().get(seen.machine, seen.id).data
+        told = {name: value for name, value in data.items() if name in seen.changes}
+        held = redactor_of(actor, seen.machine).of(seen.id).data(told)
+        return found | {"preview": seen, "changes": changes(seen, held)}
+    except errors.EngineUnavailable:
+        raise
+    except errors.SignalboxError as error:
+        return {"why": redactor_of(actor, approval.machine).error(error)}
+
+
+def _is_other(approval: Approval, seen: Explanation) -> bool:
+    asked = approval.asked.get("transitions")  # not in requests of an older release
+    taken = {one.id for one in seen.candidates if one.verdict == "taken"}
+    return asked is not None and seen.taken and taken != set(asked)
+
+
+def _routes(seen: Explanation) -> list[Route]:
+    definition = get_engine().get(seen.machine, seen.id).definition
+    return list(routes_of(version_view.plan(seen.machine, definition), seen, payload_known=True))

@@ -1,0 +1,114 @@
+"""What the audit page and its CSV file show of an entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from django.db.models import QuerySet
+
+from dashboard.pages.shared.addresses import page_of
+from dashboard.pages.shared.csv_export import cell, writer
+from dashboard.shared.audit_filter import cursor_of, older_than
+from dashboard.shared.times import in_ms
+from machines.models import AuditEntry
+
+CHUNK = 1000  # entries read at a time
+COLUMNS = (
+    "at", "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source",
+    "request", "detail",
+)  # fmt: skip
+TOLD = ("before", "after", "version", "error", "code", "replayed", "changed")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An entry as the page shows it. ``target``: unless it is among the links; ``told``: what came of it;
+    ``rest``: further facts."""
+
+    entry: AuditEntry
+    ms: int
+    links: list[tuple[str, str]]
+    target: str
+    told: str
+    rest: dict[str, Any]
+
+
+def make_row(entry: AuditEntry) -> Row:
+    detail = entry.facts
+    rest = {name: fact for name, fact in detail.items() if name not in TOLD and fact not in (None, "", {}, [])}
+    target = "" if entry.action.startswith(("job.", "worker.")) else entry.target
+    return Row(entry, in_ms(entry.at), list(_links(entry)), target, _told(detail), rest)
+
+
+def _told(detail: dict[str, Any]) -> str:
+    """One line: the error, or where a step led."""
+    if error := detail.get("error"):
+        return f"{error} ({detail['code']})" if detail.get("code") else str(error)
+    if isinstance(changed := detail.get("changed"), dict):
+        return ", ".join(_changed(name, change) for name, change in changed.items())
+    before, after, version = detail.get("before"), detail.get("after"), detail.get("version")
+    moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
+    parts = [moved or (f"was in {before}" if before else ""), f"revision {version}" if version else ""]
+    return ", ".join(part for part in [*parts, "already applied" if detail.get("replayed") else ""] if part)
+
+
+def _changed(name: str, change: Any) -> str:
+    """``is_staff: no → yes``, or the name alone where nothing more was written."""
+    if not isinstance(change, dict) or not {"before", "after"} <= change.keys():
+        return name
+    return f"{name}: {_word(change['before'])} → {_word(change['after'])}"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) and value else str(value or "—")
+
+
+def _links(entry: AuditEntry) -> list[tuple[str, str]]:
+    """What it was done to, each with its page, or with "" where it has none; a page may since be gone."""
+    found = []
+    if entry.machine:
+        found.append((entry.machine, page_of("machine", entry.machine)))
+    if entry.queue:
+        found.append((entry.queue, page_of("queue", entry.machine, entry.queue)))
+    if entry.instance:
+        names = ("instance", entry.machine, entry.instance) if entry.machine else ("sm-key", entry.instance)
+        found.append((entry.instance, page_of(*names)))
+    if entry.action.startswith("job.") and entry.target:
+        found.append((f"job {entry.target}", page_of("job", entry.machine, entry.target)))
+    elif entry.action.startswith("approval.") and isinstance(number := _fact(entry, "approval"), int):
+        found.append((f"request {number}", page_of("approval", str(number))))
+    elif entry.action.startswith("worker."):
+        found.append((entry.target, ""))
+    return found
+
+
+def _fact(entry: AuditEntry, name: str) -> Any:
+    return entry.facts.get(name)
+
+
+def list_chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
+    write = writer()
+    yield write(COLUMNS)
+    cursor = ""
+    while True:
+        found = list((older_than(entries, cursor) if cursor else entries)[:CHUNK])
+        if found:
+            yield "".join(write([cell(text) for text in _texts(entry)]) for entry in found)
+        if len(found) < CHUNK:
+            return
+        cursor = cursor_of(found[-1])
+
+
+def _texts(entry: AuditEntry) -> Iterator[str]:
+    for name in COLUMNS:
+        value: Any = entry.facts if name == "detail" else getattr(entry, name)
+        if name == "at":
+            yield value.astimezone(UTC).isoformat(timespec="milliseconds")
+        else:
+            yield json.dumps(value, ensure_ascii=False) if name == "detail" else value

@@ -1,0 +1,291 @@
+"""What the pages of an instance show: what was tried and why it failed, timers and children, the repairs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.urls import reverse
+
+from dashboard.pages.shared.addresses import page_of
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.version_view import Plan
+from machines.access.redaction import Redactor
+from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors
+from machines.forms import TypedForm
+from machines.services import Actor, instances
+
+from .events import Route, routes_of
+
+MEANWHILE = 20  # steps shown of what happened since the operator looked
+STATUS = {"refused": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """``kind``: refused, held (suspended), conflict, mistake or preview.
+
+    ``sent``: the fields as posted, to send them again knowingly.
+
+    ``changes`` are the data fields a preview would change, None where one would be unset.
+    """
+
+    kind: str
+    what: str
+    url: str
+    message: str = ""
+    code: str = ""
+    event: str = ""
+    form: TypedForm | None = None
+    explanation: Explanation | None = None
+    routes: list[Route] = field(default_factory=list)
+    expected: int | None = None
+    meanwhile: list[Step] = field(default_factory=list)
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    changes: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+    def redacted(self, redactor: Redactor) -> Attempt:
+        """Without what is hidden from whoever tried it, in what the instance holds and held."""
+        return replace(self, meanwhile=redactor.steps(self.meanwhile), changes=redactor.data(self.changes))
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.kind]
+
+    @property
+    def tried(self) -> tuple[str, TypedForm] | None:
+        """The event whose form stays filled."""
+        return (self.event, self.form) if self.event and self.form is not None else None
+
+
+def held(what: str, url: str, error: errors.Suspended, **facts: Any) -> Attempt:
+    message = "The instance is suspended. No events are accepted until it is resumed."
+    return Attempt("held", what, url, message, error.code, **facts)
+
+
+def denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Attempt:
+    leads = f" ({error.transition}{f' to {error.target}' if error.target else ''})" if error.transition else ""
+    message = f"Allowed only for members of {' or '.join(error.groups)}{leads}."
+    return Attempt("refused", what, url, message, error.code, **facts)
+
+
+def mistake(
+    what: str, url: str, error: errors.SignalboxError | None = None, redactor: Redactor | None = None, **facts: Any
+) -> Attempt:
+    """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
+    if error is None:
+        message = "Correct the marked fields."
+        return Attempt("mistake", what, url, message, MISTAKE, **facts)
+    told = redactor.error(error) if redactor else error.message
+    return Attempt("mistake", what, url, told, error.code, **facts)
+
+
+def refused(plan: Plan, url: str, error: errors.Refused, redactor: Redactor, **facts: Any) -> Attempt:
+    explanation = redactor.explanation(error.explanation)
+    return Attempt(
+        "refused", f"fire {explanation.event}", url, _why(explanation), error.code,
+        explanation=explanation, routes=list(routes_of(plan, explanation, payload_known=True)), **facts,
+    )  # fmt: skip
+
+
+def preview(plan: Plan, url: str, instance: Instance, explanation: Explanation, **facts: Any) -> Attempt:
+    """What would happen to ``instance``; nothing did."""
+    routes = list(routes_of(plan, explanation, payload_known=True))
+    message = "" if explanation.taken else _why(explanation)
+    what = f"fire {explanation.event}"
+    after = (explanation.outcome or {}).get("data", instance.data)
+    changes = {name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)}
+    return Attempt("preview", what, url, message, explanation=explanation, routes=routes, changes=changes, **facts)
+
+
+def conflict(actor: Actor, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any) -> Attempt:
+    """Someone moved the instance since the form was shown: what they did, and the same form for the version of now."""
+    try:
+        steps = instances.history(actor, error.machine, error.id, limit=MEANWHILE)
+    except errors.LookupFailed:
+        steps = []
+    return Attempt(
+        "conflict", what, url, error.message, error.code, expected=error.expected,
+        meanwhile=[step for step in steps if step.version > error.expected],
+        sent=_kept(post), **facts,
+    )  # fmt: skip
+
+
+RENEWED = ("csrfmiddlewaretoken", "expect", "key", "check")
+
+
+def _kept(post: QueryDict) -> list[tuple[str, str]]:
+    """The posted fields but those that a second, knowing try gets anew."""
+    return [(name, text) for name, texts in post.lists() if name not in RENEWED for text in texts]
+
+
+def _why(explanation: Explanation) -> str:
+    """One sentence; the candidates say the rest."""
+    where = f"in state {explanation.state}"
+    if explanation.why == "unknown event":
+        return f"The machine has no event {explanation.event}."
+    if explanation.why == "final":
+        return f"No events are accepted {where}: the state is final."
+    if explanation.why == "no transition":
+        return f"The event {explanation.event} is not accepted {where}."
+    if explanation.why == "error":
+        return f"An action fails {where}: {explanation.error}."
+    return f"No transition for {explanation.event} is available {where}."
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """``due``: ms. ``what``: how it came about, in words; ``where``: the state that waits; ``to``: who is sent to."""
+
+    due: int
+    what: str
+    where: str = ""
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """``url`` is empty where the machine, whose name may be computed, can have no page."""
+
+    invoke: str
+    machine: str
+    id: str
+    url: str = ""
+
+
+def children(instance: Instance) -> list[Child]:
+    found = instance.children.items()
+    return [Child(invoke, **child, url=page_of("instance", child["machine"], child["id"])) for invoke, child in found]
+
+
+def deadlines(plan: Plan, instance: Instance) -> list[Deadline]:
+    """The next one first."""
+    return sorted(_deadlines(plan, instance), key=lambda deadline: deadline.due)
+
+
+def _deadlines(plan: Plan, instance: Instance) -> Iterator[Deadline]:
+    for timer in instance.timers:
+        if timer.state:
+            delay = plan.delay_of(timer.event)
+            yield Deadline(timer.due, f"after {delay}" if delay else timer.event, where=timer.state)
+        else:
+            yield Deadline(timer.due, timer.event, to=timer.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``ready``: what it would do can be told before anything is filled in. ``of_job``: it is about one of its jobs."""
+
+    name: str
+    title: str
+    label: str
+    about: str
+    danger: bool = False
+    ready: bool = True
+    of_job: bool = False
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "retry", "Retry job", "Retry job",
+            "A dead job becomes ready again with its attempts reset; a delayed job runs immediately.", of_job=True,
+        ),
+        Kind(
+            "skip", "Skip job", "Skip job",
+            "Removes the job and continues as if it had completed with the given result. Transitions and actions run as"
+            " usual.", of_job=True,
+        ),
+        Kind(
+            "cancel", "Cancel job", "Cancel job",
+            "Removes the job. The instance receives error.invoke with the kind Withdrawn.",
+            danger=True, of_job=True,
+        ),
+        Kind(
+            "edit", "Edit data", "Save changes",
+            "Changes data fields, by their declared types. No transitions run.",
+            ready=False,
+        ),
+        Kind(
+            "force", "Force state", "Force state",
+            "Sets the state, ignoring the transitions. No entry or exit actions run.",
+            danger=True, ready=False,
+        ),
+        Kind(
+            "reset", "Reset instance", "Reset instance",
+            "Returns to the initial state and initial data. No actions run; jobs, timers and child instances end.",
+            danger=True,
+        ),
+        Kind(
+            "suspend", "Suspend instance", "Suspend instance",
+            "No events are accepted, timers are paused and messages are queued until the instance is resumed.",
+        ),
+        Kind(
+            "resume", "Resume instance", "Resume instance",
+            "Delivers the queued messages in order and restarts the timers.",
+        ),
+        Kind(
+            "delete", "Delete instance", "Delete instance",
+            "Deletes this instance with its history and open jobs. This cannot be undone.", danger=True,
+        ),
+    )
+}  # fmt: skip
+
+
+def changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """For each data field that would change, what it holds and what it would hold. ``held``: the data as this person
+    sees it."""
+    return [
+        (name, {"was_set": name in held, "old": held.get(name), "new": new}) for name, new in preview.changes.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A repair that makes sense now. ``of``: the handler of the job it is about."""
+
+    kind: Kind
+    url: str
+    of: str = ""
+
+
+def choices(instance: Instance, waits: Iterable[Wait]) -> list[Choice]:
+    """In the order of the page: jobs first, for they are what mostly needs a hand."""
+    return list(_choices(instance, list(waits)))
+
+
+def _choices(instance: Instance, waits: list[Wait]) -> Iterator[Choice]:
+    for name, kind in KINDS.items():
+        url = reverse(name, args=[instance.machine, instance.id])
+        if kind.of_job:
+            for wait in waits:
+                if name in wait.repairs:
+                    yield Choice(kind, f"{url}?{urlencode({'invoke': wait.invoke})}", wait.src)
+        elif _makes_sense(name, instance):
+            yield Choice(kind, url)
+
+
+def _makes_sense(name: str, instance: Instance) -> bool:
+    if name == "suspend":
+        return not instance.done and not instance.suspended
+    return name != "resume" or bool(instance.suspended)
+
+
+def describe_repair(name: str, before: Instance, after: Instance) -> str:
+    """What came of it, in one line."""
+    if after.outcome and after.outcome.replayed:
+        return f"Already applied: {after.id} is at revision {after.version}"
+    if name == "suspend":
+        return f"{after.id} suspended until it is resumed"
+    if name == "resume":
+        return f"{after.id} resumed in {after.state}, revision {after.version}"
+    if name == "delete":
+        return f"{after.id} deleted; last state: {after.state}"
+    moved = after.state if before.configuration == after.configuration else f"{before.state} → {after.state}"
+    word = {"force": "Forced", "edit": "Changed", "reset": "Reset", "retry": "Retried", "skip": "Skipped"}
+    return f"{word.get(name, 'Cancelled')}: {moved}, revision {after.version}"

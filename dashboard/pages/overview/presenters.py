@@ -1,0 +1,44 @@
+"""What the overview shows of each machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dashboard.shared.state_counts import Track
+from machines.engine import Live
+from machines.statistics import Present
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One machine in a line. ``flow`` and ``refused``: a minute's, ``flow`` None where nobody measured; ``oldest``: ms
+    at which the instance came that is longest in its state; ``late``: past a service level; ``dead``: jobs."""
+
+    flow: float | None
+    state: str
+    oldest: int | None
+    late: int
+    dead: int
+    refused: int
+
+    @property
+    def pace(self) -> str:
+        """``42 /min``, ``0.3 /min``; a dash where nobody measured."""
+        if self.flow is None:
+            return "–"
+        return f"{self.flow:,.0f} /min" if self.flow >= 10 or self.flow == 0 else f"{self.flow:.1f} /min"
+
+
+def summarize(track: Track, live: Live, rates: Present | None) -> Facts:
+    """``oldest``: of the states that are not final; who has arrived is in no hurry."""
+    final = {state.name for state in track.plan.outline.states if state.type == "final"}
+    waiting = {state: since for state, since in live.oldest.items() if state not in final}
+    state = min(waiting, key=lambda name: waiting[name], default="")
+    return Facts(
+        flow=rates and rates.transitions,
+        state=state,
+        oldest=waiting.get(state),
+        late=sum(live.breaches.values()),
+        dead=sum(depth.dead for depth in track.depths),
+        refused=round(sum(rates.refused.values())) if rates else 0,
+    )

@@ -1,0 +1,15 @@
+"""Addresses of the overview, the handover note, the search and the components page."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from . import components, notes, search, views
+
+urlpatterns = [
+    path("", views.show, name="overview"),
+    path("charts.json", views.show_charts, name="charts"),
+    path("note/", notes.show, name="note"),
+    path("components/", components.show, name="components"),
+    path("search/", search.show, name="search"),
+]

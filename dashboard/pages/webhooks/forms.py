@@ -1,0 +1,24 @@
+"""The form of a webhook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from machines.webhooks import management
+
+
+class WebhookForm(forms.Form):
+    """Lists are written with commas; ``managing`` says what else does not fit."""
+
+    name = forms.CharField(label="name", max_length=management.LONGEST_NAME)
+    url = forms.CharField(label="address", max_length=2000, widget=forms.URLInput({"placeholder": "https://"}))
+    machines = forms.CharField(label="machines", required=False, help_text="comma-separated names; blank: all machines")
+    types = forms.CharField(label="messages", initial="*", help_text="comma-separated types; * matches any characters")
+
+    def asked(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {"name": given["name"], "url": given["url"]} | {
+            field: [text.strip() for text in given[field].split(",") if text.strip()] for field in ("machines", "types")
+        }

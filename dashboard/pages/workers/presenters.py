@@ -1,0 +1,118 @@
+"""What the page of workers shows: each worker with its running jobs, the background duties, pending writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.pages.shared.addresses import page_of
+from dashboard.shared.attention import is_alive
+from machines.connections import get_pattern
+from machines.engine import WorkerInfo
+from machines.management.maintenance import DUTIES
+from machines.patterns import LentBatch, Locks, Stats
+from machines.worker.maintenance import buffer_flush
+from machines.worker.maintenance.scheduler import read_lock_holders
+
+from .forms import OPEN_TO, ORDERS, OrderForm
+
+LATE = 300_000  # ms that something may wait for the database
+PATIENT = 5  # times that a batch is taken before somebody should look
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job in hand. ``url`` and ``instance_url`` are "" where there is no such page."""
+
+    id: str
+    src: str
+    machine: str
+    queue: str
+    instance: str
+    attempt: int
+    since: int
+    url: str
+    instance_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """``jobs``: those in hand that its row names; ``more``: how many it does not. ``form``: an order not accepted."""
+
+    row: WorkerInfo
+    alive: bool
+    jobs: list[Held]
+    more: int
+    orders: list[tuple[str, str, bool]]
+    form: OrderForm | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A duty of the house. ``worker``: who has it, "" for nobody; ``alive``: whether that one beat lately.
+
+    ``since`` and ``until``: ms, the latter moving on as long as its worker lives.
+    """
+
+    duty: str
+    told: str
+    worker: str = ""
+    fence: int = 0
+    since: int = 0
+    until: int = 0
+    alive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """What waits for the database. ``oldest``: ms; ``stuck``: batches that were claimed again and again."""
+
+    name: str
+    stats: Stats
+    oldest: float
+    late: bool
+    stuck: list[LentBatch]
+
+
+def kept(rows: Iterable[WorkerInfo], now: int) -> list[Kept]:
+    """Every duty of which one worker at a time has charge, at ``now`` (ms by the clock of Redis)."""
+    living = {row.id for row in rows if is_alive(row, now)}
+    return [
+        Kept(duty, DUTIES[duty])
+        if holder is None
+        else Kept(
+            duty, DUTIES[duty], holder.owner, holder.fence, holder.since, now + int((holder.left or 0) * 1000),
+            holder.owner in living,
+        )
+        for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()
+    ]  # fmt: skip
+
+
+def unwritten() -> list[Unwritten]:
+    found = []
+    for name, stats in buffer_flush.waiting().items():
+        oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > PATIENT]
+        found.append(Unwritten(name, stats, oldest, oldest > LATE, stuck))
+    return found
+
+
+def card(row: WorkerInfo, now: float) -> Worker:
+    """A worker as the page shows it at ``now`` (ms)."""
+    jobs = [_held(job) for job in row.holding if isinstance(job, dict)]
+    sensible = OPEN_TO.get(row.status, tuple(ORDERS))
+    orders = [(order, label, order in sensible) for order, (label, _) in ORDERS.items()]
+    return Worker(row, is_alive(row, now), jobs, max(0, row.in_hand - len(jobs)), orders)
+
+
+def _held(job: dict[str, Any]) -> Held:
+    def text(name: str) -> str:
+        return str(job.get(name) or "")
+
+    machine, instance = text("machine"), text("instance")
+    return Held(
+        text("id"), text("src"), machine, text("queue"), instance,
+        int(job.get("attempt") or 0), int(job.get("since") or 0),
+        url=page_of("job", machine, text("id")),
+        instance_url=page_of("instance", machine, instance) if instance else "",
+    )  # fmt: skip

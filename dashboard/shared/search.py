@@ -1,0 +1,67 @@
+"""One search for everything: instances of any machine by id, machines and queues by name, jobs by id.
+
+It is bounded however much there is: the names of what is published, one command for each machine, and a page of the
+index of ids where a definition declares one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.shared.access import scope_of
+from dashboard.shared.converters import JobId
+from dashboard.shared.instance_filter import IDS
+from machines.catalog.outlines import outline_of
+from machines.connections import get_engine
+from machines.engine import Engine
+
+MOST = 20  # of each kind on the page
+BY_PREFIX = 20  # machines whose ids are looked through
+JOB = re.compile(JobId.regex)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """``of``: the machine, for what belongs to one; ``exact``: all of its name was typed."""
+
+    kind: str
+    name: str
+    url: str
+    of: str = ""
+    exact: bool = False
+
+
+def hits(request: HttpRequest, asked: str) -> Iterator[Hit]:
+    """Whatever on the machines that the person sees is called so."""
+    engine, scope = get_engine(), scope_of(request.user)
+    published = engine.machines()
+    names = sorted(name for name in published if name in scope)
+    yield from _instances(engine, names, asked)
+    yield from _beginning(engine, {name: published[name] for name in names}, asked)
+    if JOB.fullmatch(asked):
+        for name in engine.holders(asked, names, of="job")[:MOST]:
+            yield Hit("job", asked, reverse("job", args=[name, asked]), name, exact=True)
+    wanted = asked.lower()
+    for name in [name for name in names if wanted in name.lower()][:MOST]:
+        yield Hit("machine", name, reverse("machine", args=[name]), exact=name == asked)
+    for name, queue in [pair for pair in engine.queue_names(names) if wanted in pair[1].lower()][:MOST]:
+        yield Hit("queue", queue, reverse("queue", args=[name, queue]), name, exact=queue == asked)
+
+
+def _instances(engine: Engine, names: list[str], id: str) -> Iterator[Hit]:
+    for name in engine.holders(id, names)[:MOST]:
+        yield Hit("instance", id, reverse("instance", args=[name, id]), name, exact=True)
+
+
+def _beginning(engine: Engine, machines: dict[str, int], prefix: str) -> Iterator[Hit]:
+    """Instances whose id begins so and goes on, of machines that index their ids."""
+    indexed = [name for name, version in machines.items() if IDS in outline_of(name, version).index]
+    for name in indexed[:BY_PREFIX]:
+        for instance in engine.find(name, id_prefix=prefix, limit=MOST):
+            if instance.id != prefix:
+                yield Hit("instance", instance.id, reverse("instance", args=[name, instance.id]), name)
