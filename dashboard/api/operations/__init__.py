@@ -1,26 +1,9 @@
-"""The operations of the API, one module for each noun."""
+"""The operations, one module for each group; ``monitoring``, ``job_queues`` and ``account`` hold several."""
 
-from . import (
-    activity,
-    approvals,
-    audit,
-    bulks,
-    instances,
-    jobs,
-    links,
-    machines,
-    notes,
-    overview,
-    people,
-    queues,
-    repairs,
-    sessions,
-    sm_keys,
-    statistics,
-    views,
-    webhooks,
-    workers,
-)
+from . import approvals, bulks, instances, machines, repairs, sm_keys, webhooks
+from .account import links, notes, people, saved_views, sessions
+from .job_queues import jobs, queues, workers
+from .monitoring import activity, audit, overview, statistics
 
 GROUPS = tuple(
     module.group
@@ -28,7 +11,7 @@ GROUPS = tuple(
         people, sessions,
         overview, activity,
         machines, instances, repairs, queues, jobs, workers, bulks, approvals, audit, statistics, webhooks,
-        notes, views, links, sm_keys,
+        notes, saved_views, links, sm_keys,
     )
 )  # fmt: skip
 
