@@ -19,8 +19,8 @@ from django.utils.safestring import SafeString
 from dashboard.shared.access import anywhere, require
 from dashboard.shared.errors.pages import error_page
 from dashboard.shared.errors.statuses import OVER_PACE, status_of
-from dashboard.shared.rendering import page
-from dashboard.shared.times import age
+from dashboard.shared.rendering import render_page
+from dashboard.shared.times import format_age
 from machines.connections import get_engine, get_throttle
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.connection.client import FAILURES
@@ -56,7 +56,7 @@ def show(request: HttpRequest) -> HttpResponse:
     told = _told(request)
     parts = [(section, _rendered(request, section, told)) for section in sections().values()]
     context = {"section": "patterns", "parts": parts, "may_act": anywhere(request.user, "fire")}
-    return page(request, "patterns/page.html", context)
+    return render_page(request, "patterns/page.html", context)
 
 
 @require("view")
@@ -155,4 +155,4 @@ def _standing(names: list[str]) -> list[Key]:
     except FAILURES as error:
         raise EngineUnavailable(f"Redis does not answer: {error}") from error
     rows = zip(wanted, found[::2], found[1::2], strict=True)
-    return [Key(name, kind, age(ttl / 1000) if ttl >= 0 else "") for name, kind, ttl in rows if kind != "none"]
+    return [Key(name, kind, format_age(ttl / 1000) if ttl >= 0 else "") for name, kind, ttl in rows if kind != "none"]

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.shared.access import require
 from dashboard.shared.errors import problems
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 
 from .framework.openapi_document import document
 from .framework.operation import OPERATIONS
@@ -75,7 +75,7 @@ class Section:
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
     context = {"section": "account", "sections": sections(), "schemas": schemas(), "codes": problems.every()}
-    return page(request, "pages/api.html", context)
+    return render_page(request, "pages/api.html", context)
 
 
 @lru_cache(maxsize=1)

@@ -12,13 +12,13 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.http import HttpRequest
 
-from dashboard.shared.async_middleware import BothWays
+from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.audit import reveals
 from machines.audit.request_context import current_request
 from machines.audit.reveals import Collected
 
 
-class AuditContext(BothWays):
+class AuditContext(AsyncMiddleware):
     """Sets the current request, and writes once at its end what it has shown of sensitive values."""
 
     def __call__(self, request: HttpRequest) -> Any:

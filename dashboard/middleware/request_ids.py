@@ -20,7 +20,7 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.shared.async_middleware import BothWays
+from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.audit.request_context import given_id, request_id
 from machines.connections import engine_at_hand, get_engine
 from machines.engine import SignalboxError
@@ -94,7 +94,7 @@ def _mark(request: HttpRequest) -> None:
         setattr(request, kept.name, kept.get())
 
 
-class RequestIds(BothWays):
+class RequestIds(AsyncMiddleware):
     """Outermost of the middleware, so that whatever answers is named."""
 
     def __call__(self, request: HttpRequest) -> Any:

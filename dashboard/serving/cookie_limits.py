@@ -14,7 +14,7 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.live.protocol import CloseCode
-from dashboard.shared.async_middleware import BothWays
+from dashboard.shared.async_middleware import AsyncMiddleware
 from dashboard.shared.errors import problems
 from dashboard.shared.errors.statuses import COOKIES_TOO_LARGE
 
@@ -30,7 +30,7 @@ def are_too_large(header: str | bytes) -> bool:
     return len(header) > MOST_BYTES or header.count(escape) > MOST_ESCAPES  # type: ignore[arg-type]
 
 
-class CookieLimits(BothWays):
+class CookieLimits(AsyncMiddleware):
     """Stands in front of all middleware that reads cookies. The answer is plain text: a page would look for a login."""
 
     def __call__(self, request: HttpRequest) -> Any:

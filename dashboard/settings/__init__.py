@@ -110,12 +110,12 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.shared.time_zones.PersonsZone",
+    "dashboard.shared.time_zones.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "dashboard.middleware.audit_context.AuditContext",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "dashboard.shared.errors.redis_outage.Outage",
-    "dashboard.shared.errors.pages.EngineErrors",
+    "dashboard.shared.errors.redis_outage.RedisOutageMiddleware",
+    "dashboard.shared.errors.pages.EngineErrorMiddleware",
 ]
 ROOT_URLCONF = "dashboard.urls"
 ASGI_APPLICATION = "dashboard.asgi.application"

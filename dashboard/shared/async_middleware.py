@@ -12,7 +12,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest
 
 
-class BothWays:
+class AsyncMiddleware:
     """``__call__`` of a class below this one returns its coroutine where ``iscoroutinefunction(self)``."""
 
     sync_capable = True

@@ -12,7 +12,7 @@ from django.urls import reverse
 from dashboard.shared import times
 from dashboard.shared.access import Scope
 from dashboard.shared.queue_depths import Depth
-from dashboard.shared.state_counts import Track
+from dashboard.shared.state_counts import StateCounts
 from machines.engine import Live, QueueStats, Survey, WorkerInfo
 from machines.engine.definitions import durations
 from machines.patterns import Stats
@@ -63,7 +63,7 @@ class Stuck:
 
 
 def collect_alarms(
-    scope: Scope, operated: Scope, survey: Survey, tracks: Iterable[Track], rates: Mapping[str, Present]
+    scope: Scope, operated: Scope, survey: Survey, tracks: Iterable[StateCounts], rates: Mapping[str, Present]
 ) -> list[Alarm]:
     """What needs a person now, on the machines of a scope. ``operated``: those on which the viewer may do something."""
     tracks = list(tracks)
@@ -81,7 +81,7 @@ def collect_alarms(
     )
 
 
-def _find_stuck(track: Track, live: Live, operated: Scope) -> Iterator[Stuck]:
+def _find_stuck(track: StateCounts, live: Live, operated: Scope) -> Iterator[Stuck]:
     for state in track.plan.outline.states:
         if state.sla:
             count = live.breaches.get(state.name, 0)
@@ -132,7 +132,7 @@ def raise_alarms(
 
 def _stuck(stuck: Stuck) -> Alarm:
     place = f"{stuck.machine} in {stuck.state}"
-    text = f"{_counted(stuck.count, 'instance')} of {place} for longer than {times.span(stuck.sla)}"
+    text = f"{_counted(stuck.count, 'instance')} of {place} for longer than {times.format_duration(stuck.sla)}"
     return Alarm(text, stuck.url, *(("Repair", stuck.act_url) if stuck.operated else ()))
 
 
@@ -150,13 +150,13 @@ def _storm(storm: Storm) -> Alarm:
 
 
 def _unmeasured(ms: int) -> Alarm:
-    text = f"no metrics recorded for {times.age(ms / 1000)} although workers are running: see the worker logs"
+    text = f"no metrics recorded for {times.format_age(ms / 1000)} although workers are running: see the worker logs"
     return Alarm(text, reverse("workers"))
 
 
 def _unwritten(name: str, stats: Stats) -> Alarm:
     verb = "wait" if name.endswith("s") else "waits"
-    text = f"{name} {verb} to be written to the database for {times.age(stats.oldest)}: see the worker logs"
+    text = f"{name} {verb} to be written to the database for {times.format_age(stats.oldest)}: see the worker logs"
     return Alarm(text, f"{reverse('workers')}#unwritten")
 
 
@@ -172,7 +172,7 @@ def _is_forgotten(stats: QueueStats) -> bool:
 def _paused(machine: str, stats: QueueStats) -> Alarm:
     since, by = (stats.paused.since, stats.paused.actor) if stats.paused else (0, "")
     told = f" by {by}" if by else ""
-    text = f"{machine}/{stats.queue} paused for {times.age((stats.now - since) / 1000)}{told}"
+    text = f"{machine}/{stats.queue} paused for {times.format_age((stats.now - since) / 1000)}{told}"
     return Alarm(text, reverse("queue", args=[machine, stats.queue]))
 
 

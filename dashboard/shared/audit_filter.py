@@ -23,24 +23,24 @@ CURSOR = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 TARGET_LIMIT = 1000  # characters
 
 
-class Moment(forms.CharField):
+class TimeField(forms.CharField):
     """A time: ``2026-11-21`` or ``2026-11-21T08:30``, in the person's zone unless it says another offset."""
 
     widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
     def clean(self, value: Any) -> datetime | None:
         text = super().clean(value)
-        return _moment(text) if text else None
+        return _parse_time(text) if text else None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         """As the browser's own input takes it, however it was written in the address."""
         try:
-            return f"{timezone.localtime(_moment(data)):%Y-%m-%dT%H:%M:%S}" if data else data
+            return f"{timezone.localtime(_parse_time(data)):%Y-%m-%dT%H:%M:%S}" if data else data
         except forms.ValidationError:
             return data
 
 
-class Terms(forms.Form):
+class AuditFilter(forms.Form):
     """What is left empty does not narrow."""
 
     actor = forms.CharField(required=False, max_length=MAX_ACTOR, label="person")
@@ -53,8 +53,8 @@ class Terms(forms.Form):
     queue = forms.CharField(required=False, label="queue", max_length=MAX_NAME)
     target = forms.CharField(required=False, label="event, state, job or worker", max_length=TARGET_LIMIT, strip=False)
     request = forms.CharField(required=False, label="request", max_length=40)
-    since = Moment(required=False, max_length=40, label="from")
-    until = Moment(required=False, max_length=40, label="before")
+    since = TimeField(required=False, max_length=40, label="from")
+    until = TimeField(required=False, max_length=40, label="before")
 
     def __init__(self, asked: Mapping[str, Any], scope: Scope) -> None:
         super().__init__(asked, auto_id="audit-%s")
@@ -100,7 +100,7 @@ def cursor_of(entry: AuditEntry) -> str:
     return f"{(entry.at - EPOCH) // TICK}-{entry.pk}"
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         at = parse_datetime(text)
         if at is None and (day := parse_date(text)) is not None:

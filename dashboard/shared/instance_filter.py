@@ -16,12 +16,12 @@ from . import times
 
 NAMES = ("state", "older", "version", "tag", "actor", "error", "id", "by", "is")
 """The terms of an address, in the order they are shown."""
-LONGEST = 200  # characters of a term
+MAX_TERM = 200  # characters of a term
 HINT = "a value, a prefix like ATV-*, or a range like 5..10"
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class InstanceFilter:
     """``texts``: what was typed, by the name of its term; ``terms``: what ``Engine.find`` takes; ``mistakes``: what is
     wrong with a term, by its name. ``fields``: the data fields one may search by; ``tags``: those of the machine."""
 
@@ -40,7 +40,7 @@ class Sought:
         return self.texts.get("state")
 
 
-def read(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> Sought:
+def parse_filter(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> InstanceFilter:
     """From ``{"state": "Waiting", "older": "15m", "by": "serial", "is": "ATV-*", ...}``. ``hidden``: the sensitive
     fields whose values the person may not see, and so not search by."""
     texts = {name: params.get(name, "").strip() for name in NAMES}
@@ -53,17 +53,17 @@ def read(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = 
     mistakes: dict[str, BadInput] = {}
     for name, text in texts.items():
         try:
-            if len(text) > LONGEST:
-                raise BadInput(f"a filter has at most {LONGEST} characters")
+            if len(text) > MAX_TERM:
+                raise BadInput(f"a filter has at most {MAX_TERM} characters")
             found |= _value(name, text, texts, outline, hidden)
         except BadInput as mistake:
             mistakes[name] = mistake
-    return Sought(texts, found, mistakes, searchable, tags)
+    return InstanceFilter(texts, found, mistakes, searchable, tags)
 
 
-def terms(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> dict[str, Any]:
+def parse_terms(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> dict[str, Any]:
     """What ``Engine.find`` and ``Engine.tally`` take. Raises BadInput for the first term that is none."""
-    found = read(params, outline, hidden)
+    found = parse_filter(params, outline, hidden)
     for mistake in found.mistakes.values():
         raise mistake
     return dict(found.terms)
@@ -165,18 +165,18 @@ WORDS = {
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
-def told(terms: Mapping[str, Any]) -> list[tuple[str, str]]:
+def describe_filter(terms: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What ``Engine.find`` takes as people read it: ``[("min time in state", "15 min"), ("state", "New")]``."""
-    plain = [(WORDS.get(name, name), _told(name, term)) for name, term in terms.items() if name != "where"]
-    data = [(name, _told(name, term)) for name, term in (terms.get("where") or {}).items()]
+    plain = [(WORDS.get(name, name), _describe_term(name, term)) for name, term in terms.items() if name != "where"]
+    data = [(name, _describe_term(name, term)) for name, term in (terms.get("where") or {}).items()]
     return [pair for pair in plain if pair[1]] + data
 
 
-def _told(name: str, term: Any) -> str:
+def _describe_term(name: str, term: Any) -> str:
     if term is None:
         return ""
     if name == "older_than":
-        return times.age(term)
+        return times.format_age(term)
     if not isinstance(term, Mapping):
         return str(term)
     if "prefix" in term:

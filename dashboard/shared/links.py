@@ -16,7 +16,7 @@ from machines.patterns import Gone, Held, Session, Sessions
 from machines.patterns.sessions import HANDLE
 
 DAYS = 7  # from when it was made, however often it is opened: whoever gets it can be told until when it holds
-MOST = 50  # of one person
+MAX_LINKS = 50  # of one person
 MAX_BYTES = 16_384  # of a page and what narrows it, in any alphabet
 PARTITIONS = 16
 
@@ -35,35 +35,35 @@ class Link:
 
 def container(redis: Client, prefix: str) -> Sessions:
     return Sessions(
-        redis, "links", prefix=prefix, ttl=DAYS * 86_400, sliding=False, max_bytes=MAX_BYTES, most=MOST,
+        redis, "links", prefix=prefix, ttl=DAYS * 86_400, sliding=False, max_bytes=MAX_BYTES, most=MAX_LINKS,
         partitions=PARTITIONS,
     )  # fmt: skip
 
 
-def make(user: Any, page: str, query: str) -> Link:
+def make_link(user: Any, page: str, query: str) -> Link:
     """Raises ValidationError as a shared view does, Full where there are ``MOST``."""
     view = SavedView.for_all(user, page, query)
     return _link(_links().create(_subject(user), {"machine": view.machine, "page": view.page, "query": view.query}))
 
 
-def renew(user: Any, handle: str) -> Link:
+def renew_link(user: Any, handle: str) -> Link:
     """Another address for it; the former one opens nothing from here on. Its end stays. Raises Gone."""
     if not HANDLE.fullmatch(handle):
         raise Gone("link not found")
     return _link(_links().rotate_handle(_subject(user), handle))
 
 
-def revoke(user: Any, handle: str) -> bool:
+def revoke_link(user: Any, handle: str) -> bool:
     """Whether it held until now, and was theirs."""
     return bool(HANDLE.fullmatch(handle)) and _links().revoke_handle(_subject(user), handle)
 
 
-def of(user: Any) -> list[Link]:
+def list_links(user: Any) -> list[Link]:
     """The one that ends first in front."""
     return [_link(held) for held in _links().of(_subject(user))]
 
 
-def opened(user: Any, token: str) -> SavedView:
+def open_link(user: Any, token: str) -> SavedView:
     """What it opens. Raises Gone; ValidationError for a page that is not there any more, or may not be shown to others
     now; Forbidden where the user may not open it."""
     state = _links().get(token).state

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from .access import RIGHTS, anywhere, rights_of
 
 
-def page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+def render_page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
     """Rendered with the viewer's rights and the time all ages count from (``now_ms``, unless the context brings one).
 
     The rights (``rights``) are those on the machine the page is of; on a page of many, those held on any of them.

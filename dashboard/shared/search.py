@@ -20,7 +20,7 @@ from machines.catalog.outlines import outline_of
 from machines.connections import get_engine
 from machines.engine import Engine
 
-MOST = 20  # of each kind on the page
+MAX_HITS = 20  # of each kind on the page
 BY_PREFIX = 20  # machines whose ids are looked through
 JOB = re.compile(JobId.regex)
 
@@ -36,32 +36,32 @@ class Hit:
     exact: bool = False
 
 
-def hits(request: HttpRequest, asked: str) -> Iterator[Hit]:
+def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
     """Whatever on the machines that the person sees is called so."""
     engine, scope = get_engine(), scope_of(request.user)
     published = engine.machines()
     names = sorted(name for name in published if name in scope)
-    yield from _instances(engine, names, asked)
-    yield from _beginning(engine, {name: published[name] for name in names}, asked)
+    yield from _find_by_id(engine, names, asked)
+    yield from _find_by_prefix(engine, {name: published[name] for name in names}, asked)
     if JOB.fullmatch(asked):
-        for name in engine.holders(asked, names, of="job")[:MOST]:
+        for name in engine.holders(asked, names, of="job")[:MAX_HITS]:
             yield Hit("job", asked, reverse("job", args=[name, asked]), name, exact=True)
     wanted = asked.lower()
-    for name in [name for name in names if wanted in name.lower()][:MOST]:
+    for name in [name for name in names if wanted in name.lower()][:MAX_HITS]:
         yield Hit("machine", name, reverse("machine", args=[name]), exact=name == asked)
-    for name, queue in [pair for pair in engine.queue_names(names) if wanted in pair[1].lower()][:MOST]:
+    for name, queue in [pair for pair in engine.queue_names(names) if wanted in pair[1].lower()][:MAX_HITS]:
         yield Hit("queue", queue, reverse("queue", args=[name, queue]), name, exact=queue == asked)
 
 
-def _instances(engine: Engine, names: list[str], id: str) -> Iterator[Hit]:
-    for name in engine.holders(id, names)[:MOST]:
+def _find_by_id(engine: Engine, names: list[str], id: str) -> Iterator[Hit]:
+    for name in engine.holders(id, names)[:MAX_HITS]:
         yield Hit("instance", id, reverse("instance", args=[name, id]), name, exact=True)
 
 
-def _beginning(engine: Engine, machines: dict[str, int], prefix: str) -> Iterator[Hit]:
+def _find_by_prefix(engine: Engine, machines: dict[str, int], prefix: str) -> Iterator[Hit]:
     """Instances whose id begins so and goes on, of machines that index their ids."""
     indexed = [name for name, version in machines.items() if IDS in outline_of(name, version).index]
     for name in indexed[:BY_PREFIX]:
-        for instance in engine.find(name, id_prefix=prefix, limit=MOST):
+        for instance in engine.find(name, id_prefix=prefix, limit=MAX_HITS):
             if instance.id != prefix:
                 yield Hit("instance", instance.id, reverse("instance", args=[name, instance.id]), name)

@@ -10,13 +10,13 @@ from machines.engine import Live, Tally
 from machines.engine.definitions import Outline, StateOutline
 
 from .queue_depths import Depth, depths_of
-from .version_view import Plan
+from .version_view import VersionView
 
 TABS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class StateCount:
     """One state. ``oldest``: ms at which the one longest in it came; of a state with states in it nobody knows.
 
     ``past``: only older versions have the state. ``leaves``: those whose counts add up to its own, where it is none
@@ -45,14 +45,14 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
+class StateCounts:
     """``blocks``: every state. ``shown``: those of the top level, as many as were asked for, the fullest when there are
     more; ``left_out`` counts the others. ``overdue``: timers that should have fired. ``partial``: there are at least as
     many instances as the counts say."""
 
-    plan: Plan
-    blocks: list[Block]
-    shown: list[Block]
+    plan: VersionView
+    blocks: list[StateCount]
+    shown: list[StateCount]
     depths: list[Depth]
     total: int
     left_out: int = 0
@@ -63,29 +63,29 @@ class Track:
     def name(self) -> str:
         return self.plan.machine
 
-    def tabs(self, chosen: str | None = None) -> list[Block]:
+    def tabs(self, chosen: str | None = None) -> list[StateCount]:
         """What one can choose from at a glance: every state of the top level, or of very many those that hold
         instances; and the chosen one, wherever it stands."""
         found = self.shown if len(self.shown) <= TABS else [block for block in self.shown if block.count][:TABS]
         block = self.block(chosen) if chosen else None
         return found if block is None or block in found else [*found, block]
 
-    def block(self, state: str) -> Block | None:
+    def block(self, state: str) -> StateCount | None:
         return next((block for block in self.blocks if block.state == state), None)
 
 
-def narrowed(live: Live, tally: Tally | None) -> Live:
+def narrow(live: Live, tally: Tally | None) -> Live:
     """The same with the figures of a search in place of all; when each state's oldest came is then not known."""
     return live if tally is None else replace(live, counts=tally.counts, total=tally.total, oldest={})
 
 
-def track_of(plan: Plan, live: Live, *, shown: int | None = None, partial: bool = False) -> Track:
+def count_states(plan: VersionView, live: Live, *, shown: int | None = None, partial: bool = False) -> StateCounts:
     blocks = list(_blocks(plan, live))
     names = {state.name for state in _level(plan.outline)}
     top = [block for block in blocks if block.past or block.state in names]
     kept = _fullest(top, shown) if shown else top
     depths = depths_of(plan.machine, live.queues)
-    return Track(plan, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
+    return StateCounts(plan, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
 
 
 def _level(outline: Outline) -> list[StateOutline]:
@@ -96,7 +96,7 @@ def _level(outline: Outline) -> list[StateOutline]:
     return [state for state in outline.states if state.parent == outline.root and state is not root]
 
 
-def _blocks(plan: Plan, live: Live) -> Iterator[Block]:
+def _blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
     """The states in the order of the definition, then those that only instances of older versions still stand in."""
     outline, sums = plan.outline, plan.index["sums"]
     counts = outline.counted(live.counts)
@@ -104,16 +104,16 @@ def _blocks(plan: Plan, live: Live) -> Iterator[Block]:
     for state in outline.states:
         if state.name in sums and state.name != outline.root:
             leaves = () if state.is_leaf else tuple(sums[state.name])
-            yield Block(
+            yield StateCount(
                 state.name, counts[state.name], live.oldest.get(state.name), state.type == "final", state.description,
                 leaves=leaves, depth=state.depth - lift, sla=state.sla,
             )  # fmt: skip
     for name, count in live.counts.items():
         if name not in counts or name not in outline.leaves:
-            yield Block(name, count, live.oldest.get(name), past=True)
+            yield StateCount(name, count, live.oldest.get(name), past=True)
 
 
-def _fullest(blocks: list[Block], shown: int) -> list[Block]:
+def _fullest(blocks: list[StateCount], shown: int) -> list[StateCount]:
     """The ``shown`` blocks with the most instances, still in the order of the definition."""
     if len(blocks) <= shown:
         return blocks

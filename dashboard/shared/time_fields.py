@@ -18,7 +18,7 @@ MILLISECONDS = re.compile(r"\b(ms|milliseconds)\b", re.IGNORECASE)
 FROM, UNTIL = 978_307_200_000, 4_102_444_800_000  # ms: the years 2001 to 2099
 
 
-class Stamps:
+class TimeFields:
     """The fields of one machine that hold times, each with the ms its unit has."""
 
     def __init__(self, fields: Iterable[FieldOutline]) -> None:

@@ -16,14 +16,14 @@ from dashboard.models import Preferences
 from machines.access import last_seen
 
 from . import times
-from .async_middleware import BothWays
+from .async_middleware import AsyncMiddleware
 from .errors.redis_outage import CAUSES
 
 BY_MACHINES = ("/api/", "/healthz", "/readyz", "/metrics")
 """Asked for by programs: times there are UTC, and no preferences are looked up."""
 
 
-class PersonsZone(BothWays):
+class TimeZoneMiddleware(AsyncMiddleware):
     """Puts ``request.preferences`` there, and their zone and clock in force; notes that they were seen. Sits behind the
     authentication."""
 
@@ -32,13 +32,13 @@ class PersonsZone(BothWays):
             return self._later(request)
         if request.path_info.startswith(BY_MACHINES):
             return self.get_response(request)
-        with self._in_force(request, _met(request.user)):
+        with self._in_force(request, _read_preferences(request.user)):
             return self.get_response(request)
 
     async def _later(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.startswith(BY_MACHINES):
             return await self.get_response(request)
-        with self._in_force(request, await sync_to_async(_met)(request.user)):
+        with self._in_force(request, await sync_to_async(_read_preferences)(request.user)):
             return await self.get_response(request)
 
     @contextlib.contextmanager
@@ -65,7 +65,7 @@ def preferences_of(user: Any) -> Preferences:
     return Preferences()
 
 
-def _met(user: Any) -> Preferences:
+def _read_preferences(user: Any) -> Preferences:
     kept = preferences_of(user)
     if kept.user_id:
         last_seen.noting.person(kept.user_id)
@@ -74,20 +74,20 @@ def _met(user: Any) -> Preferences:
 
 def zone_of(name: str) -> ZoneInfo:
     """The zone of that name, or the site's where there is none (any more)."""
-    if name in _known():
+    if name in _zone_names():
         return ZoneInfo(name)
     return timezone.get_default_timezone()
 
 
 def is_zone(name: str) -> bool:
-    return name in _known()
+    return name in _zone_names()
 
 
 @functools.cache
 def choices() -> list[tuple[str, list[tuple[str, str]]]]:
     """For a select: the zones people live in, by continent, and UTC."""
     groups: dict[str, list[tuple[str, str]]] = {}
-    for name in sorted(_known()):
+    for name in sorted(_zone_names()):
         continent, _, place = name.partition("/")
         if place and continent in CONTINENTS:
             groups.setdefault(continent, []).append((name, place.replace("_", " ")))
@@ -100,5 +100,5 @@ CONTINENTS = frozenset(
 
 
 @functools.cache
-def _known() -> frozenset[str]:
+def _zone_names() -> frozenset[str]:
     return frozenset(available_timezones())

@@ -27,7 +27,7 @@ def in_ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def age(seconds: float) -> str:
+def format_age(seconds: float) -> str:
     """Two units at most: ``45 s``, ``3 min``, ``2 h 5 min``, ``3 d 4 h``, ``45 d``. Below zero counts as zero."""
     whole = max(0, int(seconds))
     if whole < MINUTE:
@@ -41,25 +41,25 @@ def age(seconds: float) -> str:
     return f"{whole // DAY} d"
 
 
-def until(seconds: float) -> str:
+def format_until(seconds: float) -> str:
     """Until a moment, ``seconds`` after it: ``in 12 s``, and ``overdue 3 s`` once it is past."""
-    return f"in {age(-seconds)}" if seconds <= 0 else f"overdue {age(seconds)}"
+    return f"in {format_age(-seconds)}" if seconds <= 0 else f"overdue {format_age(seconds)}"
 
 
-def span(ms: float) -> str:
+def format_duration(ms: float) -> str:
     """How long something took: ``<1 ms``, ``120 ms``, ``1.4 s``, from ten seconds on like an age."""
     if ms < 1:
         return "<1 ms"
     if ms < 1000:
         return f"{int(ms)} ms"
-    return f"{int(ms / 100) / 10} s" if ms < 10_000 else age(ms / 1000)
+    return f"{int(ms / 100) / 10} s" if ms < 10_000 else format_age(ms / 1000)
 
 
 def _two(large: int, unit: str, small: int, part: str) -> str:
     return f"{large} {unit} {small} {part}" if small else f"{large} {unit}"
 
 
-def moment(ms: float) -> datetime | None:
+def read_utc(ms: float) -> datetime | None:
     """A time in ms since 1970 as UTC, or None for one no calendar has."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC)
@@ -67,40 +67,40 @@ def moment(ms: float) -> datetime | None:
         return None
 
 
-def local(ms: float) -> datetime | None:
+def read_local(ms: float) -> datetime | None:
     """The same in the person's zone."""
-    at = moment(ms)
+    at = read_utc(ms)
     try:
         return at and timezone.localtime(at)
     except OverflowError:  # the first or last hours of the calendar
         return None
 
 
-def exact(ms: float) -> str:
+def format_utc(ms: float) -> str:
     """``2026-11-21 02:22:03 UTC``: what the title of every time says."""
-    at = moment(ms)
+    at = read_utc(ms)
     return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at else UNKNOWN
 
 
-def iso(ms: float) -> str:
+def format_iso(ms: float) -> str:
     """``2026-11-21T02:22:03.123+00:00``, for ``datetime`` attributes; empty for a time no calendar has."""
-    at = moment(ms)
+    at = read_utc(ms)
     return at.isoformat(timespec="milliseconds") if at else ""
 
 
-def said(ms: float) -> str:
+def format_local(ms: float) -> str:
     """``21 Nov 2026, 03:22:03 UTC+1``."""
-    at = local(ms)
-    return f"{at.day} {MONTHS[at.month - 1]} {at.year}, {_time_of_day(at)} {offset(at)}" if at else UNKNOWN
+    at = read_local(ms)
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year}, {_time_of_day(at)} {format_offset(at)}" if at else UNKNOWN
 
 
-def hour(ms: float) -> str:
+def format_time_of_day(ms: float) -> str:
     """``03:22:03 UTC+1``: the time of day."""
-    at = local(ms)
-    return f"{_time_of_day(at)} {offset(at)}" if at else "–"
+    at = read_local(ms)
+    return f"{_time_of_day(at)} {format_offset(at)}" if at else "–"
 
 
-def offset(at: datetime) -> str:
+def format_offset(at: datetime) -> str:
     """``UTC``, ``UTC+1``, ``UTC-3:30``."""
     minutes = round((at.utcoffset() or UTC.utcoffset(None)).total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
@@ -109,9 +109,9 @@ def offset(at: datetime) -> str:
     return f"UTC{'+' if minutes > 0 else '-'}{hours}{f':{rest:02}' if rest else ''}"
 
 
-def element(ms: float) -> SafeString:
+def format_element(ms: float) -> SafeString:
     """``<time>`` with the moment in the person's zone; its title is UTC."""
-    return format_html('<time datetime="{}" title="{}">{}</time>', iso(ms), exact(ms), said(ms))
+    return format_html('<time datetime="{}" title="{}">{}</time>', format_iso(ms), format_utc(ms), format_local(ms))
 
 
 def _time_of_day(at: datetime) -> str:

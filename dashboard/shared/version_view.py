@@ -17,7 +17,7 @@ from machines.engine.definitions import FieldOutline, Outline, StateOutline, Tra
 from machines.forms import TypedForm
 from machines.models import Machine, MachineVersion
 
-from .time_fields import Stamps
+from .time_fields import TimeFields
 
 VAST = 1300  # pixels
 KEPT = 128  # machines whose index and folds are kept: a published version never changes
@@ -28,7 +28,7 @@ TOP = "*"  # every state of the top level is folded
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class DataField:
     """A declared data field with the value an instance has, or ``present`` False for one that is not set."""
 
     name: str
@@ -38,7 +38,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ActiveState:
     """An active leaf state. ``around``: the states it stands in, from the outside in."""
 
     name: str
@@ -51,7 +51,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class VersionView:
     """``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
 
     ``folds``: the states whose inside is folded away in the drawing; ``foldable``: all that could be, ``top`` those of
@@ -78,7 +78,7 @@ class Plan:
         kept = diagrams.effective(self.outline, folds)
         if kept and kept == self.top:
             return {"view": "top"}
-        names = ",".join(_word(state) for state in self.outline.states if state.name in kept)
+        names = ",".join(_fold_name(state) for state in self.outline.states if state.name in kept)
         return {"fold": names} if names else {}
 
     @property
@@ -103,12 +103,12 @@ class Plan:
         return width is not None and int(width[1]) > VAST
 
     @property
-    def stamps(self) -> Stamps:
-        return Stamps(self.outline.data)
+    def stamps(self) -> TimeFields:
+        return TimeFields(self.outline.data)
 
-    def fields(self, data: Mapping[str, Any]) -> list[Field]:
+    def fields(self, data: Mapping[str, Any]) -> list[DataField]:
         return [
-            Field(field.name, field.description, field.name in data, data.get(field.name))
+            DataField(field.name, field.description, field.name in data, data.get(field.name))
             for field in self.outline.data
         ]
 
@@ -136,15 +136,15 @@ class Plan:
     def transition(self, id: str) -> TransitionOutline | None:
         return next((t for state in self.outline.states for t in state.transitions if t.id == id), None)
 
-    def places(self, configuration: Iterable[str]) -> list[Place]:
+    def places(self, configuration: Iterable[str]) -> list[ActiveState]:
         """Where an instance stands; a state of another version stands in nothing."""
         return [self._place(name) for name in configuration]
 
-    def _place(self, name: str) -> Place:
+    def _place(self, name: str) -> ActiveState:
         lineage = [state for state in self.outline.lineage(name)[1:] if state.name != self.outline.root]
         parallel = {state.name for state in self.outline.states if state.type == "parallel"}
         region = next((state.name for state in self.outline.lineage(name) if state.parent in parallel), "")
-        return Place(name, tuple(state.name for state in reversed(lineage)), "" if region == name else region)
+        return ActiveState(name, tuple(state.name for state in reversed(lineage)), "" if region == name else region)
 
     def delay_of(self, event: str) -> str:
         """How long a state waits before this event of its own; empty for any other event."""
@@ -176,12 +176,12 @@ def _is_open(descriptor: str) -> bool:
     return descriptor.endswith("*") and not descriptor.startswith(("done.", "error."))
 
 
-def asked(query: Mapping[str, str]) -> str:
+def read_folds(query: Mapping[str, str]) -> str:
     """What an address folds, for ``plan``: ``?view=top`` or ``?fold=a,b``."""
     return TOP if query.get("view") == "top" else query.get("fold", "")
 
 
-def plan(machine: str, version: int, *, fold: str = "", who: str = "") -> Plan:
+def load_version(machine: str, version: int, *, fold: str = "", who: str = "") -> VersionView:
     """Raises UnknownMachine, OffloadError. A version that a script published straight into Redis is taken in first.
 
     ``fold`` names states as ``asked`` has them, what cannot be folded is passed over; ``who`` asks for that.
@@ -190,30 +190,30 @@ def plan(machine: str, version: int, *, fold: str = "", who: str = "") -> Plan:
     text = json.dumps(found.definition)
     whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
     foldable, top = _folding(text)
-    folds = _named(whole, foldable, top, fold) if fold else frozenset()
+    folds = _parse_folds(whole, foldable, top, fold) if fold else frozenset()
     if not folds:
-        return Plan(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
+        return VersionView(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
     svg, index = _folded(text, folds, who)
     named = hashlib.sha256("\n".join(sorted(folds)).encode()).hexdigest()[:16]
-    return Plan(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
+    return VersionView(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
 
 
-def undrawn(wanted: Mapping[str, int]) -> dict[str, Plan]:
+def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
     """The plans of several machines, each in one version, for pages without drawings: ``svg`` is empty.
 
     One query for all that are stored. Raises UnknownMachine.
     """
     rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
-    found: dict[str, Plan] = {}
+    found: dict[str, VersionView] = {}
     for machine, number, definition, digest in rows.values_list("machine__name", "number", "definition", "digest"):
         if wanted[machine] == number:
             text = json.dumps(definition)
             fingerprint = f"{digest}-{diagrams.DRAWING}"
-            found[machine] = Plan(machine, number, outline_from(text), "", _index(text), fingerprint)
-    return {machine: found.get(machine) or plan(machine, version) for machine, version in wanted.items()}
+            found[machine] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
+    return {machine: found.get(machine) or load_version(machine, version) for machine, version in wanted.items()}
 
 
-def lost(known: Iterable[Any]) -> list[str]:
+def find_lost_machines(known: Iterable[Any]) -> list[str]:
     """Machines that SQL knows and Redis does not have; ``known`` are those it has, by ``name``."""
     held = {one.name for one in known}
     return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in held]
@@ -230,22 +230,22 @@ def _folding(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
     return diagrams.foldable(whole), diagrams.top_level(whole)
 
 
-def _named(whole: Outline, foldable: tuple[str, ...], top: frozenset[str], fold: str) -> frozenset[str]:
+def _parse_folds(whole: Outline, foldable: tuple[str, ...], top: frozenset[str], fold: str) -> frozenset[str]:
     """No more words are read than there are states to fold, so that an address can ask for no more than that."""
     if fold == TOP:
         return top
     words = set(fold.split(",", len(foldable))[: len(foldable)])
-    return diagrams.effective(whole, [s.name for s in whole.states if s.name in foldable and _word(s) in words])
+    return diagrams.effective(whole, [s.name for s in whole.states if s.name in foldable and _fold_name(s) in words])
 
 
-def _word(state: StateOutline) -> str:
+def _fold_name(state: StateOutline) -> str:
     """How an address calls a state: by its number where commas would part its name."""
     return str(state.index) if "," in state.name else state.name
 
 
 def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, dict[str, Any]]]:
     """Laid out once in each process, within a second at most, and beside it."""
-    kept = _place(text, diagrams.DRAWING, folds)
+    kept = _folded_drawing(text, diagrams.DRAWING, folds)
     if not kept:
         drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds)))
         kept.append((drawn, diagrams.index(outline_from(text), folds=folds)))
@@ -253,6 +253,6 @@ def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, 
 
 
 @lru_cache(maxsize=DRAWN)
-def _place(text: str, way: int, folds: frozenset[str]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+def _folded_drawing(text: str, way: int, folds: frozenset[str]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
     """Where a folded drawing is kept, empty at first. ``way``: how diagrams are drawn."""
     return []

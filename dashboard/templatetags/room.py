@@ -15,15 +15,15 @@ from django.utils.safestring import SafeString
 
 from dashboard.pages.machines.diagram_modes import DEFAULT
 from dashboard.pages.shared import addresses
-from dashboard.pages.shared.navigation import Place, places
+from dashboard.pages.shared.navigation import NavigationLink, list_navigation_links
 from dashboard.shared import instance_filter, times
 from machines.access.redaction import MASK
 from machines.audit.request_context import request_id
 
 if TYPE_CHECKING:
     from dashboard.pages.instances.replay import Replay
-    from dashboard.pages.machines.instance_list import Listing
-    from dashboard.shared.time_fields import Stamps
+    from dashboard.pages.machines.instance_list import InstanceList
+    from dashboard.shared.time_fields import TimeFields
     from machines.engine import Job, Step
 
 register = template.Library()
@@ -53,23 +53,26 @@ def _time(ms: float | None, context: Context, kind: str) -> SafeString:
     now = context.get("now_ms") or time.time() * 1000
     return format_html(
         '<time class="tick" datetime="{}" title="{}" data-at="{}" data-kind="{}">{}</time>',
-        times.iso(ms),
-        times.exact(ms),
+        times.format_iso(ms),
+        times.format_utc(ms),
         int(ms),
         kind,
-        (times.until if kind == "until" else times.age)((now - ms) / 1000),
+        (times.format_until if kind == "until" else times.format_age)((now - ms) / 1000),
     )
 
 
 @register.simple_tag(takes_context=True)
 def stamp(context: Context, name: str, value: Any) -> SafeString:
     """The time that a data field's number says, in small print; nothing where it is no time."""
-    stamps: Stamps | None = context.get("stamps")
+    stamps: TimeFields | None = context.get("stamps")
     ms = stamps.moment(name, value) if stamps else None
     if ms is None:
         return SafeString("")
     return format_html(
-        ' <time class="stamp" datetime="{}" title="{}">{}</time>', times.iso(ms), times.exact(ms), times.said(ms)
+        ' <time class="stamp" datetime="{}" title="{}">{}</time>',
+        times.format_iso(ms),
+        times.format_utc(ms),
+        times.format_local(ms),
     )
 
 
@@ -116,31 +119,31 @@ def pretty(anything: Any) -> str:
 @register.filter
 def sought_for(terms: dict[str, Any]) -> list[tuple[str, str]]:
     """What a bulk was found by, as pairs of words."""
-    return instance_filter.told(terms)
+    return instance_filter.describe_filter(terms)
 
 
 @register.filter
 def span(ms: float | None) -> str:
     """How long something took."""
-    return "–" if ms is None else times.span(ms)
+    return "–" if ms is None else times.format_duration(ms)
 
 
 @register.filter
 def moment(ms: float) -> SafeString:
     """``<time>21 Nov 2026, 03:22:03 UTC+1</time>``: in the person's zone, with UTC in its title."""
-    return times.element(ms)
+    return times.format_element(ms)
 
 
 @register.filter
 def clock(ms: float) -> str:
     """``03:22:03 UTC+1``: the time of day in the person's zone."""
-    return times.hour(ms)
+    return times.format_time_of_day(ms)
 
 
 @register.simple_tag
-def places_of(user: Any) -> list[Place]:
+def places_of(user: Any) -> list[NavigationLink]:
     """What the bar links to."""
-    return places(user)
+    return list_navigation_links(user)
 
 
 @register.simple_tag
@@ -168,7 +171,7 @@ def querystring_of(**terms: Any) -> str:
 
 
 @register.filter
-def with_state(listing: Listing, state: str) -> str:
+def with_state(listing: InstanceList, state: str) -> str:
     """The address of the same list for another state, from its first page."""
     return listing.url(state=state, cursor=None)
 
@@ -192,13 +195,13 @@ def before_version(replay: Replay, version: int) -> str:
 
 
 @register.filter
-def in_mode(listing: Listing, mode: str) -> str:
+def in_mode(listing: InstanceList, mode: str) -> str:
     """The address of the same list under a diagram that tells something else."""
     return listing.url(mode=None if mode == DEFAULT.name else mode)
 
 
 @register.filter
-def at_cursor(listing: Listing, cursor: str) -> str:
+def at_cursor(listing: InstanceList, cursor: str) -> str:
     return listing.url(cursor=cursor)
 
 
@@ -209,5 +212,5 @@ def of(rows: dict[str, Any], id: str) -> Any:
 
 
 @register.filter
-def before_cursor(listing: Listing, start: str) -> str:
+def before_cursor(listing: InstanceList, start: str) -> str:
     return listing.before_url(start)

@@ -10,7 +10,7 @@ import pytest
 from django.test import modify_settings
 
 from dashboard import urls
-from dashboard.pages.shared.navigation import places
+from dashboard.pages.shared.navigation import list_navigation_links
 from examples import views
 from examples.patterns import MOST_KEYS, ORDER, sections
 from examples.patterns.poking import Poking
@@ -155,9 +155,9 @@ def test_without_redis_it_is_the_usual_outage(client, settings, address):
 
 def test_a_site_without_the_samples_has_no_such_page(user_of):
     user = user_of("supervisor")
-    assert [place.name for place in places(user)][-1] == "patterns"
+    assert [place.name for place in list_navigation_links(user)][-1] == "patterns"
     with modify_settings(INSTALLED_APPS={"remove": ["examples"]}):
         addresses = runpy.run_path(urls.__file__)["urlpatterns"]
-        assert "patterns" not in [place.name for place in places(user)]
+        assert "patterns" not in [place.name for place in list_navigation_links(user)]
     assert not [one for one in addresses if str(one.pattern) == "patterns/"]
     assert [one for one in urls.urlpatterns if str(one.pattern) == "patterns/"]

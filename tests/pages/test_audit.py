@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import AsyncClient
 
 from dashboard.pages.audit.presenters import CHUNK
-from dashboard.pages.shared.csv_export import cell
+from dashboard.pages.shared.csv_export import escape_cell
 from machines.audit.entries import NOT_WRITTEN, record
 from machines.engine import WorkerInfo
 from machines.models import AuditEntry
@@ -211,7 +211,7 @@ def test_a_spreadsheet_finds_no_formula_in_it(as_, db, text):
 
 @pytest.mark.parametrize("text", ["", "plain", "a=b", "2026-11-21", "'quoted"])
 def test_what_is_no_formula_stays_as_it_is(text):
-    assert cell(text) == text
+    assert escape_cell(text) == text
 
 
 def test_more_entries_than_are_read_at_a_time_all_come(as_, db):

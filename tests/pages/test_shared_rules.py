@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dashboard.live.hub.merge_patch import merged
 from dashboard.pages.machines import diagram_modes
-from dashboard.pages.shared.navigation import PLACES
+from dashboard.pages.shared.navigation import NAVIGATION_LINKS
 from dashboard.shared import times
 from dashboard.shared.converters import InstanceId
 from dashboard.templatetags.room import figure
@@ -24,14 +24,14 @@ TABLES = ROOT / "tests/browser/rules"
 FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
 PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))
 OURS: dict[str, Callable[[Any], str]] = {
-    "age": times.age,
-    "brief": diagram_modes.brief,
-    "exact": times.exact,
+    "age": times.format_age,
+    "brief": diagram_modes.format_duration,
+    "exact": times.format_utc,
     "figure": figure,
     "segment": lambda name: quote(InstanceId().to_url(name), safe=""),
-    "short": diagram_modes.short,
-    "span": times.span,
-    "until": times.until,
+    "short": diagram_modes.format_count,
+    "span": times.format_duration,
+    "until": times.format_until,
 }
 
 
@@ -49,7 +49,7 @@ def test_a_format_is_as_its_table_says(name: str) -> None:
 def test_a_moment_is_told_in_the_zone_and_on_the_clock_of_the_table(case: dict[str, Any]) -> None:
     token = times.clock.set(case["clock"])
     with timezone.override(case["zone"]):
-        assert [[ms, times.said(ms)] for ms, _ in case["rows"]] == case["rows"]
+        assert [[ms, times.format_local(ms)] for ms, _ in case["rows"]] == case["rows"]
     times.clock.reset(token)
 
 
@@ -61,4 +61,4 @@ def test_a_patch_merges_as_its_table_says(value: Any, patch: Any, result: Any) -
 def test_the_keys_lead_to_the_places_of_the_bar() -> None:
     script = next((ROOT / "static/js").rglob("keys.js")).read_text("utf-8")
     named = set(re.findall(r"\[data-place=(\w+)\]", script))
-    assert named == {place.name for place in PLACES} | {"account"}
+    assert named == {place.name for place in NAVIGATION_LINKS} | {"account"}

@@ -326,8 +326,8 @@ def test_a_map_is_drawn_once_however_often_it_is_looked_at(monkeypatch):
     drawn = []
     draw = diagram.diagrams.draw
     monkeypatch.setattr(diagram.diagrams, "draw", lambda outline: drawn.append(1) or draw(outline))
-    first = diagram.of_kept(kept)
-    second = diagram.of_kept(Kept("other", "b", "a", "moved", kept.map))
+    first = diagram.draw_key(kept)
+    second = diagram.draw_key(Kept("other", "b", "a", "moved", kept.map))
     assert drawn == [1]
     assert first.svg != second.svg, "another state is lit"
 

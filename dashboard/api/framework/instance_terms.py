@@ -48,4 +48,4 @@ def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
         raise UnknownMachine(machine, known=sorted(machines))
     hidden = redactor_if(actor.may("reveal", machine), machine).fields
     given = {name: text for name, text in terms.model_dump(by_alias=True).items() if name in instance_filter.NAMES}
-    return instance_filter.terms(given, outline_of(machine, current), hidden)
+    return instance_filter.parse_terms(given, outline_of(machine, current), hidden)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from dashboard.shared import links
 from dashboard.shared.access import require
 from dashboard.shared.links import Link
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from machines.patterns import Full, Gone
 
 NONE = "Link not found."
@@ -22,7 +22,7 @@ NONE = "Link not found."
 @require("view")
 def show(request: HttpRequest, token: str) -> HttpResponse:
     try:
-        return redirect(links.opened(request.user, token).address)
+        return redirect(links.open_link(request.user, token).address)
     except Gone:
         raise Http404("This link has expired, was revoked, or does not exist.") from None
     except ValidationError:
@@ -35,11 +35,15 @@ def make(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":  # the address of an answer, opened later
         return _list()
     try:
-        return _made(request, links.make(request.user, request.POST.get("page", ""), request.POST.get("query", "")))
+        return _show_link(
+            request, links.make_link(request.user, request.POST.get("page", ""), request.POST.get("query", ""))
+        )
     except ValidationError as error:
-        return _refused(request, [text for texts in error.message_dict.values() for text in texts], 400)
+        return _show_errors(request, [text for texts in error.message_dict.values() for text in texts], 400)
     except Full:
-        return _refused(request, [f"you have {links.MOST} active links, the maximum: revoke one in your account"], 409)
+        return _show_errors(
+            request, [f"you have {links.MAX_LINKS} active links, the maximum: revoke one in your account"], 409
+        )
 
 
 @login_required
@@ -47,7 +51,7 @@ def renew(request: HttpRequest, handle: str) -> HttpResponse:
     if request.method != "POST":
         return _list()
     try:
-        return _made(request, links.renew(request.user, handle))
+        return _show_link(request, links.renew_link(request.user, handle))
     except Gone:
         raise Http404(NONE) from None
 
@@ -55,7 +59,7 @@ def renew(request: HttpRequest, handle: str) -> HttpResponse:
 @require_POST
 @login_required
 def revoke(request: HttpRequest, handle: str) -> HttpResponse:
-    if not links.revoke(request.user, handle):
+    if not links.revoke_link(request.user, handle):
         raise Http404(NONE)
     messages.success(request, "Link revoked")
     return _list()
@@ -65,10 +69,10 @@ def _list() -> HttpResponse:
     return redirect(reverse("account") + "#links")
 
 
-def _made(request: HttpRequest, link: Link) -> HttpResponse:
+def _show_link(request: HttpRequest, link: Link) -> HttpResponse:
     url = request.build_absolute_uri(reverse("link", args=[link.token]))
-    return page(request, "pages/link.html", {"section": "", "link": link, "url": url})
+    return render_page(request, "pages/link.html", {"section": "", "link": link, "url": url})
 
 
-def _refused(request: HttpRequest, mistakes: list[str], status: int) -> HttpResponse:
-    return page(request, "pages/link.html", {"section": "", "mistakes": mistakes}, status=status)
+def _show_errors(request: HttpRequest, mistakes: list[str], status: int) -> HttpResponse:
+    return render_page(request, "pages/link.html", {"section": "", "mistakes": mistakes}, status=status)

@@ -36,10 +36,10 @@ from machines.engine.errors import EngineUnavailable
 
 PER_ADDRESS = 5  # times as many as for a name: colleagues share one
 BY_NAME, BY_ADDRESS, TOLD = "login.name", "login.address", "login.told"
-STRANGER = "(unknown)"  # no account has that name; what was typed may be a password in the wrong field
+UNKNOWN_NAME = "(unknown)"  # no account has that name; what was typed may be a password in the wrong field
 
 
-class Attempt:
+class LoginAttempt:
     """One try to log in: whose, from where, and what the limits say of it."""
 
     def __init__(self, request: HttpRequest) -> None:
@@ -69,11 +69,11 @@ class Attempt:
 
     def write(self, action: str, outcome: str, **detail: str) -> None:
         accounts = get_user_model()._default_manager.filter(username=self.typed.replace("\0", ""))
-        actor = self.typed if accounts.exists() else STRANGER
+        actor = self.typed if accounts.exists() else UNKNOWN_NAME
         record(actor, action, outcome=outcome, source=source_of(self.request), detail=detail)
 
 
-def throttled(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def throttle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """A login view whose POSTs are counted, refused with a 429 once they are too many, and audited."""
 
     @sensitive_post_parameters()
@@ -81,21 +81,21 @@ def throttled(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
             return view(request, *args, **kwargs)
-        attempt = Attempt(request)
+        attempt = LoginAttempt(request)
         try:
             with logins.one(attempt.keys[BY_ADDRESS]):
-                return _tried(attempt, view, *args, **kwargs)
+                return _log_in(attempt, view, *args, **kwargs)
         except TooManyLogins:
-            return at_once(request)
+            return answer_concurrent(request)
         except EngineUnavailable as error:
             return redis_outage.answer(request, error)
 
     return guarded
 
 
-def _tried(attempt: Attempt, view: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
+def _log_in(attempt: LoginAttempt, view: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
     if wait := attempt.wait():
-        return too_many(attempt.request, wait)
+        return answer_throttled(attempt.request, wait)
     response = view(attempt.request, *args, **kwargs)
     if response.status_code == 302:
         attempt.won()
@@ -104,7 +104,7 @@ def _tried(attempt: Attempt, view: Callable[..., HttpResponse], *args: Any, **kw
     return response
 
 
-def at_once(request: HttpRequest) -> HttpResponse:
+def answer_concurrent(request: HttpRequest) -> HttpResponse:
     response = error_page(
         request, 429, title="Too many logins at once", code=CROWDED,
         message="Login failed: too many simultaneous logins from this address.",
@@ -114,7 +114,7 @@ def at_once(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def too_many(request: HttpRequest, wait: float) -> HttpResponse:
+def answer_throttled(request: HttpRequest, wait: float) -> HttpResponse:
     minutes = math.ceil(wait / 60)
     response = error_page(
         request, 429, title="Too many attempts", code=LOGIN_THROTTLED,
@@ -134,7 +134,7 @@ def digest_of(name: str) -> str:
 class Login(LoginView):
     redirect_authenticated_user = True
 
-    @method_decorator(throttled)
+    @method_decorator(throttle)
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         return super().post(request, *args, **kwargs)
 
@@ -148,4 +148,4 @@ class Logout(LogoutView):
 
 login = Login.as_view()
 logout = Logout.as_view()
-admin_login = throttled(admin.site.login)
+admin_login = throttle(admin.site.login)

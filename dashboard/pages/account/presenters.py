@@ -12,7 +12,7 @@ from machines.patterns import Held as HeldSession
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRight:
     """A right somebody holds. ``machines``: where, empty for all of them."""
 
     right: str
@@ -20,12 +20,12 @@ class Held:
     machines: tuple[str, ...] = ()
 
 
-def list_rights(user: Any) -> list[Held]:
+def list_rights(user: Any) -> list[HeldRight]:
     found = []
     for right, meaning in MEANINGS.items():
         scope = scope_of(user, right)
         if scope:
-            found.append(Held(right, meaning, () if scope.all else tuple(sorted(scope.names))))
+            found.append(HeldRight(right, meaning, () if scope.all else tuple(sorted(scope.names))))
     return found
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard.models import SavedView
 from dashboard.shared.access import require
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 
 
 @require("view")
@@ -25,27 +25,27 @@ def save(request: HttpRequest) -> HttpResponse:
         query=asked.get("query", "")[:2000],
         shared=bool(asked.get("shared")),
     )
-    return _kept(request, view, "keep")
+    return _save(request, view, "keep")
 
 
 @require("view")
 @require_POST
 def rename(request: HttpRequest, id: int) -> HttpResponse:
-    view = _own(request, id)
+    view = _get_own(request, id)
     view.name = request.POST.get("name", "").strip()
     view.shared = bool(request.POST.get("shared"))
-    return _kept(request, view, "rename")
+    return _save(request, view, "rename")
 
 
 @require("view")
 @require_POST
 def delete(request: HttpRequest, id: int) -> HttpResponse:
-    view = _own(request, id)
+    view = _get_own(request, id)
     view.delete()
     return redirect(view.url)
 
 
-def _own(request: HttpRequest, id: int) -> SavedView:
+def _get_own(request: HttpRequest, id: int) -> SavedView:
     """Those of others answer as those that are not there."""
     view = SavedView.objects.filter(pk=id, owner_id=request.user.pk).first()
     if view is None:
@@ -53,16 +53,16 @@ def _own(request: HttpRequest, id: int) -> SavedView:
     return view
 
 
-def _kept(request: HttpRequest, view: SavedView, what: str) -> HttpResponse:
+def _save(request: HttpRequest, view: SavedView, what: str) -> HttpResponse:
     try:
         with transaction.atomic():
             view.save()
     except (ValidationError, IntegrityError) as error:
-        return _refused(request, view, what, error)
+        return _show_errors(request, view, what, error)
     return redirect(view.url)
 
 
-def _refused(request: HttpRequest, view: SavedView, what: str, error: Exception) -> HttpResponse:
+def _show_errors(request: HttpRequest, view: SavedView, what: str, error: Exception) -> HttpResponse:
     """The form again, with what is wrong; where the page is none there is nothing to go back to."""
     said = (
         error.message_dict
@@ -76,4 +76,4 @@ def _refused(request: HttpRequest, view: SavedView, what: str, error: Exception)
         "mistakes": [text for texts in said.values() for text in texts],
     }
     context["known"] = "page" not in said
-    return page(request, "pages/view.html", context, status=400)
+    return render_page(request, "pages/view.html", context, status=400)

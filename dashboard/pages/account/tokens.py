@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import rights_of
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from dashboard.shared.times import in_ms
 from machines.access.tokens import Unmakeable
 from machines.models import Token
@@ -76,7 +76,7 @@ def _page(
         "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
         "sessions": sessions_of(request.user),
     }  # fmt: skip
-    return page(request, "pages/tokens.html", context, status=status)
+    return render_page(request, "pages/tokens.html", context, status=status)
 
 
 def _times(token: Token) -> dict[str, int | None]:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from dashboard.models import SavedView
 from dashboard.shared import links, time_zones
 from dashboard.shared.access import MEANINGS, scope_of
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 
 from .forms import PreferencesForm
 from .presenters import list_rights, sessions_of
@@ -32,7 +32,9 @@ def show(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Settings saved")
         return redirect("account")
     status = 400 if form.is_bound else 200
-    return page(request, "pages/account.html", {"section": "account", "form": form, **_theirs(request)}, status=status)
+    return render_page(
+        request, "pages/account.html", {"section": "account", "form": form, **_account_context(request)}, status=status
+    )
 
 
 @require_POST
@@ -52,12 +54,12 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(back if ours else reverse("account"))
 
 
-def _theirs(request: HttpRequest) -> dict[str, Any]:
+def _account_context(request: HttpRequest) -> dict[str, Any]:
     return {
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
         "held": list_rights(request.user),
         "views": SavedView.objects.filter(owner=request.user),
-        "links": links.of(request.user),
+        "links": links.list_links(request.user),
         "sessions": len(sessions_of(request.user)),
         "groups": [group.name for group in request.user.groups.order_by("name")],
     }

@@ -11,7 +11,7 @@ from machines.models import Approval
 STATES = [("open", "waiting"), ("decided", "decided"), ("", "all")]
 
 
-class Terms(forms.Form):
+class RequestFilter(forms.Form):
     """What narrows the list. ``before``: the number of a request, for the page after."""
 
     state = forms.ChoiceField(required=False, choices=[*STATES, *Approval.State.choices])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.pages.instances.events import Route, routes_of
-from dashboard.pages.instances.presenters import changes
+from dashboard.pages.instances.events import Route, list_routes
+from dashboard.pages.instances.presenters import list_changes
 from dashboard.pages.shared.addresses import page_of
 from dashboard.shared import version_view
 from dashboard.shared.times import in_ms
@@ -52,7 +52,7 @@ def preview_request(actor: Actor, approval: Approval) -> dict[str, Any]:
         data = get_engine().get(seen.machine, seen.id).data
         told = {name: value for name, value in data.items() if name in seen.changes}
         held = redactor_of(actor, seen.machine).of(seen.id).data(told)
-        return found | {"preview": seen, "changes": changes(seen, held)}
+        return found | {"preview": seen, "changes": list_changes(seen, held)}
     except errors.EngineUnavailable:
         raise
     except errors.SignalboxError as error:
@@ -67,4 +67,4 @@ def _is_other(approval: Approval, seen: Explanation) -> bool:
 
 def _routes(seen: Explanation) -> list[Route]:
     definition = get_engine().get(seen.machine, seen.id).definition
-    return list(routes_of(version_view.plan(seen.machine, definition), seen, payload_known=True))
+    return list(list_routes(version_view.load_version(seen.machine, definition), seen, payload_known=True))

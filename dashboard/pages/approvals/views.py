@@ -10,24 +10,24 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.pages.instances.presenters import KINDS
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.instances.presenters import REPAIR_KINDS
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.shared.access import View, require
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.models import Approval
 from machines.services import Actor, NotOpen, OwnRequest, approvals
 
-from .forms import STATES, DecisionForm, Terms
+from .forms import STATES, DecisionForm, RequestFilter
 from .presenters import make_row, preview_request
 
 SIZE = 50  # requests on a page
-TOLD = {"done": "Approved and executed", "declined": "Declined", "withdrawn": "Withdrawn"}
+SUCCESS = {"done": "Approved and executed", "declined": "Declined", "withdrawn": "Withdrawn"}
 
 
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
-    actor, terms = Actor.of(request), Terms(request.GET if request.GET else {"state": "open"})
+    actor, terms = Actor.of(request), RequestFilter(request.GET if request.GET else {"state": "open"})
     if not terms.is_valid():
         raise Http404("Unknown filter.")
     given = terms.cleaned_data
@@ -45,12 +45,12 @@ def show_all(request: HttpRequest) -> HttpResponse:
         "first": _address(kept) if given["before"] else "",
         "older": _address(kept | {"before": rows[SIZE - 1].pk}) if len(rows) > SIZE else "",
     }
-    return page(request, "pages/approvals.html", context)
+    return render_page(request, "pages/approvals.html", context)
 
 
 @require("view")
 def show(request: HttpRequest, id: int) -> HttpResponse:
-    return approval_page(request, _found(Actor.of(request), id))
+    return approval_page(request, _get_request(Actor.of(request), id))
 
 
 def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = "", status: int = 200) -> HttpResponse:
@@ -64,17 +64,17 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
         "may_withdraw": approvals.may_withdraw(actor, approval),
         "empty": {},
         "mistake": mistake,
-        "kind": KINDS.get(approval.name),
+        "kind": REPAIR_KINDS.get(approval.name),
         "note": request.POST.get("note", ""),
     }
-    return page(request, "pages/approval.html", context | preview_request(actor, approval), status=status)
+    return render_page(request, "pages/approval.html", context | preview_request(actor, approval), status=status)
 
 
 def _view(name: str) -> View:
-    @lever("view", f"approval.{name}", target="id")
+    @require_audited("view", f"approval.{name}", target="id")
     def view(request: HttpRequest, id: int) -> HttpResponse:
         actor = Actor.of(request)
-        approval = _found(actor, id, f"approval.{name}" if request.method == "POST" else "")
+        approval = _get_request(actor, id, f"approval.{name}" if request.method == "POST" else "")
         if request.method != "POST":
             if name != "withdraw":
                 actor.demand(approval.right, approval.machine)
@@ -89,20 +89,20 @@ def _view(name: str) -> View:
         except (NotOpen, OwnRequest) as error:
             messages.error(request, f"Not done: {error.message} ({error.code})")
         else:
-            _tell(request, after)
+            _add_message(request, after)
         return redirect("approval", id)
 
     return view
 
 
-def _tell(request: HttpRequest, after: Approval) -> None:
+def _add_message(request: HttpRequest, after: Approval) -> None:
     if after.state == Approval.State.FAILED:
         messages.error(request, f"Approved, but the action failed: {after.outcome}")
     else:
-        messages.success(request, TOLD[after.state])
+        messages.success(request, SUCCESS[after.state])
 
 
-def _found(actor: Actor, id: int, action: str = "") -> Approval:
+def _get_request(actor: Actor, id: int, action: str = "") -> Approval:
     try:
         return approvals.get(actor, id, action=action)
     except Approval.DoesNotExist as error:

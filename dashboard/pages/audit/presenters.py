@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from dashboard.pages.shared.addresses import page_of
-from dashboard.pages.shared.csv_export import cell, writer
+from dashboard.pages.shared.csv_export import escape_cell, make_writer
 from dashboard.shared.audit_filter import cursor_of, older_than
 from dashboard.shared.times import in_ms
 from machines.models import AuditEntry
@@ -21,7 +21,7 @@ COLUMNS = (
     "at", "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source",
     "request", "detail",
 )  # fmt: skip
-TOLD = ("before", "after", "version", "error", "code", "replayed", "changed")
+SUMMARY_FACTS = ("before", "after", "version", "error", "code", "replayed", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +39,31 @@ class Row:
 
 def make_row(entry: AuditEntry) -> Row:
     detail = entry.facts
-    rest = {name: fact for name, fact in detail.items() if name not in TOLD and fact not in (None, "", {}, [])}
+    rest = {name: fact for name, fact in detail.items() if name not in SUMMARY_FACTS and fact not in (None, "", {}, [])}
     target = "" if entry.action.startswith(("job.", "worker.")) else entry.target
-    return Row(entry, in_ms(entry.at), list(_links(entry)), target, _told(detail), rest)
+    return Row(entry, in_ms(entry.at), list(_links(entry)), target, _summarize(detail), rest)
 
 
-def _told(detail: dict[str, Any]) -> str:
+def _summarize(detail: dict[str, Any]) -> str:
     """One line: the error, or where a step led."""
     if error := detail.get("error"):
         return f"{error} ({detail['code']})" if detail.get("code") else str(error)
     if isinstance(changed := detail.get("changed"), dict):
-        return ", ".join(_changed(name, change) for name, change in changed.items())
+        return ", ".join(_describe_change(name, change) for name, change in changed.items())
     before, after, version = detail.get("before"), detail.get("after"), detail.get("version")
     moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
     parts = [moved or (f"was in {before}" if before else ""), f"revision {version}" if version else ""]
     return ", ".join(part for part in [*parts, "already applied" if detail.get("replayed") else ""] if part)
 
 
-def _changed(name: str, change: Any) -> str:
+def _describe_change(name: str, change: Any) -> str:
     """``is_staff: no → yes``, or the name alone where nothing more was written."""
     if not isinstance(change, dict) or not {"before", "after"} <= change.keys():
         return name
-    return f"{name}: {_word(change['before'])} → {_word(change['after'])}"
+    return f"{name}: {_format_value(change['before'])} → {_format_value(change['after'])}"
 
 
-def _word(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) and value else str(value or "—")
@@ -93,13 +93,13 @@ def _fact(entry: AuditEntry, name: str) -> Any:
 
 
 def list_chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
-    write = writer()
+    write = make_writer()
     yield write(COLUMNS)
     cursor = ""
     while True:
         found = list((older_than(entries, cursor) if cursor else entries)[:CHUNK])
         if found:
-            yield "".join(write([cell(text) for text in _texts(entry)]) for entry in found)
+            yield "".join(write([escape_cell(text) for text in _texts(entry)]) for entry in found)
         if len(found) < CHUNK:
             return
         cursor = cursor_of(found[-1])

@@ -8,11 +8,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.pages.shared.csv_export import streamed
-from dashboard.pages.shared.saved_views import saved_views
+from dashboard.pages.shared.csv_export import stream_csv
+from dashboard.pages.shared.saved_views import list_saved_views
 from dashboard.shared.access import require, scope_of
-from dashboard.shared.audit_filter import Terms, cursor_of, older_than
-from dashboard.shared.rendering import page
+from dashboard.shared.audit_filter import AuditFilter, cursor_of, older_than
+from dashboard.shared.rendering import render_page
 
 from .presenters import list_chunks, make_row
 
@@ -21,9 +21,9 @@ SIZE = 50  # entries on a page
 
 @require("audit")
 def show(request: HttpRequest) -> HttpResponse:
-    terms = Terms(request.GET, scope_of(request.user, "audit"))
+    terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+        return render_page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
     cursor = request.GET.get("before", "")
     try:
         found = list((older_than(terms.entries(), cursor) if cursor else terms.entries())[: SIZE + 1])
@@ -38,19 +38,19 @@ def show(request: HttpRequest) -> HttpResponse:
         "first": _address(terms) if cursor else "",
         "older": _address(terms, before=cursor_of(entries[-1])) if further else "",
         "export": _address(terms, name="audit-export"),
-        "saved": saved_views(request, reverse("audit"), _address(terms).partition("?")[2]),
+        "saved": list_saved_views(request, reverse("audit"), _address(terms).partition("?")[2]),
     }
-    return page(request, "pages/audit.html", context)
+    return render_page(request, "pages/audit.html", context)
 
 
 @require("audit")
 def export(request: HttpRequest) -> HttpResponseBase:
-    terms = Terms(request.GET, scope_of(request.user, "audit"))
+    terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
-    return streamed(request, list_chunks(terms.entries()), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
+        return render_page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+    return stream_csv(request, list_chunks(terms.entries()), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
 
 
-def _address(terms: Terms, name: str = "audit", **further: str) -> str:
+def _address(terms: AuditFilter, name: str = "audit", **further: str) -> str:
     query = urlencode(terms.given | further)
     return f"{reverse(name)}?{query}" if query else reverse(name)

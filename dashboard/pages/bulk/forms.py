@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 
 from dashboard.pages.shared.form_keys import make_key
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.bulk.order import MAX_RATE, MAX_REASON, WORK
 from machines.engine import errors
 from machines.forms import JsonText, TypedForm
@@ -19,23 +19,25 @@ PLAIN = {"autocomplete": "off"}
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class BulkAction:
     """``label``: its name; ``about``: what it does to each instance."""
 
     label: str
     about: str
 
 
-DEEDS = {
-    "edit": Deed("Edit", "Changes data fields, by their declared types. Blank fields are not changed."),
-    "force": Deed("Force", "Sets the state, ignoring the transitions. No entry or exit actions run."),
-    "reset": Deed("Reset", "Returns to the initial state and initial data. No actions run; jobs and timers end."),
-    "retry": Deed("Retry", "A dead job becomes ready again with its attempts reset; a delayed job runs immediately."),
-    "skip": Deed("Skip", "Removes the job and continues as if it had completed with the given result."),
-    "cancel": Deed("Cancel", "Removes the job; the instance receives error.invoke with the kind Withdrawn."),
-    "suspend": Deed("Suspend", "No events are accepted and timers are paused until the instance is resumed."),
-    "resume": Deed("Resume", "Resumes suspended instances: queued messages are delivered, overdue timers fire."),
-    "delete": Deed("Delete", "Deletes the instances with their history and open jobs. This cannot be undone."),
+BULK_ACTIONS = {
+    "edit": BulkAction("Edit", "Changes data fields, by their declared types. Blank fields are not changed."),
+    "force": BulkAction("Force", "Sets the state, ignoring the transitions. No entry or exit actions run."),
+    "reset": BulkAction("Reset", "Returns to the initial state and initial data. No actions run; jobs and timers end."),
+    "retry": BulkAction(
+        "Retry", "A dead job becomes ready again with its attempts reset; a delayed job runs immediately."
+    ),
+    "skip": BulkAction("Skip", "Removes the job and continues as if it had completed with the given result."),
+    "cancel": BulkAction("Cancel", "Removes the job; the instance receives error.invoke with the kind Withdrawn."),
+    "suspend": BulkAction("Suspend", "No events are accepted and timers are paused until the instance is resumed."),
+    "resume": BulkAction("Resume", "Resumes suspended instances: queued messages are delivered, overdue timers fire."),
+    "delete": BulkAction("Delete", "Deletes the instances with their history and open jobs. This cannot be undone."),
 }
 
 
@@ -70,7 +72,7 @@ class BulkForm(forms.Form):
     key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     field_order = ("states", "invoke", "result", "unset", "reason", "rate", "unchanged", "key")
 
-    def __init__(self, plan: Plan, action: str, posted: Posted = None) -> None:
+    def __init__(self, plan: VersionView, action: str, posted: Posted = None) -> None:
         super().__init__(posted, auto_id="bulk-%s", label_suffix="", initial={"key": make_key()})
         if action == "edit":
             self.fields["unset"].choices = [(field.name, field.name) for field in plan.outline.data]
@@ -79,7 +81,7 @@ class BulkForm(forms.Form):
         if action != "skip":
             del self.fields["result"]
         if action in WORK:
-            names = [(name, name) for name in jobs(plan)]
+            names = [(name, name) for name in list_jobs(plan)]
             self.fields["invoke"].choices = names if len(names) == 1 else [("", "choose a job"), *names]
         else:
             del self.fields["invoke"]
@@ -88,7 +90,7 @@ class BulkForm(forms.Form):
         else:
             del self.fields["states"]
 
-    def _offer(self, plan: Plan) -> None:
+    def _offer(self, plan: VersionView) -> None:
         states = plan.outline.states
         names = [(s.name, s.name) for s in states if s.type != "history" and s.name != plan.outline.root]
         several = any(state.type == "parallel" for state in states)
@@ -97,25 +99,25 @@ class BulkForm(forms.Form):
         self.fields["states"].choices = names
 
 
-def jobs(plan: Plan) -> list[str]:
+def list_jobs(plan: VersionView) -> list[str]:
     """The invokes of a machine that are work for handlers."""
     invokes = (invoke for state in plan.outline.states for invoke in state.invokes)
     return list(dict.fromkeys(invoke.id for invoke in invokes if not invoke.machine))
 
 
-def deeds(plan: Plan) -> list[str]:
+def list_actions(plan: VersionView) -> list[str]:
     """What can be done with instances of this machine, beside events."""
-    return [name for name in DEEDS if name not in WORK or jobs(plan)]
+    return [name for name in BULK_ACTIONS if name not in WORK or list_jobs(plan)]
 
 
 class NewBulk:
     """``action``: one of DEEDS, or "fire" with ``event``; "" until one is chosen."""
 
-    def __init__(self, plan: Plan, action: str, event: str, posted: Posted = None) -> None:
+    def __init__(self, plan: VersionView, action: str, event: str, posted: Posted = None) -> None:
         self.action = action
         self.event = event
-        self.label = f"Fire {event}" if action == "fire" else DEEDS[action].label if action else ""
-        self.about = plan.event_description(event) if action == "fire" else DEEDS[action].about if action else ""
+        self.label = f"Fire {event}" if action == "fire" else BULK_ACTIONS[action].label if action else ""
+        self.about = plan.event_description(event) if action == "fire" else BULK_ACTIONS[action].about if action else ""
         self.form = BulkForm(plan, action, posted)
         self.typed: TypedForm | None = None
         if action == "fire":

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-from dashboard.pages.shared.csv_export import cell, writer
+from dashboard.pages.shared.csv_export import escape_cell, make_writer
 from machines.bulk import Bulk, Row
 from machines.bulk.bulk import LIVE
 from machines.engine import Instance
@@ -16,8 +16,8 @@ from machines.services import Actor
 from machines.services import bulks as services
 
 SIZE = 100  # instances on a page
-LOOKED = 5_000  # instances one page looks at for those with one verdict
-FROM = {  # lever -> the states in which it is there
+MAX_SEARCHED = 5_000  # instances one page looks at for those with one verdict
+AVAILABLE_IN = {  # lever -> the states in which it is there
     "run": ("previewed",),
     "pause": ("running",),
     "resume": ("paused",),
@@ -30,7 +30,7 @@ COLUMNS = ("instance", "state", "version", "verdict", "verdict_why", "outcome", 
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RowPage:
     """Some instances of a bulk, from ``start`` to before ``stop``; ``word`` narrows them to one verdict or outcome."""
 
     rows: list[Row]
@@ -48,25 +48,25 @@ class Listed:
         return urlencode(({self.kind: self.word} if self.word else {}) | {"from": self.stop})
 
 
-def listed(bulk: Bulk, now: Instance, request: HttpRequest, start: int) -> Listed:
+def read_rows(bulk: Bulk, now: Instance, request: HttpRequest, start: int) -> RowPage:
     """A page of them. With ``?verdict=`` or ``?outcome=`` at most so many are looked at: a page may come back short."""
     asked = ((kind, request.GET.get(kind, "")) for kind in ("outcome", "verdict"))
     kind, word = next((one for one in asked if one[1]), ("", ""))
     rows: list[Row] = []
     stop = start
-    looks = (LOOKED // SIZE if word else 1) if now.data["selection"] else 0
+    looks = (MAX_SEARCHED // SIZE if word else 1) if now.data["selection"] else 0
     for _ in range(looks):
         page = bulk.rows(stop, SIZE)
         stop += len(page)
         rows += [row for row in page if not word or ((note := getattr(row, kind)) and note.word == word)]
         if len(page) < SIZE or len(rows) >= SIZE:
             break
-    return Listed(rows, start, stop, now.data["found"], kind, word[:20])
+    return RowPage(rows, start, stop, now.data["found"], kind, word[:20])
 
 
-def levers(bulk: Instance) -> list[str]:
+def list_available_actions(bulk: Instance) -> list[str]:
     """Those that there are now, for a person who may pull them."""
-    names = [name for name, states in FROM.items() if bulk.state in states and not bulk.suspended]
+    names = [name for name, states in AVAILABLE_IN.items() if bulk.state in states and not bulk.suspended]
     left = any(bulk.data["outcomes"].get(word) for word in ("refused", "changed", "failed"))
     return [name for name in names if name != "again" or left]
 
@@ -76,11 +76,11 @@ def count_words(held: dict[str, int], words: tuple[str, ...]) -> list[tuple[str,
 
 
 def list_chunks(actor: Actor, bulk: Bulk, machine: str) -> Iterator[str]:
-    write = writer()
+    write = make_writer()
     yield write(COLUMNS)
     for rows in bulk.pages():
         shown = services.shown(actor, machine, rows)
-        yield "".join(write([cell(text) for text in _texts(row)]) for row in shown)
+        yield "".join(write([escape_cell(text) for text in _texts(row)]) for row in shown)
 
 
 def _texts(row: Row) -> Iterator[str]:

@@ -12,17 +12,17 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.pages.machines.instance_list import Listing
+from dashboard.pages.machines.instance_list import InstanceList
 from dashboard.pages.shared.approval_requests import redirect_to_request
-from dashboard.pages.shared.csv_export import streamed
+from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.csv_export import stream_csv
 from dashboard.pages.shared.form_keys import key_of_content, make_key
-from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared import version_view
 from dashboard.shared.access import View, allows, demand, require
-from dashboard.shared.rendering import page
-from dashboard.shared.state_counts import track_of
-from dashboard.shared.version_view import Plan
+from dashboard.shared.rendering import render_page
+from dashboard.shared.state_counts import count_states
+from dashboard.shared.version_view import VersionView
 from machines.bulk import Bulk, NotNow, Order
 from machines.bulk.execution import OUTCOMES
 from machines.bulk.order import MAX_REASON
@@ -33,18 +33,18 @@ from machines.services import Actor, ApprovalNeeded, approvals
 from machines.services import bulks as services
 from machines.services.reading import redactor_of
 
-from .forms import NewBulk, RateForm, deeds
-from .presenters import count_words, levers, list_chunks, listed
+from .forms import NewBulk, RateForm, list_actions
+from .presenters import count_words, list_available_actions, list_chunks, read_rows
 
 
-@lever("operate", "bulk.start")
+@require_audited("operate", "bulk.start")
 def new(request: HttpRequest, machine: str) -> HttpResponse:
     """The form; a POST makes the bulk, whose dry run begins at once."""
     engine = get_engine()
     live = engine.live(machine)
-    plan = version_view.plan(machine, live.version)
-    listing = Listing.asked(request, track_of(plan, live))
-    action, event = _chosen(request, plan)
+    plan = version_view.load_version(machine, live.version)
+    listing = InstanceList.asked(request, count_states(plan, live))
+    action, event = _read_choice(request, plan)
     asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
     if request.method != "POST":
         redacted_engine(request, machine).find(
@@ -54,17 +54,17 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     if not asked.is_valid():
         return _form(request, plan, listing, asked, status=400)
     try:
-        bulk = _started(request, listing, asked)
+        bulk = _start_bulk(request, listing, asked)
     except errors.BadInput as error:
         asked.blame(error)
         return _form(request, plan, listing, asked, status=400)
     return redirect("bulk", bulk.id)
 
 
-def _chosen(request: HttpRequest, plan: Plan) -> tuple[str, str]:
+def _read_choice(request: HttpRequest, plan: VersionView) -> tuple[str, str]:
     """What is to be done, and the event if it is to fire one; "" for nothing yet."""
     action, event = request.GET.get("do", ""), request.GET.get("event", "")
-    if action not in ("", "fire", *deeds(plan)):
+    if action not in ("", "fire", *list_actions(plan)):
         raise Http404("Unknown action.")
     if action != "fire":
         return action, ""
@@ -74,12 +74,12 @@ def _chosen(request: HttpRequest, plan: Plan) -> tuple[str, str]:
     return action, event
 
 
-def _started(request: HttpRequest, listing: Listing, asked: NewBulk) -> Bulk:
+def _start_bulk(request: HttpRequest, listing: InstanceList, asked: NewBulk) -> Bulk:
     found = _filter(listing)
     return services.start(Actor.of(request), listing.machine, filter=found, id=id_of(request), **asked.terms())
 
 
-def _filter(listing: Listing) -> dict[str, Any]:
+def _filter(listing: InstanceList) -> dict[str, Any]:
     return {name: term for name, term in listing.terms.items() if term is not None}
 
 
@@ -91,7 +91,9 @@ def id_of(request: HttpRequest) -> str | None:
     )
 
 
-def _form(request: HttpRequest, plan: Plan, listing: Listing, asked: NewBulk, *, status: int = 200) -> HttpResponse:
+def _form(
+    request: HttpRequest, plan: VersionView, listing: InstanceList, asked: NewBulk, *, status: int = 200
+) -> HttpResponse:
     context = {
         "section": "machines",
         "plan": plan,
@@ -101,17 +103,17 @@ def _form(request: HttpRequest, plan: Plan, listing: Listing, asked: NewBulk, *,
         "choices": list(_choices(request, plan, asked)),
         "address": request.get_full_path(),
     }
-    return page(request, "pages/bulk_new.html", context, status=status)
+    return render_page(request, "pages/bulk_new.html", context, status=status)
 
 
-def _choices(request: HttpRequest, plan: Plan, asked: NewBulk) -> Any:
+def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
     """What can be done: label, address, whether it is chosen."""
     terms = {name: text for name, text in request.GET.items() if name not in ("do", "event")}
     base = reverse("bulk-new", args=[plan.machine])
     if allows(request.user, "fire", plan.machine):
         for name in plan.event_names([]):
             yield f"fire {name}", f"{base}?{urlencode(terms | {'do': 'fire', 'event': name})}", asked.event == name
-    for name in deeds(plan):
+    for name in list_actions(plan):
         yield name, f"{base}?{urlencode(terms | {'do': name})}", asked.action == name
 
 
@@ -120,16 +122,16 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     return bulk_page(request, id)
 
 
-def seen(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
+def read_bulk(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
     """The bulk, as it is, and its order; 403 where its machine is none of this person's, 404 where it has no order."""
     return Bulk(get_engine(), id), *services.get(Actor.of(request), id)
 
 
 def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "", status: int = 200) -> HttpResponse:
     """``mistake``: what is wrong with the form to do it again; ``slip``: with that of its pace."""
-    bulk, now, order = seen(request, id)
+    bulk, now, order = read_bulk(request, id)
     actor, start = Actor.of(request), _start(request)
-    found = listed(bulk, now, request, start)
+    found = read_rows(bulk, now, request, start)
     done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
     context = {
         "section": "machines",
@@ -137,7 +139,7 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
         "order": order,
         "listed": replace(found, rows=services.shown(actor, order.machine, found.rows)),
         "error": redactor_of(actor, order.machine).message(now.data.get("error") or ""),
-        "levers": levers(now) if services.may(actor, order) else [],
+        "levers": list_available_actions(now) if services.may(actor, order) else [],
         "rate": bulk.rate(),
         "second": now.state == "previewed" and services.needs_second(actor, order),
         "waiting": approvals.waiting().filter(bulk=id).first(),
@@ -149,7 +151,7 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
         "key": make_key(),
         "own": request.get_full_path(),
     }
-    return page(request, "pages/bulk.html", context, status=status)
+    return render_page(request, "pages/bulk.html", context, status=status)
 
 
 def _start(request: HttpRequest) -> int:
@@ -159,7 +161,7 @@ def _start(request: HttpRequest) -> int:
     return int(asked)
 
 
-TOLD = {
+SUCCESS = {
     "run": "Started",
     "pause": "Paused: instances being processed now are still finished",
     "resume": "Resumed",
@@ -169,7 +171,7 @@ TOLD = {
 
 
 def _view(name: str, action: str) -> View:
-    @lever("operate", action, target="id")
+    @require_audited("operate", action, target="id")
     def view(request: HttpRequest, id: str) -> HttpResponse:
         return _do(request, id, name)
 
@@ -188,11 +190,11 @@ def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
     except (NotNow, errors.Suspended) as error:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
-        messages.success(request, TOLD[name])
+        messages.success(request, SUCCESS[name])
     return redirect("bulk", id)
 
 
-@lever("operate", "bulk.rate", target="id")
+@require_audited("operate", "bulk.rate", target="id")
 def rate(request: HttpRequest, id: str) -> HttpResponse:
     """How many a second from now on."""
     if request.method != "POST":
@@ -209,7 +211,7 @@ def rate(request: HttpRequest, id: str) -> HttpResponse:
     return redirect("bulk", id)
 
 
-@lever("operate", "bulk.start", target="id")
+@require_audited("operate", "bulk.start", target="id")
 def again(request: HttpRequest, id: str) -> HttpResponse:
     """A new bulk of the same kind with those that failed."""
     if request.method != "POST":
@@ -223,8 +225,8 @@ def again(request: HttpRequest, id: str) -> HttpResponse:
 
 @require("view")
 def results(request: HttpRequest, id: str) -> HttpResponseBase:
-    bulk, _, order = seen(request, id)  # one that is not there is a page that says so, not half a file
-    return streamed(request, list_chunks(Actor.of(request), bulk, order.machine), f"bulk-{id}.csv")
+    bulk, _, order = read_bulk(request, id)  # one that is not there is a page that says so, not half a file
+    return stream_csv(request, list_chunks(Actor.of(request), bulk, order.machine), f"bulk-{id}.csv")
 
 
 run = _view("run", "bulk.run")

@@ -6,13 +6,19 @@ from collections.abc import Mapping
 
 from django.utils.safestring import SafeString
 
-from dashboard.pages.shared.diagram_overlay import Address, Overlay, find_state_parts, find_transition_parts, link_folds
-from dashboard.shared.version_view import Plan
+from dashboard.pages.shared.diagram_overlay import (
+    Address,
+    Overlay,
+    find_state_parts,
+    find_transition_parts,
+    link_folds,
+)
+from dashboard.shared.version_view import VersionView
 from machines.engine import Instance, Step
 
 
 def draw_instance(
-    plan: Plan, instance: Instance, possible: Mapping[str, str], *, address: Address | None = None
+    plan: VersionView, instance: Instance, possible: Mapping[str, str], *, address: Address | None = None
 ) -> SafeString:
     """Every active state lit, in each region and around it, and the transitions that could be taken now.
 
@@ -30,7 +36,9 @@ def draw_instance(
     return overlay.draw_on(plan.svg)
 
 
-def draw_step(plan: Plan, step: Step, other: Step | None = None, *, address: Address | None = None) -> SafeString:
+def draw_step(
+    plan: VersionView, step: Step, other: Step | None = None, *, address: Address | None = None
+) -> SafeString:
     """Where a step led to is lit, the way it took marked; and, with a dashed frame, where ``other`` led to instead."""
     overlay, lit = Overlay(), find_state_parts(plan, step.configuration)
     if address:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.engine import Because, Candidate, Engine, Explanation, Instance, errors, expressions
 from machines.forms import TypedForm
 
-ASKED = 60  # events explained on one page: each costs a round trip
+MAX_EXPLAINED = 60  # events explained on one page: each costs a round trip
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
+class EventAction:
     """``verdict``: open, depends (on what is entered), refused (whatever is entered), held (it is suspended), idle (not
     listened for here).
 
@@ -49,24 +49,30 @@ class Lever:
     told: str = ""
 
 
-def levers(engine: Engine, plan: Plan, instance: Instance, tried: tuple[str, TypedForm] | None = None) -> list[Lever]:
+def list_event_actions(
+    engine: Engine, plan: VersionView, instance: Instance, tried: tuple[str, TypedForm] | None = None
+) -> list[EventAction]:
     """Events of the current state first, then the others. ``tried`` is an event whose filled form stays filled."""
-    pulls = [_lever(plan, instance, name, number, tried) for number, name in enumerate(_names(plan, instance))]
-    return [_judged(engine, plan, instance, lever) for lever in pulls]
+    pulls = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(_names(plan, instance))]
+    return [_explain_action(engine, plan, instance, lever) for lever in pulls]
 
 
-def _names(plan: Plan, instance: Instance) -> list[str]:
-    return plan.event_names(instance.configuration)[:ASKED]
+def _names(plan: VersionView, instance: Instance) -> list[str]:
+    return plan.event_names(instance.configuration)[:MAX_EXPLAINED]
 
 
-def _lever(plan: Plan, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None) -> Lever:
+def _make_action(
+    plan: VersionView, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None
+) -> EventAction:
     description = plan.event_description(name) if name else "This state accepts events by a name pattern."
     if tried and tried[0] == name:
-        return Lever(name, number, description, tried[1], asked=True)
-    return Lever(name, number, description, plan.payload_form(name, instance.configuration, id_prefix=f"e{number}"))
+        return EventAction(name, number, description, tried[1], asked=True)
+    return EventAction(
+        name, number, description, plan.payload_form(name, instance.configuration, id_prefix=f"e{number}")
+    )
 
 
-def _judged(engine: Engine, plan: Plan, instance: Instance, lever: Lever) -> Lever:
+def _explain_action(engine: Engine, plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
     if not lever.event:
         return lever
     if instance.suspended:
@@ -77,11 +83,11 @@ def _judged(engine: Engine, plan: Plan, instance: Instance, lever: Lever) -> Lev
         return _while_unfilled(plan, instance, lever)
     except errors.Suspended:  # since we looked
         return _while_suspended(plan, instance, lever)
-    routes = list(routes_of(plan, explanation))
-    return replace(lever, verdict=_verdict(explanation, routes), routes=routes, told=_told(explanation))
+    routes = list(list_routes(plan, explanation))
+    return replace(lever, verdict=_availability(explanation, routes), routes=routes, told=_refusal(explanation))
 
 
-def _while_unfilled(plan: Plan, instance: Instance, lever: Lever) -> Lever:
+def _while_unfilled(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
     """The engine has checked the payload alone; whether the states listen at all can still be told."""
     listened = plan.listened(instance.configuration)
     if not instance.done and (lever.event in listened or "" in listened):
@@ -89,13 +95,13 @@ def _while_unfilled(plan: Plan, instance: Instance, lever: Lever) -> Lever:
     return replace(lever, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
 
 
-def _while_suspended(plan: Plan, instance: Instance, lever: Lever) -> Lever:
+def _while_suspended(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
     """The engine explains nothing then; what the states listen for can still be told."""
     here = lever.event in plan.listened(instance.configuration)
     return replace(lever, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
 
 
-def routes_of(plan: Plan, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:
+def list_routes(plan: VersionView, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:
     """The candidates in document order. With ``payload_known`` nothing depends any more: the verdicts are final."""
     for candidate in explanation.candidates:
         kind = _kind(candidate, payload_known)
@@ -136,7 +142,7 @@ def _mentions_event(text: str) -> bool:
         return "event" in text
 
 
-def _verdict(explanation: Explanation, routes: list[Route]) -> str:
+def _availability(explanation: Explanation, routes: list[Route]) -> str:
     if explanation.why in ("no transition", "final", "unknown event"):
         return "idle"
     kinds = {route.kind for route in routes}
@@ -145,5 +151,5 @@ def _verdict(explanation: Explanation, routes: list[Route]) -> str:
     return "depends" if kinds & {"depends", "later", "outdone"} else "refused"
 
 
-def _told(explanation: Explanation) -> str:
+def _refusal(explanation: Explanation) -> str:
     return "" if explanation.taken else str(explanation)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.engine import Instance, Wait
 from machines.engine.definitions import Outline, StateOutline
 from machines.forms import REASON_LIMIT, JsonText, StepForm, TypedForm
@@ -120,7 +120,7 @@ Posted = Mapping[str, Any] | None
 class EditForm(RepairForm):
     """One typed input for each declared field, and a box that unsets it. What is left blank stays as it is."""
 
-    def __init__(self, plan: Plan, instance: Instance, data: Posted = None) -> None:
+    def __init__(self, plan: VersionView, instance: Instance, data: Posted = None) -> None:
         super().__init__(data, auto_id="edit-%s")
         self.typed = TypedForm(plan.outline.data, prefix="data", id_prefix="edit-data", data=data)
         for field in self.typed.fields.values():
@@ -197,7 +197,7 @@ def _describe(wait: Wait) -> str:
 
 
 def form_for(
-    name: str, plan: Plan, instance: Instance, waits: Iterable[Wait], data: Posted = None, initial: Posted = None
+    name: str, plan: VersionView, instance: Instance, waits: Iterable[Wait], data: Posted = None, initial: Posted = None
 ) -> RepairForm:
     """The form of a repair, filled with ``data`` where it was posted."""
     if name == "force":

@@ -12,20 +12,20 @@ from django.urls import reverse
 
 from dashboard.pages.shared.addresses import page_of
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.access.redaction import Redactor
 from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors
 from machines.forms import TypedForm
 from machines.services import Actor, instances
 
-from .events import Route, routes_of
+from .events import Route, list_routes
 
-MEANWHILE = 20  # steps shown of what happened since the operator looked
+MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked
 STATUS = {"refused": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ActionResult:
     """``kind``: refused, held (suspended), conflict, mistake or preview.
 
     ``sent``: the fields as posted, to send them again knowingly.
@@ -48,7 +48,7 @@ class Attempt:
     changes: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
 
-    def redacted(self, redactor: Redactor) -> Attempt:
+    def redacted(self, redactor: Redactor) -> ActionResult:
         """Without what is hidden from whoever tried it, in what the instance holds and held."""
         return replace(self, meanwhile=redactor.steps(self.meanwhile), changes=redactor.data(self.changes))
 
@@ -62,68 +62,74 @@ class Attempt:
         return (self.event, self.form) if self.event and self.form is not None else None
 
 
-def held(what: str, url: str, error: errors.Suspended, **facts: Any) -> Attempt:
+def explain_suspended(what: str, url: str, error: errors.Suspended, **facts: Any) -> ActionResult:
     message = "The instance is suspended. No events are accepted until it is resumed."
-    return Attempt("held", what, url, message, error.code, **facts)
+    return ActionResult("held", what, url, message, error.code, **facts)
 
 
-def denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Attempt:
+def explain_denied(what: str, url: str, error: NotAllowed, **facts: Any) -> ActionResult:
     leads = f" ({error.transition}{f' to {error.target}' if error.target else ''})" if error.transition else ""
     message = f"Allowed only for members of {' or '.join(error.groups)}{leads}."
-    return Attempt("refused", what, url, message, error.code, **facts)
+    return ActionResult("refused", what, url, message, error.code, **facts)
 
 
-def mistake(
+def explain_mistake(
     what: str, url: str, error: errors.SignalboxError | None = None, redactor: Redactor | None = None, **facts: Any
-) -> Attempt:
+) -> ActionResult:
     """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
     if error is None:
         message = "Correct the marked fields."
-        return Attempt("mistake", what, url, message, MISTAKE, **facts)
+        return ActionResult("mistake", what, url, message, MISTAKE, **facts)
     told = redactor.error(error) if redactor else error.message
-    return Attempt("mistake", what, url, told, error.code, **facts)
+    return ActionResult("mistake", what, url, told, error.code, **facts)
 
 
-def refused(plan: Plan, url: str, error: errors.Refused, redactor: Redactor, **facts: Any) -> Attempt:
+def explain_refused(
+    plan: VersionView, url: str, error: errors.Refused, redactor: Redactor, **facts: Any
+) -> ActionResult:
     explanation = redactor.explanation(error.explanation)
-    return Attempt(
-        "refused", f"fire {explanation.event}", url, _why(explanation), error.code,
-        explanation=explanation, routes=list(routes_of(plan, explanation, payload_known=True)), **facts,
+    return ActionResult(
+        "refused", f"fire {explanation.event}", url, _explain(explanation), error.code,
+        explanation=explanation, routes=list(list_routes(plan, explanation, payload_known=True)), **facts,
     )  # fmt: skip
 
 
-def preview(plan: Plan, url: str, instance: Instance, explanation: Explanation, **facts: Any) -> Attempt:
+def make_preview(
+    plan: VersionView, url: str, instance: Instance, explanation: Explanation, **facts: Any
+) -> ActionResult:
     """What would happen to ``instance``; nothing did."""
-    routes = list(routes_of(plan, explanation, payload_known=True))
-    message = "" if explanation.taken else _why(explanation)
+    routes = list(list_routes(plan, explanation, payload_known=True))
+    message = "" if explanation.taken else _explain(explanation)
     what = f"fire {explanation.event}"
     after = (explanation.outcome or {}).get("data", instance.data)
     changes = {name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)}
-    return Attempt("preview", what, url, message, explanation=explanation, routes=routes, changes=changes, **facts)
+    return ActionResult("preview", what, url, message, explanation=explanation, routes=routes, changes=changes, **facts)
 
 
-def conflict(actor: Actor, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any) -> Attempt:
+def explain_conflict(
+    actor: Actor, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any
+) -> ActionResult:
     """Someone moved the instance since the form was shown: what they did, and the same form for the version of now."""
     try:
-        steps = instances.history(actor, error.machine, error.id, limit=MEANWHILE)
+        steps = instances.history(actor, error.machine, error.id, limit=MAX_CONFLICT_STEPS)
     except errors.LookupFailed:
         steps = []
-    return Attempt(
+    return ActionResult(
         "conflict", what, url, error.message, error.code, expected=error.expected,
         meanwhile=[step for step in steps if step.version > error.expected],
-        sent=_kept(post), **facts,
+        sent=_fields_to_resend(post), **facts,
     )  # fmt: skip
 
 
-RENEWED = ("csrfmiddlewaretoken", "expect", "key", "check")
+RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "key", "check")
 
 
-def _kept(post: QueryDict) -> list[tuple[str, str]]:
+def _fields_to_resend(post: QueryDict) -> list[tuple[str, str]]:
     """The posted fields but those that a second, knowing try gets anew."""
-    return [(name, text) for name, texts in post.lists() if name not in RENEWED for text in texts]
+    return [(name, text) for name, texts in post.lists() if name not in RENEWED_FIELDS for text in texts]
 
 
-def _why(explanation: Explanation) -> str:
+def _explain(explanation: Explanation) -> str:
     """One sentence; the candidates say the rest."""
     where = f"in state {explanation.state}"
     if explanation.why == "unknown event":
@@ -157,17 +163,17 @@ class Child:
     url: str = ""
 
 
-def children(instance: Instance) -> list[Child]:
+def list_children(instance: Instance) -> list[Child]:
     found = instance.children.items()
     return [Child(invoke, **child, url=page_of("instance", child["machine"], child["id"])) for invoke, child in found]
 
 
-def deadlines(plan: Plan, instance: Instance) -> list[Deadline]:
+def list_deadlines(plan: VersionView, instance: Instance) -> list[Deadline]:
     """The next one first."""
-    return sorted(_deadlines(plan, instance), key=lambda deadline: deadline.due)
+    return sorted(_list_deadlines(plan, instance), key=lambda deadline: deadline.due)
 
 
-def _deadlines(plan: Plan, instance: Instance) -> Iterator[Deadline]:
+def _list_deadlines(plan: VersionView, instance: Instance) -> Iterator[Deadline]:
     for timer in instance.timers:
         if timer.state:
             delay = plan.delay_of(timer.event)
@@ -177,7 +183,7 @@ def _deadlines(plan: Plan, instance: Instance) -> Iterator[Deadline]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RepairKind:
     """``ready``: what it would do can be told before anything is filled in. ``of_job``: it is about one of its jobs."""
 
     name: str
@@ -189,47 +195,47 @@ class Kind:
     of_job: bool = False
 
 
-KINDS = {
+REPAIR_KINDS = {
     kind.name: kind
     for kind in (
-        Kind(
+        RepairKind(
             "retry", "Retry job", "Retry job",
             "A dead job becomes ready again with its attempts reset; a delayed job runs immediately.", of_job=True,
         ),
-        Kind(
+        RepairKind(
             "skip", "Skip job", "Skip job",
             "Removes the job and continues as if it had completed with the given result. Transitions and actions run as"
             " usual.", of_job=True,
         ),
-        Kind(
+        RepairKind(
             "cancel", "Cancel job", "Cancel job",
             "Removes the job. The instance receives error.invoke with the kind Withdrawn.",
             danger=True, of_job=True,
         ),
-        Kind(
+        RepairKind(
             "edit", "Edit data", "Save changes",
             "Changes data fields, by their declared types. No transitions run.",
             ready=False,
         ),
-        Kind(
+        RepairKind(
             "force", "Force state", "Force state",
             "Sets the state, ignoring the transitions. No entry or exit actions run.",
             danger=True, ready=False,
         ),
-        Kind(
+        RepairKind(
             "reset", "Reset instance", "Reset instance",
             "Returns to the initial state and initial data. No actions run; jobs, timers and child instances end.",
             danger=True,
         ),
-        Kind(
+        RepairKind(
             "suspend", "Suspend instance", "Suspend instance",
             "No events are accepted, timers are paused and messages are queued until the instance is resumed.",
         ),
-        Kind(
+        RepairKind(
             "resume", "Resume instance", "Resume instance",
             "Delivers the queued messages in order and restarts the timers.",
         ),
-        Kind(
+        RepairKind(
             "delete", "Delete instance", "Delete instance",
             "Deletes this instance with its history and open jobs. This cannot be undone.", danger=True,
         ),
@@ -237,7 +243,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def list_changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """For each data field that would change, what it holds and what it would hold. ``held``: the data as this person
     sees it."""
     return [
@@ -246,28 +252,28 @@ def changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, dict[s
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RepairChoice:
     """A repair that makes sense now. ``of``: the handler of the job it is about."""
 
-    kind: Kind
+    kind: RepairKind
     url: str
     of: str = ""
 
 
-def choices(instance: Instance, waits: Iterable[Wait]) -> list[Choice]:
+def list_repairs(instance: Instance, waits: Iterable[Wait]) -> list[RepairChoice]:
     """In the order of the page: jobs first, for they are what mostly needs a hand."""
-    return list(_choices(instance, list(waits)))
+    return list(_list_repairs(instance, list(waits)))
 
 
-def _choices(instance: Instance, waits: list[Wait]) -> Iterator[Choice]:
-    for name, kind in KINDS.items():
+def _list_repairs(instance: Instance, waits: list[Wait]) -> Iterator[RepairChoice]:
+    for name, kind in REPAIR_KINDS.items():
         url = reverse(name, args=[instance.machine, instance.id])
         if kind.of_job:
             for wait in waits:
                 if name in wait.repairs:
-                    yield Choice(kind, f"{url}?{urlencode({'invoke': wait.invoke})}", wait.src)
+                    yield RepairChoice(kind, f"{url}?{urlencode({'invoke': wait.invoke})}", wait.src)
         elif _makes_sense(name, instance):
-            yield Choice(kind, url)
+            yield RepairChoice(kind, url)
 
 
 def _makes_sense(name: str, instance: Instance) -> bool:

@@ -18,13 +18,13 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.pages.shared.approval_requests import redirect_to_request
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.form_keys import key_of_content, make_key
-from dashboard.pages.shared.permission_gate import lever
 from dashboard.shared import version_view
 from dashboard.shared.access import View
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.rendering import page
-from dashboard.shared.version_view import Plan
+from dashboard.shared.rendering import render_page
+from dashboard.shared.version_view import VersionView
 from machines.access.redaction import Redactor
 from machines.catalog.outlines import outline_of
 from machines.connections import get_engine
@@ -34,22 +34,22 @@ from machines.services.reading import redactor_of
 
 from . import presenters
 from .forms import RepairForm, form_for
-from .presenters import KINDS, Attempt, Kind, changes, choices, describe_repair
+from .presenters import REPAIR_KINDS, ActionResult, RepairKind, describe_repair, list_changes, list_repairs
 
-OTHER = "The input changed after the preview. Check the new preview below, then submit again."
+INPUT_CHANGED = "The input changed after the preview. Check the new preview below, then submit again."
 
 
 @dataclass(slots=True)
 class Repair:
     """One repair on its way: what is repaired as it is now and as this person sees it, the form, what came of it."""
 
-    kind: Kind
+    kind: RepairKind
     instance: Instance
-    plan: Plan
+    plan: VersionView
     waits: list[Wait]
     form: RepairForm
     redactor: Redactor
-    attempt: Attempt | None = None
+    attempt: ActionResult | None = None
     preview: Preview | None = None
 
     @property
@@ -72,33 +72,33 @@ class Repair:
 
 
 def _view(name: str) -> View:
-    @lever("operate", name, instance="id")
+    @require_audited("operate", name, instance="id")
     def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
-        return _repair(request, machine, id, KINDS[name])
+        return _repair(request, machine, id, REPAIR_KINDS[name])
 
     return view
 
 
-def _repair(request: HttpRequest, machine: str, id: str, kind: Kind) -> HttpResponse:
+def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> HttpResponse:
     actor = Actor.of(request)
-    repair = _begun(actor, instances.get(actor, machine, id), kind, request)
+    repair = _prepare(actor, instances.get(actor, machine, id), kind, request)
     if request.method != "POST":
         if repair.form.is_bound and repair.form.is_valid():
-            _look(actor, repair)
+            _preview(actor, repair)
         return _page(request, repair, status=200)
     if "preview" in request.POST:
         repair.form.only_look()
     if not repair.form.is_valid():
-        repair.attempt = presenters.mistake(repair.what, repair.url)
+        repair.attempt = presenters.explain_mistake(repair.what, repair.url)
         return _page(request, repair)
     other = request.POST.get("seen", repair.seen) != repair.seen
     if "preview" in request.POST or other:
-        _look(actor, repair)
+        _preview(actor, repair)
         if other and "preview" not in request.POST and repair.attempt is None:
-            repair.attempt = Attempt("mistake", repair.what, repair.url, OTHER, MISTAKE)
+            repair.attempt = ActionResult("mistake", repair.what, repair.url, INPUT_CHANGED, MISTAKE)
         return _page(request, repair)
     try:
-        after = _done(actor, repair, request.POST)
+        after = _apply(actor, repair, request.POST)
     except ApprovalNeeded as needed:
         return redirect_to_request(request, approvals.ask(actor, needed))
     if after is None:
@@ -107,19 +107,21 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: Kind) -> HttpResp
     return redirect("machine", machine) if kind.name == "delete" else redirect("instance", machine, id)
 
 
-def _begun(actor: Actor, instance: Instance, kind: Kind, request: HttpRequest) -> Repair:
-    plan = version_view.plan(instance.machine, instance.definition)
+def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
+    plan = version_view.load_version(instance.machine, instance.definition)
     waits = get_engine().waits(instance.machine, instance.id)
     data: Any = request.POST if request.method == "POST" else None
     if data is None and kind.ready:
-        data = _unasked(kind, waits, instance, request)
+        data = _fill_defaults(kind, waits, instance, request)
     form = form_for(kind.name, plan, instance, waits, data)
     if request.method != "POST":
         form.only_look()
     return Repair(kind, instance, plan, waits, form, redactor_of(actor, instance.machine).of(instance.id))
 
 
-def _unasked(kind: Kind, waits: list[Wait], instance: Instance, request: HttpRequest) -> dict[str, str] | None:
+def _fill_defaults(
+    kind: RepairKind, waits: list[Wait], instance: Instance, request: HttpRequest
+) -> dict[str, str] | None:
     """What the form of a repair says before anyone filled it in; None where somebody has to choose first."""
     filled = {"expect": str(instance.version), "overdue": "fire"}
     if not kind.of_job:
@@ -129,7 +131,7 @@ def _unasked(kind: Kind, waits: list[Wait], instance: Instance, request: HttpReq
     return filled | {"invoke": named} if named in possible else None
 
 
-def _look(actor: Actor, repair: Repair) -> None:
+def _preview(actor: Actor, repair: Repair) -> None:
     """Fill in what it would do, or why it would be refused."""
     instance, asked = repair.instance, repair.form.asked()
     try:
@@ -138,7 +140,7 @@ def _look(actor: Actor, repair: Repair) -> None:
         _explain(repair, error)
 
 
-def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
+def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
     """Do it; None where it was refused, which the repair then says."""
     before, given = repair.instance, repair.form.cleaned_data
     try:
@@ -147,7 +149,7 @@ def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
             expect=given["expect"], key=key_of_content(given["key"], post), **repair.form.asked(),
         )  # fmt: skip
     except errors.Conflict as error:
-        repair.attempt = presenters.conflict(actor, repair.what, repair.url, error, post)
+        repair.attempt = presenters.explain_conflict(actor, repair.what, repair.url, error, post)
         repair.instance = instances.get(actor, before.machine, before.id)
     except (errors.Refused, errors.Suspended, errors.BadInput) as error:
         _explain(repair, error)
@@ -156,13 +158,13 @@ def _done(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
 
 def _explain(repair: Repair, error: errors.SignalboxError) -> None:
     if isinstance(error, errors.Refused):
-        refused = presenters.refused(repair.plan, repair.url, error, repair.redactor)
+        refused = presenters.explain_refused(repair.plan, repair.url, error, repair.redactor)
         repair.attempt = replace(refused, what=repair.what)
     elif isinstance(error, errors.Suspended):
-        repair.attempt = presenters.held(repair.what, repair.url, error)
+        repair.attempt = presenters.explain_suspended(repair.what, repair.url, error)
     else:
         repair.form.blame(getattr(error, "field", None), repair.redactor.error(error))
-        repair.attempt = presenters.mistake(repair.what, repair.url, error, repair.redactor)
+        repair.attempt = presenters.explain_mistake(repair.what, repair.url, error, repair.redactor)
 
 
 def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:
@@ -176,14 +178,14 @@ def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) ->
         "attempt": repair.attempt,
         "preview": repair.preview,
         "seen": repair.seen if repair.preview else "",
-        "changes": changes(repair.preview, instance.data) if repair.preview else [],
-        "others": [one for one in choices(instance, repair.waits) if one.kind != repair.kind],
+        "changes": list_changes(repair.preview, instance.data) if repair.preview else [],
+        "others": [one for one in list_repairs(instance, repair.waits) if one.kind != repair.kind],
         "url": repair.url,
         "key": make_key(),
     }
     if status is None:
         status = repair.attempt.status if repair.attempt else 200
-    return page(request, "pages/repair.html", context, status=status)
+    return render_page(request, "pages/repair.html", context, status=status)
 
 
 force = _view("force")

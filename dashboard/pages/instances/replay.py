@@ -12,15 +12,15 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from dashboard.pages.shared.diagram_overlay import find_state_parts, find_transition_parts
-from dashboard.shared.version_view import NO_VIEW, Plan
+from dashboard.shared.version_view import NO_VIEW, VersionView
 from machines.engine import BadInput, Instance, Step
 
-KEPT = 500  # steps a page can go back to, at most
+MAX_STEPS = 500  # steps a page can go back to, at most
 DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Datum:
+class FieldValue:
     """A data field at one moment. Not ``known``: the step that set it is no longer kept; not ``present``: not set."""
 
     known: bool = True
@@ -29,13 +29,13 @@ class Datum:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldChange:
     """A data field at two moments, the earlier one first."""
 
     name: str
     description: str
-    before: Datum
-    after: Datum
+    before: FieldValue
+    after: FieldValue
 
     @property
     def differs(self) -> bool:
@@ -50,7 +50,7 @@ class Replay:
     ``lost``: versions that were asked for and are not kept, or not there yet.
     """
 
-    plan: Plan
+    plan: VersionView
     instance: Instance
     steps: Sequence[Step]
     at: Step | None = None
@@ -58,10 +58,10 @@ class Replay:
     lost: tuple[int, ...] = ()
 
     @classmethod
-    def asked(cls, request: HttpRequest, plan: Plan, instance: Instance, steps: Sequence[Step]) -> Replay:
+    def asked(cls, request: HttpRequest, plan: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
         """From ``?at=12&with=7``, both versions; raises BadInput for what is no version."""
         kept = {step.version: step for step in steps if step.version <= instance.version}
-        wanted = {name: version_of(request, name) for name in ("at", "with")}
+        wanted = {name: read_revision(request, name) for name in ("at", "with")}
         at, other = (None if version is None else kept.get(version) for version in wanted.values())
         lost = tuple(version for version in wanted.values() if version is not None and version not in kept)
         return cls(plan, instance, list(kept.values()), at, other if at else None, lost)
@@ -101,10 +101,10 @@ class Replay:
         return max(pair, key=lambda step: step.version) if len(pair) > 1 else None
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[FieldChange]:
         """Every declared field at the two moments."""
         return [
-            Row(
+            FieldChange(
                 field.name,
                 field.description,
                 self.datum(field.name, self.earlier and self.earlier.version),
@@ -117,19 +117,19 @@ class Replay:
     def differing(self) -> int:
         return sum(row.differs for row in self.rows)
 
-    def datum(self, name: str, version: int | None) -> Datum:
+    def datum(self, name: str, version: int | None) -> FieldValue:
         """A field as it was at a version, from what the steps changed; at None, as it is."""
-        now = Datum(present=name in self.instance.data, value=self.instance.data.get(name))
+        now = FieldValue(present=name in self.instance.data, value=self.instance.data.get(name))
         if version is None:
             return now
         set_by = [step for step in self.steps if name in step.changes]
         before = next((step for step in set_by if step.version <= version), None)
         if before is not None:
             value = before.changes[name]
-            return Datum(present=value is not None, value=value)
+            return FieldValue(present=value is not None, value=value)
         if not set_by:
             return now
-        return Datum(known=not self.cut, present=False)
+        return FieldValue(known=not self.cut, present=False)
 
     def places(self, step: Step) -> list[str]:
         return [place.name for place in self.plan.places(step.configuration)]
@@ -191,7 +191,7 @@ class Replay:
         return self.url(at=self.shown + 1) if self.shown < self.latest else self.now_url
 
 
-def version_of(request: HttpRequest, name: str) -> int | None:
+def read_revision(request: HttpRequest, name: str) -> int | None:
     """A version in the query; None where none is given. Raises BadInput for something that is no version."""
     asked = request.GET.get(name, "")
     if not asked:

@@ -12,14 +12,14 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.pages.shared.approval_requests import redirect_to_request
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.form_keys import key_of_content, make_key
-from dashboard.pages.shared.permission_gate import lever
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
 from dashboard.shared.errors.pages import bad_request
-from dashboard.shared.rendering import page
-from dashboard.shared.version_view import Plan
+from dashboard.shared.rendering import render_page
+from dashboard.shared.version_view import VersionView
 from machines.engine import Instance, Job, NotAllowed, Step, Wait, errors
 from machines.forms import TypedForm
 from machines.models import Approval
@@ -27,10 +27,10 @@ from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
 from machines.services.reading import redactor_of
 
 from . import diagram, presenters
-from .events import Lever, levers
+from .events import EventAction, list_event_actions
 from .forms import KeyedForm, ResumeForm
-from .presenters import Attempt, children, choices, deadlines
-from .replay import KEPT, Replay
+from .presenters import ActionResult, list_children, list_deadlines, list_repairs
+from .replay import MAX_STEPS, Replay
 
 STEPS = 50  # of the history on one page
 
@@ -40,30 +40,30 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     return instance_page(request, machine, id)
 
 
-def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attempt | None = None) -> HttpResponse:
+def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: ActionResult | None = None) -> HttpResponse:
     """The page as it is now, or as ``?at=<version>`` says; ``attempt`` tells on top of it what was tried, and its forms
     stay filled."""
     engine = redacted_engine(request, machine)
     instance = engine.get(machine, id)
-    plan = version_view.plan(
-        machine, instance.definition, fold=version_view.asked(request.GET), who=str(request.user.pk)
+    plan = version_view.load_version(
+        machine, instance.definition, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
     before = _before(request)
     if before == -1:
         return bad_request(request)
     attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
-    pulls = levers(engine, plan, instance, attempt.tried if attempt else None)
+    pulls = list_event_actions(engine, plan, instance, attempt.tried if attempt else None)
     waits = engine.waits(machine, id)
-    trail = engine.history(machine, id, limit=KEPT)
+    trail = engine.history(machine, id, limit=MAX_STEPS)
     replay = Replay.asked(request, plan, instance, trail)
-    steps = _listed(engine, replay, trail, before)
+    steps = _list_steps(engine, replay, trail, before)
     context = {
         "section": "machines",
         "instance": instance,
         "plan": plan,
         "places": plan.places(instance.configuration),
-        "deadlines": deadlines(plan, instance),
-        "children": children(instance),
+        "deadlines": list_deadlines(plan, instance),
+        "children": list_children(instance),
         "attempt": attempt,
         "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
         "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],
@@ -81,11 +81,11 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Attem
         "key": make_key(),
     }
     if allows(request.user, "operate", machine):
-        context |= {"repairs": choices(instance, waits), "resume": ResumeForm()}
-    return page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
+        context |= {"repairs": list_repairs(instance, waits), "resume": ResumeForm()}
+    return render_page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
 
 
-def _listed(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
+def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
     """One step more than a page of the history shows: from ``before`` on, else around the moment shown."""
     if before is not None:
         return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
@@ -94,13 +94,13 @@ def _listed(engine: RedactedEngine, replay: Replay, trail: list[Step], before: i
     return trail[start : start + STEPS + 1]
 
 
-def _drawing(replay: Replay, pulls: Iterable[Lever]) -> SafeString:
+def _drawing(replay: Replay, pulls: Iterable[EventAction]) -> SafeString:
     if replay.at:
         return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawn)
     return diagram.draw_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawn)
 
 
-def _possible(pulls: Iterable[Lever]) -> dict[str, str]:
+def _possible(pulls: Iterable[EventAction]) -> dict[str, str]:
     return {route.id: route.kind for lever in pulls for route in lever.routes}
 
 
@@ -122,38 +122,38 @@ def _before(request: HttpRequest) -> int | None:
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 15 else -1
 
 
-@lever("fire", "fire", instance="id")
+@require_audited("fire", "fire", instance="id")
 def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     if request.method != "POST":  # a reload of the address after a refusal
         return redirect("instance", machine, id)
     before = instances.get(Actor.of(request), machine, id)
-    plan = version_view.plan(machine, before.definition)
+    plan = version_view.load_version(machine, before.definition)
     event = request.POST.get("event", "").strip()
     payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
-    found = _fired(request, before, plan, event, payload)
+    found = _fire(request, before, plan, event, payload)
     if isinstance(found, Approval):
         return redirect_to_request(request, found)
-    if isinstance(found, Attempt):
+    if isinstance(found, ActionResult):
         return instance_page(request, machine, id, attempt=found)
     messages.success(request, describe_step(event, before, found))
     return redirect("instance", machine, id)
 
 
-def _fired(
-    request: HttpRequest, before: Instance, plan: Plan, event: str, payload: TypedForm
-) -> Instance | Approval | Attempt:
+def _fire(
+    request: HttpRequest, before: Instance, plan: VersionView, event: str, payload: TypedForm
+) -> Instance | Approval | ActionResult:
     """The instance after the step, what was filed in its place, or why nothing was done."""
     actor, machine, id = Actor.of(request), before.machine, before.id
     what, url = f"fire {event}", reverse("fire", args=[machine, id])
     step = KeyedForm(request.POST)
     kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
     if not all([payload.is_valid(), step.is_valid()]):
-        return presenters.mistake(what, url, **kept)
+        return presenters.explain_mistake(what, url, **kept)
     given = step.cleaned_data
     try:
         if "check" in request.POST:
             explanation = instances.preview_event(actor, machine, id, event, payload.values())
-            return presenters.preview(plan, url, before, explanation, **kept)
+            return presenters.make_preview(plan, url, before, explanation, **kept)
         return instances.fire(
             actor, machine, id, event, payload.values(),
             expect=given["expect"], key=key_of_content(given["key"], request.POST), reason=given["reason"],
@@ -161,24 +161,24 @@ def _fired(
     except ApprovalNeeded as needed:
         return approvals.ask(actor, needed)
     except errors.SignalboxError as error:
-        return _why_not(request, error, plan, what, url, kept)
+        return _explain_failure(request, error, plan, what, url, kept)
 
 
-def _why_not(
-    request: HttpRequest, error: errors.SignalboxError, plan: Plan, what: str, url: str, kept: dict[str, Any]
-) -> Attempt:
+def _explain_failure(
+    request: HttpRequest, error: errors.SignalboxError, plan: VersionView, what: str, url: str, kept: dict[str, Any]
+) -> ActionResult:
     seen = redactor_of(Actor.of(request), plan.machine)
     if isinstance(error, errors.Refused):
-        return presenters.refused(plan, url, error, seen, **kept)
+        return presenters.explain_refused(plan, url, error, seen, **kept)
     if isinstance(error, NotAllowed):
-        return presenters.denied(what, url, error, **kept)
+        return presenters.explain_denied(what, url, error, **kept)
     if isinstance(error, errors.Suspended):
-        return presenters.held(what, url, error, **kept)
+        return presenters.explain_suspended(what, url, error, **kept)
     if isinstance(error, errors.Conflict):
-        return presenters.conflict(Actor.of(request), what, url, error, request.POST, **kept)
+        return presenters.explain_conflict(Actor.of(request), what, url, error, request.POST, **kept)
     if isinstance(error, errors.BadInput):
         kept["form"].blame(getattr(error, "field", None), seen.error(error))
-        return presenters.mistake(what, url, error, seen, **kept)
+        return presenters.explain_mistake(what, url, error, seen, **kept)
     raise error
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from machines.engine import Job
 
-KEPT = 10  # ended attempts that the engine keeps of a job
+MAX_ATTEMPTS = 10  # ended attempts that the engine keeps of a job
 ENDED = {"lost": "failed: lease expired", "timeout": "failed: timeout"}
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimelineEntry:
     """One line of the timeline. ``ahead``: it is still to come. ``took``: ms, of an attempt that ended."""
 
     at: int
@@ -25,25 +25,28 @@ class Moment:
     told: str = ""
 
 
-def list_moments(job: Job) -> Iterator[Moment]:
-    yield Moment(job.created, "enqueued")
+def list_timeline(job: Job) -> Iterator[TimelineEntry]:
+    yield TimelineEntry(job.created, "enqueued")
     for ended in job.log:
-        what, why = f"attempt {ended['attempt']} {ENDED.get(ended['outcome'], ended['outcome'])}", _said(ended)
+        what, why = (
+            f"attempt {ended['attempt']} {ENDED.get(ended['outcome'], ended['outcome'])}",
+            _describe_error(ended),
+        )
         took = ended["ended"] - ended["taken"] if ended.get("taken") else None
         bad = ended["outcome"] != "handed back"
-        yield Moment(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, told=why)
+        yield TimelineEntry(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, told=why)
     if job.place == "leased":
-        yield Moment(job.taken, f"attempt {job.attempt} started", who=job.worker)
-        yield Moment(job.lease_until, "lease expires unless renewed", ahead=True, lease=True)
+        yield TimelineEntry(job.taken, f"attempt {job.attempt} started", who=job.worker)
+        yield TimelineEntry(job.lease_until, "lease expires unless renewed", ahead=True, lease=True)
         if job.deadline:
-            yield Moment(job.deadline, "attempt times out", ahead=True)
+            yield TimelineEntry(job.deadline, "attempt times out", ahead=True)
     elif job.place == "delayed":
-        yield Moment(job.due, f"attempt {job.attempt + 1} starts", ahead=True)
+        yield TimelineEntry(job.due, f"attempt {job.attempt + 1} starts", ahead=True)
     elif job.place == "ready" and job.due > job.created:
-        yield Moment(job.due, "ready")
+        yield TimelineEntry(job.due, "ready")
     elif job.place == "dead":
-        yield Moment(job.finished, "dead", bad=True, told="needs attention")
+        yield TimelineEntry(job.finished, "dead", bad=True, told="needs attention")
 
 
-def _said(ended: dict) -> str:
+def _describe_error(ended: dict) -> str:
     return ": ".join(word for word in (ended.get("kind", ""), ended.get("error", "")) if word)

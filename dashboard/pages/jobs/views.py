@@ -8,17 +8,17 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.pages.queues import presenters as acts
-from dashboard.pages.queues.presenters import Turned, figures_of, spot_of
+from dashboard.pages.queues.presenters import FailedAction, find_job_page, read_figures
 from dashboard.pages.shared.addresses import job_url
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.access import View, allows, require
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from machines.connections import get_engine
 from machines.engine import Instance, Job, errors
 from machines.services import Actor, NotMoved, jobs
 
-from .presenters import KEPT, list_moments
+from .presenters import MAX_ATTEMPTS, list_timeline
 
 
 @require("view")
@@ -26,7 +26,7 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     return job_page(request, machine, id)
 
 
-def job_page(request: HttpRequest, machine: str, id: str, turned: Turned | None = None) -> HttpResponse:
+def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction | None = None) -> HttpResponse:
     """The page as it is now; ``turned`` says on top what was just not done."""
     engine = redacted_engine(request, machine)
     try:
@@ -38,12 +38,12 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: Turned | None 
     context = {
         "section": "queues",
         "job": job,
-        "moments": sorted(list_moments(job), key=lambda moment: moment.at),
-        "earlier": len(job.log) >= KEPT,
+        "moments": sorted(list_timeline(job), key=lambda moment: moment.at),
+        "earlier": len(job.log) >= MAX_ATTEMPTS,
         "turned": turned,
-        "levers": acts.of_job(job) if allows(request.user, "operate", machine) else [],
+        "levers": acts.list_job_actions(job) if allows(request.user, "operate", machine) else [],
     }
-    return page(request, "pages/job.html", context, status=turned.status if turned else 200)
+    return render_page(request, "pages/job.html", context, status=turned.status if turned else 200)
 
 
 GONE = "SB423"
@@ -51,13 +51,13 @@ GONE = "SB423"
 
 def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: str) -> HttpResponse:
     """410 for a job that was once; 404 for one that never was. ``?of=`` names the instance it belonged to."""
-    was = _ever_was(machine, id)
+    was = _has_existed(machine, id)
     instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
     context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
-    return page(request, "pages/job_gone.html", context, status=410 if was else 404)
+    return render_page(request, "pages/job_gone.html", context, status=410 if was else 404)
 
 
-def _ever_was(machine: str, id: str) -> bool:
+def _has_existed(machine: str, id: str) -> bool:
     """Jobs are numbered, partition by partition: one whose number was given out is finished or withdrawn."""
     engine = get_engine()
     partition, _, number = id.partition("-")
@@ -72,11 +72,11 @@ def _instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
         return None
 
 
-TOLD = {"redrive": "retried", "move": "is ready to run", "withdraw": "withdrawn"}
+SUCCESS = {"redrive": "retried", "move": "is ready to run", "withdraw": "withdrawn"}
 
 
 def _view(name: str) -> View:
-    @lever("operate", f"job.{name}", target="id")
+    @require_audited("operate", f"job.{name}", target="id")
     def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
         return _do(request, machine, id, name)
 
@@ -91,25 +91,25 @@ def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
         job = get_engine().job(machine, id)
     except errors.LookupFailed:
         return job_page(request, machine, id)
-    act = acts.job_act(job, name, request.POST)
+    act = acts.make_job_action(job, name, request.POST)
     if not act.form.is_valid():
-        return job_page(request, machine, id, acts.mistake(act))
+        return job_page(request, machine, id, acts.make_failure(act))
     try:
         getattr(jobs, name)(Actor.of(request), machine, job, reason=act.form.cleaned_data["reason"])
     except errors.LookupFailed:  # it ended meanwhile
         return job_page(request, machine, id)
     except errors.BadInput as error:
-        return job_page(request, machine, id, acts.mistake(act, error))
+        return job_page(request, machine, id, acts.make_failure(act, error))
     except NotMoved as error:
-        return job_page(request, machine, id, Turned(409, "Not done", error.message, error.code))
-    messages.success(request, f"Job {id} {TOLD[name]}")
+        return job_page(request, machine, id, FailedAction(409, "Not done", error.message, error.code))
+    messages.success(request, f"Job {id} {SUCCESS[name]}")
     return redirect(_back(request, job, name))
 
 
 def _back(request: HttpRequest, job: Job, name: str) -> str:
     """To the row it stood in; else to the job, or to its queue when it is gone."""
     if "place" in request.POST:
-        spot = spot_of(figures_of(job.machine, job.queue), request.POST)
+        spot = find_job_page(read_figures(job.machine, job.queue), request.POST)
         if spot:
             return spot.url()
     return reverse("queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)

@@ -10,17 +10,17 @@ from django.utils.safestring import SafeString
 
 from dashboard.pages.shared.diagram_overlay import Overlay, link_folds
 from dashboard.shared import version_view
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.diagrams import state_id
 from machines.engine import Live
 from machines.engine.definitions import StateOutline, TransitionOutline, durations
 
 from . import diagram_modes
-from .diagram_modes import DEFAULT, Mode, Reading, short
+from .diagram_modes import DEFAULT, Mode, ModeFigures, format_count
 
 
 def draw_machine(
-    plan: Plan,
+    plan: VersionView,
     live: Live,
     chosen: str | None,
     mode: Mode = DEFAULT,
@@ -38,7 +38,7 @@ def draw_machine(
     ``search``: the other terms of the list, which the links of states keep; ``partial``: there are at least as many as
     the counts say.
     """
-    overlay, reading = Overlay(), diagram_modes.read(mode, plan, live, troubled or {})
+    overlay, reading = Overlay(), diagram_modes.read_figures(mode, plan, live, troubled or {})
     counts = plan.outline.counted(live.counts)
     for state, part in _drawn(plan):
         overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
@@ -52,7 +52,7 @@ def draw_machine(
     if chosen in plan.index["states"]:
         overlay.mark(plan.index["states"][chosen], "chosen")
     _lines(plan, overlay, mode)
-    overlay.flows = {part: short(taken) if taken else "" for part, taken in reading.flows.items()}
+    overlay.flows = {part: format_count(taken) if taken else "" for part, taken in reading.flows.items()}
     _queues(plan, overlay, live.queues, reading)
     _marks(plan, overlay, mode, reading)
     link_folds(plan, overlay, lambda view: _address(plan, mode, state=chosen, **(version_view.NO_VIEW | dict(view))))
@@ -61,7 +61,7 @@ def draw_machine(
     return overlay.draw_on(plan.svg)
 
 
-def _lines(plan: Plan, overlay: Overlay, mode: Mode) -> None:
+def _lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
     """Each leads to those that came to where it leads."""
     for state, transition in _transitions(plan):
         part = plan.index["transitions"].get(transition.id)
@@ -70,19 +70,19 @@ def _lines(plan: Plan, overlay: Overlay, mode: Mode) -> None:
             overlay.links.setdefault(part, _filter(plan, mode, state=target, order="newest"))
 
 
-def _said(state: str, count: int, mode: Mode, reading: Reading) -> str:
+def _said(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
     """The name of a state's link; ``static/js/modes.js`` says it the same way."""
     told = reading.states.get(state) if mode is not DEFAULT else ""
-    return f"{state}: {short(count)}" + (f", {mode.label.lower()} {told}" if told else "")
+    return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
 
 
-def _state_url(plan: Plan, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
+def _state_url(plan: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
     """Leads to the instances that the figure in the state counts."""
     wanted = {"error": "any"} if mode is diagram_modes.MODES["failures"] else kept
     return _filter(plan, mode, **{**wanted, "state": state})
 
 
-def _marks(plan: Plan, overlay: Overlay, mode: Mode, reading: Reading) -> None:
+def _marks(plan: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
     """Each leads to the list of what it counts; what is folded away, to the drawing that shows it."""
     for id, (state, of) in plan.index["marks"].items():
         overlay.links[id] = _wrong_url(plan, mode, id.partition("-")[0], state, of == [state])
@@ -91,7 +91,7 @@ def _marks(plan: Plan, overlay: Overlay, mode: Mode, reading: Reading) -> None:
         overlay.mark(id, "shown")
 
 
-def _wrong_url(plan: Plan, mode: Mode, kind: str, state: str, own: bool) -> str:
+def _wrong_url(plan: VersionView, mode: Mode, kind: str, state: str, own: bool) -> str:
     if not own:
         return _address(plan, mode, **(version_view.NO_VIEW | plan.toggled(state)))
     wanted = (
@@ -100,18 +100,18 @@ def _wrong_url(plan: Plan, mode: Mode, kind: str, state: str, own: bool) -> str:
     return _filter(plan, mode, state=state, **wanted)
 
 
-def _transitions(plan: Plan) -> Iterator[tuple[StateOutline, TransitionOutline]]:
+def _transitions(plan: VersionView) -> Iterator[tuple[StateOutline, TransitionOutline]]:
     return ((state, transition) for state in plan.outline.states for transition in state.transitions)
 
 
-def _drawn(plan: Plan) -> Iterator[tuple[str, str]]:
+def _drawn(plan: VersionView) -> Iterator[tuple[str, str]]:
     """The states that have a part of their own: in a folded drawing, not those that are folded away."""
     for state in plan.outline.states:
         if plan.index["states"].get(state.name) == state_id(state.index):
             yield state.name, state_id(state.index)
 
 
-def _queues(plan: Plan, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: Reading) -> None:
+def _queues(plan: VersionView, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: ModeFigures) -> None:
     for queue, part in plan.index["queues"].items():
         held = queues.get(queue, {})
         overlay.counts[part] = reading.queues[queue]
@@ -124,11 +124,11 @@ def _queues(plan: Plan, overlay: Overlay, queues: Mapping[str, Mapping[str, int]
             overlay.mark(part, "dead")
 
 
-def _filter(plan: Plan, mode: Mode, **wanted: str | None) -> str:
+def _filter(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
     return f"{_address(plan, mode, **wanted)}#instances"
 
 
-def _address(plan: Plan, mode: Mode, **wanted: str | None) -> str:
+def _address(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
     given = version_view.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name} | wanted
     query = urlencode({name: term for name, term in given.items() if term})
     return f"{reverse('machine', args=[plan.machine])}{f'?{query}' if query else ''}"

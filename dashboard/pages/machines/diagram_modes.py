@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.engine import Live
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
@@ -82,7 +82,7 @@ class Mark:
 
 
 @dataclass(slots=True)
-class Reading:
+class ModeFigures:
     """What one mode puts on a drawing: texts by the name of the state, the id of the transition, the queue; and on its
     marks, by their ids, those that are empty left out."""
 
@@ -95,26 +95,26 @@ class Reading:
     marks: dict[str, Mark] = field(default_factory=dict)
 
 
-def read(mode: Mode, plan: Plan, live: Live, troubled: Mapping[str, int]) -> Reading:
+def read_figures(mode: Mode, plan: VersionView, live: Live, troubled: Mapping[str, int]) -> ModeFigures:
     """The figures as they are now; those of a ``moving`` mode are left out. ``troubled``: leaf -> instances there."""
-    found = Reading(mode)
+    found = ModeFigures(mode)
     failing = plan.outline.counted(troubled)
     figures = failing if mode is MODES["failures"] else FIGURES_OF[mode.name](plan, live)
-    found.marks = marks(plan, live, failing)
+    found.marks = list_marks(plan, live, failing)
     for state, figure in figures.items():
         found.heat[state] = mode.heat(figure) if mode is not MODES["flow"] else 0
-        found.states[state] = brief(figure) if mode.bounds is LENGTHS else short(int(figure))
+        found.states[state] = format_duration(figure) if mode.bounds is LENGTHS else format_count(int(figure))
     place = "dead" if mode is MODES["failures"] else "ready"
     jobs = {queue: live.queues.get(queue, {}).get(place, 0) for queue in plan.index["queues"]}
-    found.queues = {queue: short(number) for queue, number in jobs.items()}
+    found.queues = {queue: format_count(number) for queue, number in jobs.items()}
     if mode is MODES["failures"]:
         found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
     if mode is not MODES["flow"]:
-        found.flows = flows(plan, live)
+        found.flows = count_flows(plan, live)
     return found
 
 
-def flows(plan: Plan, live: Live) -> dict[str, int]:
+def count_flows(plan: VersionView, live: Live) -> dict[str, int]:
     """How often the line of each part was taken; one of a folded drawing stands for several transitions."""
     taken: Counter[str] = Counter()
     for transition, part in plan.index["transitions"].items():
@@ -122,32 +122,32 @@ def flows(plan: Plan, live: Live) -> dict[str, int]:
     return taken
 
 
-def marks(plan: Plan, live: Live, failing: Mapping[str, int]) -> dict[str, Mark]:
+def list_marks(plan: VersionView, live: Live, failing: Mapping[str, int]) -> dict[str, Mark]:
     found = {}
     for id, (state, of) in plan.index["marks"].items():
         kind = id.partition("-")[0]
         figures = live.breaches if kind == "late" else failing
         if any(figures.get(each) for each in of):
-            found[id] = marked(kind, state, figures.get(state, 0) if of == [state] else 0)
+            found[id] = make_mark(kind, state, figures.get(state, 0) if of == [state] else 0)
     return found
 
 
-def marked(kind: str, state: str, number: int) -> Mark:
+def make_mark(kind: str, state: str, number: int) -> Mark:
     """``number`` 0: some, in states that are folded away. ``static/js/marks.js`` says it the same way."""
-    sign, why = WRONG[kind]
-    text = f"{sign} {short(number)}" if number else sign
+    sign, why = MARKS[kind]
+    text = f"{sign} {format_count(number)}" if number else sign
     said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"
     return Mark(kind, state, text, said, own=bool(number))
 
 
-WRONG = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
+MARKS = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
 
 
-def counts(plan: Plan, live: Live) -> dict[str, float]:
+def count_instances(plan: VersionView, live: Live) -> dict[str, float]:
     return dict(plan.outline.counted(live.counts))
 
 
-def ages(plan: Plan, live: Live) -> dict[str, float]:
+def read_ages(plan: VersionView, live: Live) -> dict[str, float]:
     """ms the instance that has been in a state longest has been there; of a state around others, in any of those."""
     found = {}
     for state, leaves in plan.index["sums"].items():
@@ -157,10 +157,10 @@ def ages(plan: Plan, live: Live) -> dict[str, float]:
     return found
 
 
-FIGURES_OF = {"count": counts, "age": ages, "flow": counts, "time": lambda plan, live: {}}
+FIGURES_OF = {"count": count_instances, "age": read_ages, "flow": count_instances, "time": lambda plan, live: {}}
 
 
-def brief(ms: float) -> str:
+def format_duration(ms: float) -> str:
     """One unit, at most seven characters: ``45 s``, ``3 min``, ``2 h``, ``45 d``."""
     for least, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
         if ms >= least:
@@ -168,7 +168,7 @@ def brief(ms: float) -> str:
     return f"{int(ms // 1000)} s"
 
 
-def short(number: int) -> str:
+def format_count(number: int) -> str:
     """At most seven characters: ``12,345``, ``345k``, ``1.2M``."""
     for least, unit, letter in ((999_500_000, 10**9, "G"), (999_500, 10**6, "M"), (99_999.5, 10**3, "k")):
         if number >= least:

@@ -9,7 +9,7 @@ from django import forms
 
 from dashboard.pages.shared.form_keys import make_key
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.connections import get_engine
 from machines.engine import errors
 from machines.forms import REASON_LIMIT, TypedForm
@@ -27,7 +27,7 @@ class CreateForm(forms.Form):
 class Creation:
     """``code``: of what is wrong with it, once something is."""
 
-    def __init__(self, plan: Plan, sent: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, plan: VersionView, sent: Mapping[str, Any] | None = None) -> None:
         self.plan = plan
         self.form = CreateForm(sent)
         self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
@@ -35,7 +35,7 @@ class Creation:
         self.code = MISTAKE
 
     @classmethod
-    def blank(cls, plan: Plan) -> Creation:
+    def blank(cls, plan: VersionView) -> Creation:
         return cls(plan)
 
     def is_valid(self) -> bool:

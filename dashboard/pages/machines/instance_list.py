@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from dashboard.pages.shared.redacted_engine import RedactedEngine
 from dashboard.shared import instance_filter as seeking
-from dashboard.shared.instance_filter import Sought
-from dashboard.shared.state_counts import Track
+from dashboard.shared.instance_filter import InstanceFilter
+from dashboard.shared.state_counts import StateCounts
 from machines.engine import BadInput, Engine, Page, Tally
 from machines.services import Actor
 from machines.services.reading import redactor_of
@@ -21,12 +21,12 @@ from machines.services.reading import redactor_of
 from .diagram_modes import DEFAULT, mode_of
 
 SIZE = 50  # instances on a page
-MOST_COUNTED = 5_000  # instances looked at for the figures of one page
+MAX_COUNTED = 5_000  # instances looked at for the figures of one page
 NOTHING = Page([], None)
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class FilterTerm:
     """One term of a search: its name, what was typed, and the address of the list without it."""
 
     name: str
@@ -35,7 +35,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class InstanceList:
     """``cursor`` is the engine's: the page stays put while instances before it come and go. ``back`` is one, too: the
     page ends before it.
 
@@ -50,11 +50,11 @@ class Listing:
     cursor: str | None = None
     back: str | None = None
     view: Mapping[str, str] = field(default_factory=dict)
-    sought: Sought = field(default_factory=Sought)
+    sought: InstanceFilter = field(default_factory=InstanceFilter)
     mode: str = ""
 
     @classmethod
-    def asked(cls, request: HttpRequest, track: Track, *, strict: bool = True) -> Listing:
+    def asked(cls, request: HttpRequest, track: StateCounts, *, strict: bool = True) -> InstanceList:
         """From ``?state=&older=15m&version=&tag=&actor=&error=&id=&by=serial&is=ATV-*&order=newest&cursor=&view=top``.
 
         A state the machine never had is a 404. ``strict``: raises BadInput where a term is none; otherwise it is said
@@ -62,7 +62,7 @@ class Listing:
         """
         given = request.GET
         hidden = redactor_of(Actor.of(request), track.name).fields
-        sought = seeking.read(given, track.plan.outline, hidden)
+        sought = seeking.parse_filter(given, track.plan.outline, hidden)
         block = track.block(sought.state) if sought.state else None
         if sought.state and block is None:
             raise Http404(f"Machine {track.name} has no state {sought.state[:100]}.")
@@ -97,7 +97,7 @@ class Listing:
     def tally(self, engine: Engine | RedactedEngine) -> Tally:
         """How many there would be in each state if the list were of that one, and in all states together."""
         terms = {name: term for name, term in self.terms.items() if name != "state"}
-        return engine.tally(self.machine, **terms, most=MOST_COUNTED)
+        return engine.tally(self.machine, **terms, most=MAX_COUNTED)
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -176,13 +176,13 @@ class Listing:
         return self.url(cursor=None, **dict.fromkeys(seeking.NAMES))
 
     @property
-    def chips(self) -> Iterator[Chip]:
+    def chips(self) -> Iterator[FilterTerm]:
         texts = self.sought.texts
         for name, text in texts.items():
             if name == "is":
-                yield Chip(texts["by"], text, self.url(cursor=None, by=None, **{"is": None}))
+                yield FilterTerm(texts["by"], text, self.url(cursor=None, by=None, **{"is": None}))
             elif name != "by":
-                yield Chip(name, text, self.url(cursor=None, **{name: None}))
+                yield FilterTerm(name, text, self.url(cursor=None, **{name: None}))
 
     @property
     def kept(self) -> dict[str, str]:
@@ -199,7 +199,7 @@ class Listing:
         return "Shortest time in state first." if self.newest else "Longest time in state first."
 
 
-def found(listing: Listing, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:
+def read_page(listing: InstanceList, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:
     """The page of a list, its figures where it is narrowed, and why it cannot be searched for, if so."""
     if listing.sought.mistakes:
         return NOTHING, None, None

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from dashboard.pages.shared.charts import Edges
 from dashboard.shared import times
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Place
 from machines.statistics import scoreboards
@@ -38,7 +38,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class Scoreboard:
     kind: str
     title: str
     said: str
@@ -46,10 +46,10 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Boards:
+class Scoreboards:
     """``spans``: name, address, and whether it is this one. Both are empty where nothing was ever measured."""
 
-    found: list[Board] = field(default_factory=list)
+    found: list[Scoreboard] = field(default_factory=list)
     spans: list[tuple[str, str, bool]] = field(default_factory=list)
 
     @property
@@ -57,7 +57,7 @@ class Boards:
         return not any(board.rows for board in self.found)
 
 
-def of_machine(request: HttpRequest, plan: Plan) -> Boards:
+def read_scoreboards(request: HttpRequest, plan: VersionView) -> Scoreboards:
     span = request.GET.get("board", "")
     over, days = SPANS[span] if span in SPANS else SPANS["day"]
     try:
@@ -66,26 +66,29 @@ def of_machine(request: HttpRequest, plan: Plan) -> Boards:
         raise
     except SignalboxError as error:  # something foreign in the way: the page goes on without them
         log.warning("the scoreboards of %s cannot be read: %s", plan.machine, error)
-        return Boards()
-    return Boards(found, [(name, _elsewhere(request, each), name == over) for each, (name, _) in SPANS.items()])
+        return Scoreboards()
+    return Scoreboards(found, [(name, _elsewhere(request, each), name == over) for each, (name, _) in SPANS.items()])
 
 
-def _read(plan: Plan, over: str, days: int) -> list[Board]:
+def _read(plan: VersionView, over: str, days: int) -> list[Scoreboard]:
     machine, named = plan.machine, Edges(plan.machine)
     sources = {f"{plan.version}:{each.id}": each.source for state in plan.outline.states for each in state.transitions}
     edges = scoreboards.busiest(machine, "edges", FIRST, days=days)
     states = scoreboards.slowest(machine, FIRST)
     refused = scoreboards.busiest(machine, "refused", FIRST, days=days)
     return [
-        Board(
+        Scoreboard(
             "edges", "Busiest transitions", f"count, {over}",
             _rows(edges, lambda p: named(p.member), _count, lambda p: _list(machine, sources.get(p.member, ""))),
         ),
-        Board(
+        Scoreboard(
             "states", "Slowest states", "median time in state, now",
-            _rows(states, lambda p: p.member, lambda p: times.age(p.score / 1000), lambda p: _list(machine, p.member)),
+            _rows(
+                states, lambda p: p.member, lambda p: times.format_age(p.score / 1000),
+                lambda p: _list(machine, p.member),
+            ),
         ),
-        Board(
+        Scoreboard(
             "refused", "Most refused events", f"count, {over}",
             _rows(
                 refused, lambda p: named("" if p.member == scoreboards.UNHEARD else p.member), _count, lambda _: CHART

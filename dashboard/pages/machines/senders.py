@@ -25,20 +25,20 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepts:
+class AcceptedSenders:
     """``line``: what the definition should say in place of what was granted; empty where nothing was."""
 
     senders: list[Sender]
     line: str
 
 
-def of_machine(request: HttpRequest, engine: Engine, machine: str) -> Accepts:
+def read_senders(request: HttpRequest, engine: Engine, machine: str) -> AcceptedSenders:
     """One round trip. Raises UnknownMachine."""
     found, scope = engine.acceptance(machine), scope_of(request.user)
     granted = found.granted or () if found.declared is None else ()
     seen = [name for name in granted if name in scope]
     own = Sender("itself, parents and children", "always")
-    return Accepts([own, *_declared(found, scope), *_granted(found, seen)], line(seen) if seen else "")
+    return AcceptedSenders([own, *_declared(found, scope), *_granted(found, seen)], line(seen) if seen else "")
 
 
 def _declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:

@@ -14,14 +14,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
 from dashboard.pages.shared import active_counts, charts
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
-from dashboard.pages.shared.saved_views import saved_views
+from dashboard.pages.shared.saved_views import list_saved_views
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
 from dashboard.shared.errors.statuses import status_of
-from dashboard.shared.rendering import page
-from dashboard.shared.state_counts import Track, narrowed, track_of
+from dashboard.shared.rendering import render_page
+from dashboard.shared.state_counts import StateCounts, count_states, narrow
 from machines.connections import get_engine
 from machines.diagrams import standalone
 from machines.engine import Engine, Instance, Page, SignalboxError, Tally, errors
@@ -34,7 +34,7 @@ from . import scoreboards, senders
 from .diagram import draw_machine
 from .diagram_modes import MODES, mode_of
 from .forms import Creation
-from .instance_list import Listing
+from .instance_list import InstanceList
 
 MONTH = 30 * 86400  # seconds: a published version never changes
 
@@ -52,11 +52,13 @@ def machine_page(
     """The page; ``creation`` is a filled form that was not accepted."""
     engine = redacted_engine(request, machine)
     live = engine.live(machine)
-    plan = version_view.plan(machine, live.version, fold=version_view.asked(request.GET), who=str(request.user.pk))
-    listing = Listing.asked(request, track_of(plan, live), strict=False)
-    instances, tally, mistake = listings.found(listing, engine)
-    shown, partial = narrowed(live, tally), tally is not None and not tally.complete
-    track = track_of(plan, shown, partial=partial)
+    plan = version_view.load_version(
+        machine, live.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
+    )
+    listing = InstanceList.asked(request, count_states(plan, live), strict=False)
+    instances, tally, mistake = listings.read_page(listing, engine)
+    shown, partial = narrow(live, tally), tally is not None and not tally.complete
+    track = count_states(plan, shown, partial=partial)
     mode, in_error = mode_of(listing.mode), troubled(engine, machine)
     creation = creation or (Creation.blank(plan) if allows(request.user, "fire", machine) else None)
     refused = mistake is not None or bool(listing.sought.mistakes)
@@ -69,9 +71,9 @@ def machine_page(
         "tabs": track.tabs(listing.state),
         "creation": creation,
         "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
-        "boards": scoreboards.of_machine(request, plan),
-        "accepts": senders.of_machine(request, get_engine(), machine),
-        "moved": active_counts.of_machine(machine),
+        "boards": scoreboards.read_scoreboards(request, plan),
+        "accepts": senders.read_senders(request, get_engine(), machine),
+        "moved": active_counts.count_for_machine(machine),
         "mode": mode,
         "modes": MODES.values(),
         "views": [(label, listing.url(**(version_view.NO_VIEW | view))) for label, view in plan.views],
@@ -85,16 +87,18 @@ def machine_page(
             search={name: text for name, text in listing.sought.texts.items() if name != "state"},
             partial=partial,
         ),
-        "saved": saved_views(request, reverse("machine", args=[machine]), listing.query),
+        "saved": list_saved_views(request, reverse("machine", args=[machine]), listing.query),
         "mistake": mistake,
         "refused": refused,
         "filling": engine.filling(machine),
         "tally_json": json.dumps(_figures(tally)) if tally else "",
     } | _listed(engine, listing, instances, live.now, track)
-    return page(request, "pages/machine.html", context, status=400 if refused and status == 200 else status)
+    return render_page(request, "pages/machine.html", context, status=400 if refused and status == 200 else status)
 
 
-def _listed(engine: Engine | RedactedEngine, listing: Listing, found: Page, now: int, track: Track) -> dict[str, Any]:
+def _listed(
+    engine: Engine | RedactedEngine, listing: InstanceList, found: Page, now: int, track: StateCounts
+) -> dict[str, Any]:
     """What the list itself is rendered with."""
     block = track.block(listing.state) if listing.state else None
     return {
@@ -112,11 +116,11 @@ def troubled(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
     return {leaf: count for leaf, count in engine.tally(machine, error="any").counts.items() if count}
 
 
-@lever("fire", "create")
+@require_audited("fire", "create")
 def create(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method != "POST":
         return redirect("machine", machine)
-    creation = Creation(version_view.plan(machine, get_engine().live(machine).version), request.POST)
+    creation = Creation(version_view.load_version(machine, get_engine().live(machine).version), request.POST)
     if not creation.is_valid():
         return machine_page(request, machine, creation=creation, status=400)
     given = creation.arguments()
@@ -136,12 +140,14 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """The list alone: what the script puts in place of the old one when a reader asks for what is new."""
     engine = redacted_engine(request, machine)
     live = engine.live(machine)
-    plan = version_view.plan(machine, live.version, fold=version_view.asked(request.GET), who=str(request.user.pk))
-    listing = Listing.asked(request, track_of(plan, live))
+    plan = version_view.load_version(
+        machine, live.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
+    )
+    listing = InstanceList.asked(request, count_states(plan, live))
     tally = listing.tally(engine) if listing.narrowed else None
-    track = track_of(plan, narrowed(live, tally), partial=tally is not None and not tally.complete)
+    track = count_states(plan, narrow(live, tally), partial=tally is not None and not tally.complete)
     context = _listed(engine, listing, listing.read(engine), live.now, track)
-    return page(request, "parts/instances.html", context)
+    return render_page(request, "parts/instances.html", context)
 
 
 @require("view")
@@ -149,8 +155,8 @@ def counts(request: HttpRequest, machine: str) -> HttpResponse:
     """The figures of a search as JSON, by leaf state and in all; not complete: at least as many."""
     engine = get_engine()
     live = engine.live(machine)
-    plan = version_view.plan(machine, live.version)
-    tally = Listing.asked(request, track_of(plan, live)).tally(engine)
+    plan = version_view.load_version(machine, live.version)
+    tally = InstanceList.asked(request, count_states(plan, live)).tally(engine)
     return _json(_figures(tally) | {"now": live.now})
 
 
@@ -164,8 +170,8 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     engine = get_engine()
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
-    plan = version_view.plan(machine, live.version)
-    listing = Listing.asked(request, track_of(plan, live))
+    plan = version_view.load_version(machine, live.version)
+    listing = InstanceList.asked(request, count_states(plan, live))
     fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
     known = zip(watched, engine.get_many(machine, watched), strict=True)
     new = len(set(fresh) - set(watched))
@@ -202,8 +208,8 @@ def _json(answer: dict[str, Any]) -> JsonResponse:
 def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     """The drawing of one version, to download or to embed. ``?version=N``, else the current one; ``&view=top`` or
     ``&fold=a,b``; ``&painted=age`` as the page paints it now in that mode."""
-    plan = version_view.plan(
-        machine, _version(request, machine), fold=version_view.asked(request.GET), who=str(request.user.pk)
+    plan = version_view.load_version(
+        machine, _version(request, machine), fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
     if "painted" in request.GET:
         engine = get_engine()
@@ -230,7 +236,7 @@ def _file(svg: str) -> HttpResponse:
     return response
 
 
-def _drawing(request: HttpRequest, plan: version_view.Plan) -> HttpResponse:
+def _drawing(request: HttpRequest, plan: version_view.VersionView) -> HttpResponse:
     def etag(*_: Any) -> str:
         return f'"{plan.machine}-{plan.version}-{plan.fingerprint}"'
 

@@ -8,16 +8,16 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.pages.instances.events import Route
 from dashboard.pages.instances.presenters import Child, Deadline
-from dashboard.pages.machines.scoreboards import Board, Boards
 from dashboard.pages.machines.scoreboards import Row as BoardRow
+from dashboard.pages.machines.scoreboards import Scoreboard, Scoreboards
 from dashboard.pages.shared import active_counts
 from dashboard.pages.shared.charts import Chart, Charts, Figure
 from dashboard.pages.workers import presenters as workers
 from dashboard.shared.access import require
 from dashboard.shared.queue_depths import PLACES, Depth, Figures
-from dashboard.shared.rendering import page
-from dashboard.shared.state_counts import Block
-from dashboard.shared.time_fields import Stamps
+from dashboard.shared.rendering import render_page
+from dashboard.shared.state_counts import StateCount
+from dashboard.shared.time_fields import TimeFields
 from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
 from machines.engine.definitions import FieldOutline
 from machines.forms import TypedForm
@@ -32,17 +32,17 @@ HOSTILE = """<script>alert("1")</script> {{ x }} ../%2F 🚦"""
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    return page(request, "pages/components.html", _everything() | {"now_ms": NOW})
+    return render_page(request, "pages/components.html", _make_context() | {"now_ms": NOW})
 
 
-def _everything() -> dict[str, Any]:
+def _make_context() -> dict[str, Any]:
     return {
         "blocks": [
-            Block("New", 0),
-            Block("Waiting", 37, NOW - 200_000),
-            Block("Active", 1_204_000, NOW - 9_000_000),
-            Block("Ended", 12, NOW - 90_000_000, final=True),
-            Block(HOSTILE, 1, NOW),
+            StateCount("New", 0),
+            StateCount("Waiting", 37, NOW - 200_000),
+            StateCount("Active", 1_204_000, NOW - 9_000_000),
+            StateCount("Ended", 12, NOW - 90_000_000, final=True),
+            StateCount(HOSTILE, 1, NOW),
         ],
         "depths": [Depth("new_device", "todo", 12, 4, 0, 0), Depth("new_device", "provision", 0, 0, 3, 2)],
         "places": PLACES,
@@ -55,7 +55,7 @@ def _everything() -> dict[str, Any]:
         "form": _form(None),
         "wrong": _form({"payload-count": "many", "payload-tags": "[1,", "payload-free": "x", "payload-*": "3"}),
         "steps": _steps(),
-        "stamps": Stamps([FieldOutline("expires", ("integer",), "unix seconds")]),
+        "stamps": TimeFields([FieldOutline("expires", ("integer",), "unix seconds")]),
         "children": [Child("payment", "payment", "R-2001~payment~1.1", "#"), Child("other", HOSTILE, HOSTILE)],
         "deadlines": [
             Deadline(NOW + 12_000, "after 45 s", where="On its way"),
@@ -79,20 +79,23 @@ def _everything() -> dict[str, Any]:
 
 def _active() -> list[active_counts.Row]:
     figures = [Count(0, True, 0.0, NOW), Count(1204, True, 0.0, NOW), Count(1_234_567, False, 0.0081, NOW)]
-    return [active_counts.Row(kind, [active_counts.told(count) for count in figures]) for kind in ("moved", "people")]
+    return [
+        active_counts.Row(kind, [active_counts.format_count(count) for count in figures])
+        for kind in ("moved", "people")
+    ]
 
 
-def _boards() -> Boards:
+def _boards() -> Scoreboards:
     rows = [
         BoardRow(1, "entitle: Waiting → Active", "1,204", 100, "#"),
         BoardRow(2, HOSTILE * 2, "301", 25),
         BoardRow(2, "press", "301", 25, "#"),
     ]
     found = [
-        Board("edges", "Busiest transitions", "count, today", rows),
-        Board("refused", "Most refused events", "events", []),
+        Scoreboard("edges", "Busiest transitions", "count, today", rows),
+        Scoreboard("refused", "Most refused events", "events", []),
     ]
-    return Boards(found, [("today", "#", True), ("7 days", "#", False)])
+    return Scoreboards(found, [("today", "#", True), ("7 days", "#", False)])
 
 
 def _charts() -> Charts:
@@ -167,4 +170,4 @@ def _worker(status: str, seen_ago: int) -> workers.Worker:
         status=status or "working", memory=84_200_000, concurrency=8, done=12_404, failed=0 if status else 3,
         holding=[holds | {"instance": name, "since": NOW - 800} for name in ("ATV-123:NBCSports", HOSTILE)],
     )  # fmt: skip
-    return workers.card(row, NOW)
+    return workers.make_worker(row, NOW)

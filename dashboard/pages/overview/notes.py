@@ -6,16 +6,16 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.shared.access import anywhere
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from machines.engine import BadInput, EngineFault
 from machines.patterns import Changed
 from machines.services import Actor, notes
 from machines.services.notes import MAX_TEXT, Note
 
 
-def of_overview(request: HttpRequest) -> dict[str, object]:
+def read_note(request: HttpRequest) -> dict[str, object]:
     """What the note's panel needs."""
     found: dict[str, object] = {"note_limit": MAX_TEXT, "may_write": anywhere(request.user, "fire")}
     try:
@@ -24,7 +24,7 @@ def of_overview(request: HttpRequest) -> dict[str, object]:
         return found | {"note_fault": f"{fault.message} ({fault.code})"}
 
 
-@lever("fire", "note.write")
+@require_audited("fire", "note.write")
 def show(request: HttpRequest) -> HttpResponse:
     """The form, and where it goes. What somebody else wrote meanwhile comes back beside one's own, to be joined."""
     actor = Actor.of(request)
@@ -55,4 +55,4 @@ def _page(
         "section": "machines", "standing": standing, "text": text, "mine": mine, "mistake": mistake,
         "note_limit": MAX_TEXT,
     }  # fmt: skip
-    return page(request, "pages/note.html", context, status=status)
+    return render_page(request, "pages/note.html", context, status=status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboard.shared.state_counts import Track
+from dashboard.shared.state_counts import StateCounts
 from machines.engine import Live
 from machines.statistics import Present
 
@@ -29,7 +29,7 @@ class Facts:
         return f"{self.flow:,.0f} /min" if self.flow >= 10 or self.flow == 0 else f"{self.flow:.1f} /min"
 
 
-def summarize(track: Track, live: Live, rates: Present | None) -> Facts:
+def summarize(track: StateCounts, live: Live, rates: Present | None) -> Facts:
     """``oldest``: of the states that are not final; who has arrived is in no hurry."""
     final = {state.name for state in track.plan.outline.states if state.type == "final"}
     waiting = {state: since for state, since in live.oldest.items() if state not in final}

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.shared.access import require
-from dashboard.shared.rendering import page
-from dashboard.shared.search import hits
+from dashboard.shared.rendering import render_page
+from dashboard.shared.search import search
 from machines.engine.ids import codec
 from machines.engine.limits import MAX_INSTANCE_ID
 
@@ -20,15 +20,15 @@ AHEAD = 300  # seconds that an id, or the clock it was made by, may be before th
 def show(request: HttpRequest) -> HttpResponse:
     """``?q=``. The only thing of exactly that name is opened at once."""
     asked = request.GET.get("q", "").strip()
-    found = list(hits(request, asked[:MAX_INSTANCE_ID])) if asked else []
+    found = list(search(request, asked[:MAX_INSTANCE_ID])) if asked else []
     exact = [hit for hit in found if hit.exact]
     if len(exact) == 1 and not request.GET.get("all"):
         return redirect(exact[0].url)
     found.sort(key=lambda hit: not hit.exact)
-    return page(request, "pages/search.html", {"asked": asked, "hits": found, "made": _made(asked.lower())})
+    return render_page(request, "pages/search.html", {"asked": asked, "hits": found, "made": _decode_id(asked.lower())})
 
 
-def _made(text: str) -> codec.Decoded | None:
+def _decode_id(text: str) -> codec.Decoded | None:
     """None where the text only looks like an id: one of a time to come was not made."""
     made = codec.decode(text) if codec.is_id(text) else None
     return made if made and made.at < (time.time() + AHEAD) * 1000 else None

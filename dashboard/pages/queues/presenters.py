@@ -23,7 +23,7 @@ Posted = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class Action:
     """``label``: what its button says; ``about``: what it does; ``back``: hidden fields that say where to go on."""
 
     name: str
@@ -37,7 +37,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class FailedAction:
     """An act that was turned down. ``status``: 400 for a mistake in its form, 409 where the queue is not as was seen.
     ``act`` can be tried once more."""
 
@@ -45,28 +45,28 @@ class Turned:
     title: str
     message: str
     code: str
-    act: Act | None = None
+    act: Action | None = None
 
 
-def mistake(act: Act, error: errors.SignalboxError | None = None) -> Turned:
+def make_failure(act: Action, error: errors.SignalboxError | None = None) -> FailedAction:
     """Something in the form cannot be taken; ``error``: the engine's word on it, if it got that far."""
     message = error.message if error else "Correct the marked fields."
-    return Turned(400, f"Not done: {act.label.lower()}", message, error.code if error else MISTAKE, act)
+    return FailedAction(400, f"Not done: {act.label.lower()}", message, error.code if error else MISTAKE, act)
 
 
 @dataclass(frozen=True, slots=True)
-class QueueActs:
+class QueueActions:
     """Those of one queue. ``back``: where they lead; ``id``: what their forms' ids begin with."""
 
     of: Figures
     back: tuple[tuple[str, str], ...] = ()
     id: str = "act"
 
-    def make(self, name: str, place: str = "", posted: Posted = None) -> Act:
+    def make(self, name: str, place: str = "", posted: Posted = None) -> Action:
         """``place``: of the jobs that are purged; any, where it is empty."""
         return getattr(self, name)(posted, place) if name == "purge" else getattr(self, name)(posted)
 
-    def everything(self) -> list[Act]:
+    def everything(self) -> list[Action]:
         """All that makes sense now, for a page that shows no place."""
         depth = self.of.stats.depth
         names = ["resume" if self.of.paused else "pause"]
@@ -74,53 +74,53 @@ class QueueActs:
         names += ["purge"] if any(depth[place] for place in PURGED) else []
         return [self.make(name) for name in names]
 
-    def of_place(self, place: str) -> list[Act]:
+    def of_place(self, place: str) -> list[Action]:
         """Those on all jobs of one place."""
         if place not in PURGED or not self.of.stats.depth[place]:
             return []
         names = {"dead": ["redrive"], "delayed": ["move"]}.get(place, [])
         return [self.make(name, place) for name in [*names, "purge"]]
 
-    def pause(self, posted: Posted = None) -> Act:
+    def pause(self, posted: Posted = None) -> Action:
         about = "Workers take no jobs from this queue until it is resumed. Running jobs finish; new jobs can be added."
         return self._plain("pause", "Pause queue", about, posted)
 
-    def resume(self, posted: Posted = None) -> Act:
+    def resume(self, posted: Posted = None) -> Action:
         return self._plain("resume", "Resume queue", "Workers take jobs from this queue again.", posted)
 
-    def redrive(self, posted: Posted = None) -> Act:
+    def redrive(self, posted: Posted = None) -> Action:
         about = (
             "All dead jobs become ready again, with their attempts reset. An instance still in the state that"
             " started the job waits for it again; other instances do not change."
         )
         return self._plain("redrive", "Retry all dead jobs", about, posted)
 
-    def move(self, posted: Posted = None) -> Act:
+    def move(self, posted: Posted = None) -> Action:
         return self._plain("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)
 
-    def limit(self, posted: Posted = None) -> Act:
+    def limit(self, posted: Posted = None) -> Action:
         about = "Apply across all workers and override the definition."
         now = {"concurrency": self.of.stats.concurrency, "rate": self.of.stats.rate}
         form = LimitForm(posted, id=f"{self.id}-limit", initial=now)
         return self._act("limit", "Set limits", about, form)
 
-    def purge(self, posted: Posted = None, place: str = "") -> Act:
+    def purge(self, posted: Posted = None, place: str = "") -> Action:
         depth = self.of.stats.depth
         held = {name: depth[name] for name in ([place] if place in PURGED else PURGED) if depth[name] or name == place}
         form = PurgeForm(posted, id=f"{self.id}-purge", places=held, initial={"place": place})
         about = "Removes the jobs permanently. An instance waiting for one receives error.invoke with the kind Purged."
         return self._act("purge", f"Purge all {place} jobs" if place else "Purge jobs", about, form, danger=True)
 
-    def _plain(self, name: str, label: str, about: str, posted: Posted) -> Act:
+    def _plain(self, name: str, label: str, about: str, posted: Posted) -> Action:
         return self._act(name, label, about, ReasonForm(posted, id=f"{self.id}-{name}"))
 
-    def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Act:
+    def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Action:
         url = reverse(f"queue-{name}", args=[self.of.machine, self.of.queue])
         back = tuple((field, value) for field, value in self.back if field not in form.fields)
-        return Act(name, label, about, url, form, f"{self.id}-{name}", danger, back)
+        return Action(name, label, about, url, form, f"{self.id}-{name}", danger, back)
 
 
-JOB_ACTS = {
+JOB_ACTIONS = {
     "redrive": ("Retry", "The job becomes ready again, with its attempts reset."),
     "move": ("Run now", "The job becomes ready immediately."),
     "withdraw": (
@@ -132,19 +132,19 @@ JOB_ACTS = {
 BY_PLACE = {"dead": ("redrive", "withdraw"), "delayed": ("move", "withdraw")}
 
 
-def of_job(job: Job, back: tuple[tuple[str, str], ...] = ()) -> list[Act]:
-    return [job_act(job, name, back=back) for name in BY_PLACE.get(job.place, ("withdraw",))]
+def list_job_actions(job: Job, back: tuple[tuple[str, str], ...] = ()) -> list[Action]:
+    return [make_job_action(job, name, back=back) for name in BY_PLACE.get(job.place, ("withdraw",))]
 
 
-def job_act(job: Job, name: str, posted: Posted = None, back: tuple[tuple[str, str], ...] = ()) -> Act:
-    label, about = JOB_ACTS[name]
+def make_job_action(job: Job, name: str, posted: Posted = None, back: tuple[tuple[str, str], ...] = ()) -> Action:
+    label, about = JOB_ACTIONS[name]
     id = f"job-{job.id}-{name}"
     url = reverse(f"job-{name}", args=[job.machine, job.id])
-    return Act(name, label, about, url, ReasonForm(posted, id=id), id, name == "withdraw", back)
+    return Action(name, label, about, url, ReasonForm(posted, id=id), id, name == "withdraw", back)
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class JobPage:
     """Where somebody is in a queue's jobs: ``number`` counts pages from 1, ``total`` jobs."""
 
     machine: str
@@ -183,7 +183,7 @@ class Spot:
         return self.url(self.number + 1) if self.number < self.last else ""
 
 
-def figures_of(machine: str, queue: str) -> Figures:
+def read_figures(machine: str, queue: str) -> Figures:
     """Raises Http404 where the machine has no such queue."""
     stats = get_engine().stats(machine).get(queue)
     if stats is None:
@@ -191,7 +191,7 @@ def figures_of(machine: str, queue: str) -> Figures:
     return Figures(machine, stats, recent_times([machine]).get(machine, {}).get(queue, {}))
 
 
-def spot_of(figures: Figures, asked: QueryDict) -> Spot | None:
+def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
     """None for a page number that is none. One past the end is the last page: jobs leave while people look."""
     depth = figures.stats.depth
     place = asked.get("place") or _worst(figures)
@@ -200,8 +200,8 @@ def spot_of(figures: Figures, asked: QueryDict) -> Spot | None:
     number = asked.get("page") or "1"
     if not (number.isascii() and number.isdigit() and 0 < len(number) <= 12 and int(number) > 0):
         return None
-    spot = Spot(figures.machine, figures.queue, place, total=depth[place])
-    return Spot(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
+    spot = JobPage(figures.machine, figures.queue, place, total=depth[place])
+    return JobPage(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
 
 
 def _worst(figures: Figures) -> str:

@@ -12,19 +12,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.pages.shared import charts
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared.access import View, allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.queue_depths import Figures
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from machines.connections import get_engine
 from machines.engine import errors
 from machines.services import Actor, queues
 from machines.statistics import recent_times
 
 from . import presenters
-from .presenters import SIZE, Act, QueueActs, Spot, Turned, figures_of, spot_of
+from .presenters import SIZE, Action, FailedAction, JobPage, QueueActions, find_job_page, read_figures
 
 
 @require("view")
@@ -46,18 +46,20 @@ def show_all(request: HttpRequest) -> HttpResponse:
     }
     if operated:
         back, own = (("back", "queues"),), [one for one in found if one.machine in operated]
-        context["sheets"] = [(one, QueueActs(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
-    return page(request, "pages/queues.html", context)
+        context["sheets"] = [(one, QueueActions(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
+    return render_page(request, "pages/queues.html", context)
 
 
 @require("view")
 def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return queue_page(request, figures_of(machine, queue), request.GET)
+    return queue_page(request, read_figures(machine, queue), request.GET)
 
 
-def queue_page(request: HttpRequest, figures: Figures, asked: QueryDict, turned: Turned | None = None) -> HttpResponse:
+def queue_page(
+    request: HttpRequest, figures: Figures, asked: QueryDict, turned: FailedAction | None = None
+) -> HttpResponse:
     """The page as it is now; ``asked`` has ``place`` and ``page``. ``turned`` says on top what was just not done."""
-    spot = spot_of(figures, asked)
+    spot = find_job_page(figures, asked)
     if spot is None:
         return bad_request(request)
     jobs = redacted_engine(request, spot.machine).jobs(
@@ -68,20 +70,20 @@ def queue_page(request: HttpRequest, figures: Figures, asked: QueryDict, turned:
         "section": "queues",
         "figures": figures,
         "spot": spot,
-        "rows": [(job, presenters.of_job(job, spot.back) if may else []) for job in jobs],
+        "rows": [(job, presenters.list_job_actions(job, spot.back) if may else []) for job in jobs],
         "last_row": spot.offset + len(jobs),
         "charts": charts.of_queue(request, spot.machine, spot.queue),
         "turned": turned,
     }
-    return page(
-        request, "pages/queue.html", context | (_acts(figures, spot) if may else {}),
+    return render_page(
+        request, "pages/queue.html", context | (_list_actions(figures, spot) if may else {}),
         status=turned.status if turned else 200,
     )  # fmt: skip
 
 
-def _acts(figures: Figures, spot: Spot) -> dict[str, Any]:
-    own = QueueActs(figures, spot.back)
-    levers: Sequence[Act] = [own.resume() if figures.paused else own.pause(), own.limit()]
+def _list_actions(figures: Figures, spot: JobPage) -> dict[str, Any]:
+    own = QueueActions(figures, spot.back)
+    levers: Sequence[Action] = [own.resume() if figures.paused else own.pause(), own.limit()]
     return {"levers": levers, "place_acts": own.of_place(spot.place)}
 
 
@@ -94,50 +96,50 @@ def show_charts(request: HttpRequest, machine: str, queue: str) -> JsonResponse:
     return JsonResponse(charts.of_queue(request, machine, queue).as_dict())
 
 
-Told = Callable[[Actor, Figures, dict[str, Any]], str]
+ActionFunction = Callable[[Actor, Figures, dict[str, Any]], str]
 """Does it, and says what came of it."""
 
 
-def _view(name: str, action: str, done: Told) -> View:
-    @lever("operate", action, queue="queue")
+def _view(name: str, action: str, done: ActionFunction) -> View:
+    @require_audited("operate", action, queue="queue")
     def view(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         return _do(request, machine, queue, name, done)
 
     return view
 
 
-def _do(request: HttpRequest, machine: str, queue: str, name: str, done: Told) -> HttpResponse:
+def _do(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
     """Checks the form, does it, and goes back; what was turned down stands on the queue's page, for another go."""
     if request.method != "POST":
         return redirect("queue", machine, queue)
-    figures = figures_of(machine, queue)
-    act = _act(figures, name, request)
+    figures = read_figures(machine, queue)
+    act = _make_action(figures, name, request)
     if not act.form.is_valid():
-        return queue_page(request, figures, request.POST, presenters.mistake(act))
+        return queue_page(request, figures, request.POST, presenters.make_failure(act))
     try:
         told = done(Actor.of(request), figures, act.form.cleaned_data)
     except errors.Miscounted as error:
         return _miscounted(request, machine, queue, error)
     except errors.BadInput as error:
-        return queue_page(request, figures, request.POST, presenters.mistake(act, error))
+        return queue_page(request, figures, request.POST, presenters.make_failure(act, error))
     messages.success(request, told)
     return _back(request, figures)
 
 
-def _act(figures: Figures, name: str, request: HttpRequest, *, fresh: bool = False) -> Act:
+def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bool = False) -> Action:
     post = request.POST
     back = tuple((field, post[field]) for field in ("place", "page") if field in post)
-    return QueueActs(figures, back, "again").make(name, post.get("place", ""), None if fresh else post)
+    return QueueActions(figures, back, "again").make(name, post.get("place", ""), None if fresh else post)
 
 
 def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
     """The queue as it is now, with a form that asks for the new count."""
-    figures = figures_of(machine, queue)
-    act = _act(figures, "purge", request, fresh=True)
+    figures = read_figures(machine, queue)
+    act = _make_action(figures, "purge", request, fresh=True)
     act.form.initial["reason"] = request.POST.get("reason", "")
     now = f"{error.actual} {error.place} {_jobs(error.actual)} there now"
     message = f"You entered {error.expected}; {now}. No jobs were purged."
-    turned = Turned(
+    turned = FailedAction(
         409, "Not purged: the number of jobs has changed", message, error.code, act if error.actual else None
     )
     return queue_page(request, figures, request.POST, turned)
@@ -146,7 +148,7 @@ def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Mi
 def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
     if request.POST.get("back") == "queues":
         return redirect("queues")
-    spot = spot_of(figures, request.POST)
+    spot = find_job_page(figures, request.POST)
     return redirect(spot.url() if spot else "queues")
 
 

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FormattedCount:
     """One figure as people read it: ``12,345`` where it is exact, else three digits of it. ``title`` says how exact."""
 
     text: str
@@ -28,18 +28,18 @@ class Row:
     """``kind``: moved or people."""
 
     kind: str
-    figures: list[Told]
+    figures: list[FormattedCount]
 
 
-def told(count: Count) -> Told:
+def format_count(count: Count) -> FormattedCount:
     if count.exact:
-        return Told(f"{count.number:,}", "exact", count.number == 0)
+        return FormattedCount(f"{count.number:,}", "exact", count.number == 0)
     size = 10 ** max(0, len(str(count.number)) - 3)
     shown = round(count.number / size) * size
-    return Told(f"≈ {shown:,}", f"an estimate; its standard error is {count.error:.1%}", False)
+    return FormattedCount(f"≈ {shown:,}", f"an estimate; its standard error is {count.error:.1%}", False)
 
 
-def rows(scope: Scope, machines: Collection[str]) -> list[Row]:
+def list_rows(scope: Scope, machines: Collection[str]) -> list[Row]:
     """Of the machines, all in the viewer's scope; people only for whoever may see every machine, since a lever may be
     any machine's. None where they cannot be counted."""
     try:
@@ -52,10 +52,10 @@ def rows(scope: Scope, machines: Collection[str]) -> list[Row]:
     return [_row("moved", found.moved), *([_row("people", found.people)] if found.people else [])]
 
 
-def of_machine(machine: str) -> dict[str, Told]:
+def count_for_machine(machine: str) -> dict[str, FormattedCount]:
     """``day``, ``week``, ``month`` -> how many of its instances moved."""
-    return {period: told(count) for period, count in activity([machine]).moved.items()}
+    return {period: format_count(count) for period, count in activity([machine]).moved.items()}
 
 
 def _row(kind: str, counts: Counts) -> Row:
-    return Row(kind, [told(counts[period]) for period in PERIODS])
+    return Row(kind, [format_count(counts[period]) for period in PERIODS])

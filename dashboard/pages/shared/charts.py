@@ -100,7 +100,7 @@ class Figure:
         if value is None:
             return "–"
         if self.series.unit == "ms":
-            return times.span(value)
+            return times.format_duration(value)
         return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
 
     def _last(self, line: Line) -> str:
@@ -217,7 +217,7 @@ def _shapes(lines: list[Line]) -> list[str]:
 
 def _clock(at: int, span: str) -> str:
     """Where a step begins, in the person's zone."""
-    moment = times.local(at * 1000)
+    moment = times.read_local(at * 1000)
     if moment is None:
         return times.UNKNOWN
     return f"{moment.day} {times.MONTHS[moment.month - 1]} {moment:%H:%M}" if span != "hour" else f"{moment:%H:%M}"
@@ -244,7 +244,7 @@ class Edges:
     def _edges(self, version: str) -> dict[str, str]:
         if version not in self._known:
             try:
-                states = version_view.plan(self._machine, int(version)).outline.states
+                states = version_view.load_version(self._machine, int(version)).outline.states
             except SignalboxError:
                 states = ()
             self._known[version] = {each.id: _edge(each) for state in states for each in state.transitions}

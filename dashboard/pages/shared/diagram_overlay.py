@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines.diagrams import active, fold_id
 
 TAG = re.compile(
@@ -84,7 +84,7 @@ class _OverlayWriter:
         return f'<a href="{escape(link)}" id="{part}" class="{classes}"{label}'
 
 
-def link_folds(plan: Plan, overlay: Overlay, address: Address) -> None:
+def link_folds(plan: VersionView, overlay: Overlay, address: Address) -> None:
     """Add the links that fold and unfold states."""
     for state in plan.outline.states:
         if state.name in plan.foldable:
@@ -92,13 +92,13 @@ def link_folds(plan: Plan, overlay: Overlay, address: Address) -> None:
             overlay.links[part] = f"{address(plan.toggled(state.name))}#{part}"
 
 
-def find_state_parts(plan: Plan, configuration: Iterable[str]) -> list[str]:
+def find_state_parts(plan: VersionView, configuration: Iterable[str]) -> list[str]:
     """Return the ids of the parts for the states that are active when these leaves are."""
     states = plan.index["states"]
     return list(dict.fromkeys(states[name] for name in active(plan.outline, configuration) if name in states))
 
 
-def find_transition_parts(plan: Plan, transitions: Iterable[str]) -> list[str]:
+def find_transition_parts(plan: VersionView, transitions: Iterable[str]) -> list[str]:
     """Return the ids of the lines for these transitions."""
     drawn = plan.index["transitions"]
     return list(dict.fromkeys(drawn[id] for id in transitions if id in drawn))

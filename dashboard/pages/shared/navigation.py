@@ -13,7 +13,7 @@ from machines.services import approvals
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NavigationLink:
     """``name`` of the address; ``right``: who sees the link; ``section``: what a page says that it belongs to;
     ``waiting``: how much there waits for this person."""
 
@@ -31,22 +31,22 @@ class Place:
         return reverse(self.name)
 
 
-PLACES = (
-    Place("overview", "Machines", "view", "machines"),
-    Place("queues", "Queues", "view", "queues"),
-    Place("workers", "Workers", "view", "workers"),
-    Place("approvals", "Approvals", "view", "approvals"),
-    Place("audit", "Audit", "audit", "audit"),
-    Place("webhooks", "Webhooks", "operate", "webhooks"),
-    Place("patterns", "Patterns", "view", "patterns", app="examples", in_foot=True),
+NAVIGATION_LINKS = (
+    NavigationLink("overview", "Machines", "view", "machines"),
+    NavigationLink("queues", "Queues", "view", "queues"),
+    NavigationLink("workers", "Workers", "view", "workers"),
+    NavigationLink("approvals", "Approvals", "view", "approvals"),
+    NavigationLink("audit", "Audit", "audit", "audit"),
+    NavigationLink("webhooks", "Webhooks", "operate", "webhooks"),
+    NavigationLink("patterns", "Patterns", "view", "patterns", app="examples", in_foot=True),
 )
 
 
-def places(user: Any) -> list[Place]:
+def list_navigation_links(user: Any) -> list[NavigationLink]:
     """Those that the user may open. One small query, for what waits for approval."""
-    open_to = [place for place in PLACES if apps.is_installed(place.app) and anywhere(user, place.right)]
-    return [replace(place, waiting=_waiting(user)) if place.name == "approvals" else place for place in open_to]
+    open_to = [place for place in NAVIGATION_LINKS if apps.is_installed(place.app) and anywhere(user, place.right)]
+    return [replace(place, waiting=_count_waiting(user)) if place.name == "approvals" else place for place in open_to]
 
 
-def _waiting(user: Any) -> int:
+def _count_waiting(user: Any) -> int:
     return approvals.waiting(scope_of(user)).count()

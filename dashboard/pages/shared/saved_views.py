@@ -11,7 +11,7 @@ from dashboard.models import SavedView
 SHOWN = 30  # on one page
 
 
-def saved_views(request: HttpRequest, own: str, query: str) -> dict[str, object]:
+def list_saved_views(request: HttpRequest, own: str, query: str) -> dict[str, object]:
     """What the page at the path ``own`` lists, and what it would keep: its address as ``query`` narrows it."""
     views = list(islice(SavedView.shown_to(request.user, page=own), SHOWN))
     return {"views": views, "page": own, "query": query}

@@ -9,13 +9,13 @@ from functools import lru_cache
 from django.utils.safestring import SafeString
 
 from dashboard.pages.shared.diagram_overlay import Overlay
-from dashboard.shared.version_view import Plan
+from dashboard.shared.version_view import VersionView
 from machines import diagrams, formats
 from machines.engine.definitions import outline
 from machines.engine.errors import DefinitionError
 from machines.services.sm_keys import Kept
 
-KEPT = 32  # drawings of maps that were looked at last
+MAX_DRAWINGS = 32  # drawings of maps that were looked at last
 MAX_STATES, MAX_ARROWS = 200, 600  # past these nobody can read the diagram, and laying it out takes seconds
 
 
@@ -28,7 +28,7 @@ class Drawing:
     why: tuple[str, ...] = ()
 
 
-def of_kept(kept: Kept) -> Drawing:
+def draw_key(kept: Kept) -> Drawing:
     """The diagram with its current state lit and the ways out of it marked."""
     arrows = sum(len(targets) for targets in kept.map.values())
     if not kept.map:
@@ -37,7 +37,7 @@ def of_kept(kept: Kept) -> Drawing:
         return Drawing(
             why=(f"The map has {len(kept.map):,} states and {arrows:,} transitions: too many for a diagram.",)
         )
-    plan = _plan(json.dumps({"initial": kept.initial, "map": kept.map, "current": "", "reason": ""}))
+    plan = _load_map(json.dumps({"initial": kept.initial, "map": kept.map, "current": "", "reason": ""}))
     if isinstance(plan, tuple):
         return Drawing(why=plan)
     overlay = Overlay()
@@ -49,11 +49,11 @@ def of_kept(kept: Kept) -> Drawing:
     return Drawing(overlay.draw_on(plan.svg), plan.is_vast)
 
 
-@lru_cache(maxsize=KEPT)
-def _plan(text: str) -> Plan | tuple[str, ...]:
+@lru_cache(maxsize=MAX_DRAWINGS)
+def _load_map(text: str) -> VersionView | tuple[str, ...]:
     """A map drawn; or, where it makes no definition, what is in the way of that."""
     try:
         found = outline(formats.load(text, format="sm"))
     except DefinitionError as error:
         return tuple(finding.message for finding in error.findings if finding.is_error)[:5]
-    return Plan(found.id, 0, found, diagrams.draw(found).svg, diagrams.index(found), "")
+    return VersionView(found.id, 0, found, diagrams.draw(found).svg, diagrams.index(found), "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from machines.services.sm_keys import Kept
 
-LED_TO = 30  # states one row of the table leads to
+MAX_TARGETS = 30  # states one row of the table leads to
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class FailedMove:
     """What was tried and did not happen: refused, conflict or mistake."""
 
     kind: str
@@ -47,4 +47,4 @@ class Attempt:
 
 def make_row(kept: Kept, state: Name) -> Row:
     targets = list(dict.fromkeys(kept.map[state.name]))
-    return Row(state, [Name(one, one in kept.map) for one in targets[:LED_TO]], len(targets[LED_TO:]))
+    return Row(state, [Name(one, one in kept.map) for one in targets[:MAX_TARGETS]], len(targets[MAX_TARGETS:]))

@@ -8,17 +8,17 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.services import Actor, sm_keys
 from machines.services.sm_keys import Kept, Moved, MoveRefused
 
 from . import diagram
 from .forms import ForcedMoveForm, MoveForm
-from .presenters import Attempt, Name, make_row
+from .presenters import FailedMove, Name, make_row
 
 BUTTONS = 40  # ways on with a form each
 ROWS = 500  # states in the table and in the list to choose from
@@ -29,7 +29,7 @@ def find(request: HttpRequest) -> HttpResponse:
     """Nobody can list such keys: they look like any other. So one is opened by its name."""
     if key := request.GET.get("key"):
         return redirect("sm-key", key)
-    return page(request, "pages/sm.html", {"section": "machines"})
+    return render_page(request, "pages/sm.html", {"section": "machines"})
 
 
 @require("view", globally=True)
@@ -37,37 +37,39 @@ def show(request: HttpRequest, key: str) -> HttpResponse:
     return _page(request, sm_keys.get(Actor.of(request), key))
 
 
-@lever("fire", "fire", globally=True, instance="key")
+@require_audited("fire", "fire", globally=True, instance="key")
 def mutate(request: HttpRequest, key: str) -> HttpResponse:
-    return _moved(request, key, MoveForm(request.POST), force=False)
+    return _move(request, key, MoveForm(request.POST), force=False)
 
 
-@lever("operate", "force", globally=True, instance="key")
+@require_audited("operate", "force", globally=True, instance="key")
 def force(request: HttpRequest, key: str) -> HttpResponse:
-    return _moved(request, key, ForcedMoveForm(request.POST), force=True)
+    return _move(request, key, ForcedMoveForm(request.POST), force=True)
 
 
-def _moved(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> HttpResponse:
+def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> HttpResponse:
     if request.method != "POST":
         return redirect("sm-key", key)
     actor, what = Actor.of(request), "force" if force else "move"
     if not form.is_valid():
         told = " ".join(error for found in form.errors.values() for error in found)
-        return _page(request, sm_keys.get(actor, key), Attempt("mistake", what, told, MISTAKE, 400))
+        return _page(request, sm_keys.get(actor, key), FailedMove("mistake", what, told, MISTAKE, 400))
     given = form.cleaned_data
     state, move = Name(given["state"]), sm_keys.force if force else sm_keys.mutate
     try:
         before = move(actor, key, state.name, seen=given["seen"], reason=given["reason"])
     except Moved as error:
         told = f"The state changed from {Name(given['seen'])} to {Name(error.now.current)}."
-        return _page(request, error.now, Attempt("conflict", what, told, errors.Conflict.code, 409))
+        return _page(request, error.now, FailedMove("conflict", what, told, errors.Conflict.code, 409))
     except MoveRefused as error:
-        return _page(request, sm_keys.get(actor, key), Attempt("refused", what, str(error), errors.Refused.code, 422))
+        return _page(
+            request, sm_keys.get(actor, key), FailedMove("refused", what, str(error), errors.Refused.code, 422)
+        )
     messages.success(request, f"{'Forced: ' if force else ''}{Name(before.current)} → {state}")
     return redirect("sm-key", key)
 
 
-def _page(request: HttpRequest, kept: Kept, attempt: Attempt | None = None) -> HttpResponse:
+def _page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -> HttpResponse:
     onward = [Name(state) for state in kept.onward]
     states = [Name(state) for state in kept.map]
     context: dict[str, Any] = {
@@ -75,7 +77,7 @@ def _page(request: HttpRequest, kept: Kept, attempt: Attempt | None = None) -> H
         "kept": kept,
         "current": Name(kept.current, kept.current in kept.map),
         "initial": Name(kept.initial, kept.initial in kept.map),
-        "drawing": diagram.of_kept(kept),
+        "drawing": diagram.draw_key(kept),
         "onward": onward[:BUTTONS],
         "further": onward[BUTTONS:],
         "states": states[:ROWS],
@@ -83,4 +85,4 @@ def _page(request: HttpRequest, kept: Kept, attempt: Attempt | None = None) -> H
         "left_out": len(states[ROWS:]),
         "attempt": attempt,
     }
-    return page(request, "pages/sm_key.html", context, status=attempt.status if attempt else 200)
+    return render_page(request, "pages/sm_key.html", context, status=attempt.status if attempt else 200)

@@ -12,9 +12,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.shared.access import View, require
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from dashboard.shared.times import in_ms
 from machines.models import Delivery, LogGap, Webhook
 from machines.services import Actor
@@ -35,7 +35,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     return _list(request, WebhookForm(auto_id="webhook-%s"))
 
 
-@lever(RIGHT, "webhook.make", globally=True)
+@require_audited(RIGHT, "webhook.make", globally=True)
 def make(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return redirect("webhooks")
@@ -44,15 +44,15 @@ def make(request: HttpRequest) -> HttpResponse:
         try:
             webhook, secret = management.make(Actor.of(request), **form.asked())
         except BadWebhook as error:
-            _blame(form, error)
+            _add_error(form, error)
         else:
-            return _one(request, webhook, secret=secret)
+            return _detail(request, webhook, secret=secret)
     return _list(request, form, status=400)
 
 
 @require(RIGHT, globally=True)
 def show(request: HttpRequest, id: int) -> HttpResponse:
-    return _one(request, _found(request, id))
+    return _detail(request, _get_webhook(request, id))
 
 
 def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpResponse:
@@ -63,14 +63,14 @@ def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpRes
         "gaps": [(gap, in_ms(gap.at)) for gap in _gaps(actor)],
         "form": form,
     }
-    return page(request, "pages/webhooks.html", context, status=status)
+    return render_page(request, "pages/webhooks.html", context, status=status)
 
 
 def _gaps(actor: Actor) -> list[LogGap]:
     return list(management.gaps(actor)[:GAPS])
 
 
-def _one(
+def _detail(
     request: HttpRequest, webhook: Webhook, *, secret: str = "", form: WebhookForm | None = None, status: int = 200
 ) -> HttpResponse:
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
@@ -84,7 +84,7 @@ def _one(
     context = {
         "section": "webhooks",
         "webhook": webhook,
-        "form": form or WebhookForm(_held(webhook), auto_id="webhook-%s"),
+        "form": form or WebhookForm(_initial(webhook), auto_id="webhook-%s"),
         "secret": secret,
         "once": ONCE,
         "former_until": in_ms(webhook.former_until) if webhook.former_until else None,
@@ -93,28 +93,28 @@ def _one(
         "older": older,
         "first": f"{address}?{urlencode(kept)}" if before else "",
     }
-    return page(request, "pages/webhook.html", context, status=status)
+    return render_page(request, "pages/webhook.html", context, status=status)
 
 
-def _held(webhook: Webhook) -> dict[str, str]:
+def _initial(webhook: Webhook) -> dict[str, str]:
     lists = {"machines": ", ".join(webhook.machines), "types": ", ".join(webhook.types)}
     return {"name": webhook.name, "url": webhook.url} | lists
 
 
-def _found(request: HttpRequest, id: int) -> Webhook:
+def _get_webhook(request: HttpRequest, id: int) -> Webhook:
     try:
         return management.get(Actor.of(request), id)
     except UnknownWebhook as error:
         raise Http404(f"{error}.") from None
 
 
-def _blame(form: WebhookForm, error: BadWebhook) -> None:
+def _add_error(form: WebhookForm, error: BadWebhook) -> None:
     form.add_error(error.field if error.field in form.fields else None, f"{error.message} ({error.code})")
 
 
-@lever(RIGHT, "webhook.change", globally=True, target="id")
+@require_audited(RIGHT, "webhook.change", globally=True, target="id")
 def change(request: HttpRequest, id: int) -> HttpResponse:
-    webhook = _found(request, id)
+    webhook = _get_webhook(request, id)
     if request.method != "POST":
         return redirect("webhook", id)
     form = WebhookForm(request.POST, auto_id="webhook-%s")
@@ -122,25 +122,25 @@ def change(request: HttpRequest, id: int) -> HttpResponse:
         try:
             management.change(Actor.of(request), id, **form.asked())
         except BadWebhook as error:
-            _blame(form, error)
+            _add_error(form, error)
         else:
             messages.success(request, "Saved")
             return redirect("webhook", id)
-    return _one(request, webhook, form=form, status=400)
+    return _detail(request, webhook, form=form, status=400)
 
 
-@lever(RIGHT, "webhook.rotate", globally=True, target="id")
+@require_audited(RIGHT, "webhook.rotate", globally=True, target="id")
 def rotate(request: HttpRequest, id: int) -> HttpResponse:
-    _found(request, id)
+    _get_webhook(request, id)
     if request.method != "POST":
         return redirect("webhook", id)
     webhook, secret = management.rotate(Actor.of(request), id)
-    return _one(request, webhook, secret=secret)
+    return _detail(request, webhook, secret=secret)
 
 
-@lever(RIGHT, "webhook.delete", globally=True, target="id")
+@require_audited(RIGHT, "webhook.delete", globally=True, target="id")
 def delete(request: HttpRequest, id: int) -> HttpResponse:
-    webhook = _found(request, id)
+    webhook = _get_webhook(request, id)
     if request.method != "POST":
         return redirect("webhook", id)
     if request.POST.get("name", "") != webhook.name:
@@ -151,9 +151,9 @@ def delete(request: HttpRequest, id: int) -> HttpResponse:
     return redirect("webhooks")
 
 
-@lever(RIGHT, "webhook.redeliver", globally=True, target="id")
+@require_audited(RIGHT, "webhook.redeliver", globally=True, target="id")
 def redeliver(request: HttpRequest, id: int, delivery: int) -> HttpResponse:
-    _found(request, id)
+    _get_webhook(request, id)
     if request.method != "POST":
         return redirect("webhook", id)
     try:
@@ -164,10 +164,10 @@ def redeliver(request: HttpRequest, id: int, delivery: int) -> HttpResponse:
     return redirect("webhook", id)
 
 
-def _act(action: str, done: Callable[[Actor, int], Any], told: str) -> View:
-    @lever(RIGHT, action, globally=True, target="id")
+def _make_view(action: str, done: Callable[[Actor, int], Any], told: str) -> View:
+    @require_audited(RIGHT, action, globally=True, target="id")
     def view(request: HttpRequest, id: int) -> HttpResponse:
-        _found(request, id)
+        _get_webhook(request, id)
         if request.method == "POST":
             try:
                 done(Actor.of(request), id)
@@ -180,6 +180,6 @@ def _act(action: str, done: Callable[[Actor, int], Any], told: str) -> View:
     return view
 
 
-pause = _act("webhook.change", management.pause, "Paused: messages emitted from now on are not sent")
-resume = _act("webhook.change", management.resume, "Resumed: messages emitted from now on are sent")
-test = _act("webhook.test", management.test, "Test message signalbox.test queued")
+pause = _make_view("webhook.change", management.pause, "Paused: messages emitted from now on are not sent")
+resume = _make_view("webhook.change", management.resume, "Resumed: messages emitted from now on are sent")
+test = _make_view("webhook.test", management.test, "Test message signalbox.test queued")

@@ -18,11 +18,11 @@ from machines.worker.maintenance.scheduler import read_lock_holders
 from .forms import OPEN_TO, ORDERS, OrderForm
 
 LATE = 300_000  # ms that something may wait for the database
-PATIENT = 5  # times that a batch is taken before somebody should look
+MAX_TAKES = 5  # times that a batch is taken before somebody should look
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RunningJob:
     """A job in hand. ``url`` and ``instance_url`` are "" where there is no such page."""
 
     id: str
@@ -42,14 +42,14 @@ class Worker:
 
     row: WorkerInfo
     alive: bool
-    jobs: list[Held]
+    jobs: list[RunningJob]
     more: int
     orders: list[tuple[str, str, bool]]
     form: OrderForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Duty:
     """A duty of the house. ``worker``: who has it, "" for nobody; ``alive``: whether that one beat lately.
 
     ``since`` and ``until``: ms, the latter moving on as long as its worker lives.
@@ -65,7 +65,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Unwritten:
+class PendingWrites:
     """What waits for the database. ``oldest``: ms; ``stuck``: batches that were claimed again and again."""
 
     name: str
@@ -75,13 +75,13 @@ class Unwritten:
     stuck: list[LentBatch]
 
 
-def kept(rows: Iterable[WorkerInfo], now: int) -> list[Kept]:
+def list_duties(rows: Iterable[WorkerInfo], now: int) -> list[Duty]:
     """Every duty of which one worker at a time has charge, at ``now`` (ms by the clock of Redis)."""
     living = {row.id for row in rows if is_alive(row, now)}
     return [
-        Kept(duty, DUTIES[duty])
+        Duty(duty, DUTIES[duty])
         if holder is None
-        else Kept(
+        else Duty(
             duty, DUTIES[duty], holder.owner, holder.fence, holder.since, now + int((holder.left or 0) * 1000),
             holder.owner in living,
         )
@@ -89,28 +89,28 @@ def kept(rows: Iterable[WorkerInfo], now: int) -> list[Kept]:
     ]  # fmt: skip
 
 
-def unwritten() -> list[Unwritten]:
+def list_pending_writes() -> list[PendingWrites]:
     found = []
     for name, stats in buffer_flush.waiting().items():
-        oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > PATIENT]
-        found.append(Unwritten(name, stats, oldest, oldest > LATE, stuck))
+        oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > MAX_TAKES]
+        found.append(PendingWrites(name, stats, oldest, oldest > LATE, stuck))
     return found
 
 
-def card(row: WorkerInfo, now: float) -> Worker:
+def make_worker(row: WorkerInfo, now: float) -> Worker:
     """A worker as the page shows it at ``now`` (ms)."""
-    jobs = [_held(job) for job in row.holding if isinstance(job, dict)]
+    jobs = [_make_running_job(job) for job in row.holding if isinstance(job, dict)]
     sensible = OPEN_TO.get(row.status, tuple(ORDERS))
     orders = [(order, label, order in sensible) for order, (label, _) in ORDERS.items()]
     return Worker(row, is_alive(row, now), jobs, max(0, row.in_hand - len(jobs)), orders)
 
 
-def _held(job: dict[str, Any]) -> Held:
+def _make_running_job(job: dict[str, Any]) -> RunningJob:
     def text(name: str) -> str:
         return str(job.get(name) or "")
 
     machine, instance = text("machine"), text("instance")
-    return Held(
+    return RunningJob(
         text("id"), text("src"), machine, text("queue"), instance,
         int(job.get("attempt") or 0), int(job.get("since") or 0),
         url=page_of("job", machine, text("id")),

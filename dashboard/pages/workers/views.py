@@ -8,10 +8,10 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.pages.shared.permission_gate import lever
+from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.attention import SILENT_AFTER
-from dashboard.shared.rendering import page
+from dashboard.shared.rendering import render_page
 from machines.connections import get_engine
 from machines.forms import REASON_LIMIT
 from machines.services import Actor
@@ -19,7 +19,7 @@ from machines.services import workers as services
 from machines.worker.maintenance.scheduler import TTL
 
 from .forms import ORDERS, OrderForm
-from .presenters import card, kept, unwritten
+from .presenters import list_duties, list_pending_writes, make_worker
 
 
 @require("view")
@@ -32,7 +32,7 @@ def _action(request: HttpRequest) -> str:
     return f"worker.{order if order in ORDERS else 'quiet'}"
 
 
-@lever("operate", _action, globally=True, target="worker")
+@require_audited("operate", _action, globally=True, target="worker")
 def direct(request: HttpRequest, worker: str) -> HttpResponse:
     if request.method != "POST":
         return redirect("workers")
@@ -57,7 +57,7 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
     scope = scope_of(request.user)
     rows = [row.only(scope) for row in sorted(get_engine().workers(), key=lambda row: (row.host, row.pid))]
     now = _now()
-    workers = [card(row, now) for row in rows]
+    workers = [make_worker(row, now) for row in rows]
     if form is not None:
         if all(row.id != tried for row in rows):
             raise Http404(f"Worker {tried} not found. It may have stopped.")
@@ -70,8 +70,8 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
         "silent_after": SILENT_AFTER,
         "may_direct": allows(request.user, "operate"),
         "reason_limit": REASON_LIMIT,
-        "kept": kept(rows, now),
+        "kept": list_duties(rows, now),
         "handed_on_after": TTL,
-        "unwritten": unwritten(),
+        "unwritten": list_pending_writes(),
     }
-    return page(request, "pages/workers.html", context, status=400 if form is not None else 200)
+    return render_page(request, "pages/workers.html", context, status=400 if form is not None else 200)

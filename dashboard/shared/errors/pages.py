@@ -31,7 +31,7 @@ def of_api(request: HttpRequest) -> bool:
     return request.path.startswith("/api/")
 
 
-class EngineErrors(MiddlewareMixin):
+class EngineErrorMiddleware(MiddlewareMixin):
     """Turns what the engine raises, and no view caught, into its page (or JSON under ``/api/``).
 
     Sits innermost. A GET that finds Redis away is left to the outage page; a POST gets a page that can send
@@ -60,7 +60,7 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     machine = getattr(error, "machine", "")
     if isinstance(error, errors.UnknownInstance):
         context["back"] = {"url": reverse("machine", args=[machine]), "text": f"Instances of {machine}"}
-    if isinstance(error, errors.UnknownMachine) and (seen := _seen_by(request, error)):
+    if isinstance(error, errors.UnknownMachine) and (seen := _visible_machines(request, error)):
         context["hint"] = f"Available: {errors.shorten_names(seen)}."
     if isinstance(error, errors.EngineUnavailable):
         return _send_again(request, context)
@@ -70,7 +70,7 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     return response
 
 
-def _seen_by(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:
+def _visible_machines(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:
     """Of the machines that are there those the person sees."""
     scope = scope_of(request.user)
     return [name for name in error.known if name in scope]

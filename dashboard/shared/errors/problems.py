@@ -141,7 +141,7 @@ def problem(
     known = BY_CODE.get(code)
     status = status or (known.status if known else 500)
     title = facts.pop("title", "") or (known.title if known else "")
-    return _written(request, status, title, code, detail or (known.meaning if known else ""), facts)
+    return _write(request, status, title, code, detail or (known.meaning if known else ""), facts)
 
 
 def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None = None) -> HttpResponse:
@@ -156,8 +156,8 @@ def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None 
     detail = str(facts.pop("message", error))
     facts.pop("code", None)
     if isinstance(error, UnknownMachine):
-        facts["known"] = _seen_by(request, error)
-    return _written(request, status, title_of(type(error)), error.code, detail, facts)
+        facts["known"] = _visible_machines(request, error)
+    return _write(request, status, title_of(type(error)), error.code, detail, facts)
 
 
 def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
         return {"code": error.code, "message": title_of(type(error))}
 
 
-def _seen_by(request: HttpRequest, error: UnknownMachine) -> list[str]:
+def _visible_machines(request: HttpRequest, error: UnknownMachine) -> list[str]:
     """Of the machines that are there those the caller sees."""
     caller = getattr(request, "caller", None)
     scope = caller.actor.scope() if caller is not None else access.NOTHING
@@ -198,7 +198,7 @@ def denied_by(error: BaseException | None) -> NotPermitted | None:
 def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:
     """A store does not answer."""
     detail = "Redis does not answer." if request.method in ("GET", "HEAD") else f"Redis does not answer. {UNKNOWN}"
-    return _written(request, 503, title_of(EngineUnavailable), code, detail, {})
+    return _write(request, 503, title_of(EngineUnavailable), code, detail, {})
 
 
 def invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:
@@ -226,7 +226,7 @@ def _escaped(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
 
 
-def _written(
+def _write(
     request: HttpRequest, status: int, title: str, code: str, detail: str, facts: Mapping[str, Any]
 ) -> HttpResponse:
     body = dict(facts) | {

@@ -30,7 +30,7 @@ UNKNOWN = "The result of this request is unknown: check before you send it again
 PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p><p>Code {code}</p>"
 
 
-class Outage(MiddlewareMixin):
+class RedisOutageMiddleware(MiddlewareMixin):
     """Turns an engine, cache or session failure of a view into the 503 page. Sits innermost, next to the views."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:

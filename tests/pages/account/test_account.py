@@ -42,9 +42,9 @@ def test_a_moment_is_told_with_the_offset_of_its_zone(zone, clock, said):
     token = times.clock.set(clock)
     try:
         with timezone.override(zone):
-            assert times.said(NOON) == said
-            assert times.exact(NOON) == "2026-07-01 12:00:00 UTC"
-            assert str(times.element(NOON)).startswith(
+            assert times.format_local(NOON) == said
+            assert times.format_utc(NOON) == "2026-07-01 12:00:00 UTC"
+            assert str(times.format_element(NOON)).startswith(
                 '<time datetime="2026-07-01T12:00:00.000+00:00" title="2026-07-01'
             )
     finally:
@@ -54,8 +54,8 @@ def test_a_moment_is_told_with_the_offset_of_its_zone(zone, clock, said):
 @pytest.mark.parametrize("ms", [10**18, -(10**18), -62135596800000])
 def test_a_moment_that_no_calendar_has_breaks_nothing(ms):
     with timezone.override("America/New_York"):
-        assert times.said(ms)
-        assert times.hour(ms)
+        assert times.format_local(ms)
+        assert times.format_time_of_day(ms)
 
 
 def test_who_chose_a_zone_sees_every_moment_in_it_and_nobody_else_does(as_, waiting):

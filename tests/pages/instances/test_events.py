@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.pages.instances.events import levers
+from dashboard.pages.instances.events import list_event_actions
 from dashboard.shared import version_view
 
 
@@ -23,7 +23,7 @@ def lever(engine, db):
         }
         version = engine.publish(definition).version
         instance = engine.create("m", data=data)
-        return {one.event: one for one in levers(engine, version_view.plan("m", version), instance)}
+        return {one.event: one for one in list_event_actions(engine, version_view.load_version("m", version), instance)}
 
     return made
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.pages.instances.events import levers
-from dashboard.pages.instances.presenters import Child, children
+from dashboard.pages.instances.events import list_event_actions
+from dashboard.pages.instances.presenters import Child, list_children
 from dashboard.shared import version_view
 from tests.pages.reading import Element, fields, read
 
@@ -68,7 +68,7 @@ def test_a_transition_that_another_region_goes_before_is_said_to_be_outdone(engi
         {"id": "m", "initial": "P", "states": {"P": {"type": "parallel", "states": regions}, "Y": {}, "Z": {}}}
     )
     instance = engine.create("m", "one")
-    (go,) = levers(engine, version_view.plan("m", 1), instance)
+    (go,) = list_event_actions(engine, version_view.load_version("m", 1), instance)
     assert go.verdict == "open"
     assert [(route.kind, route.source, route.target) for route in go.routes] == [
         ("holds", "a1", "Z"),
@@ -109,7 +109,7 @@ def test_a_child_and_its_parent_lead_to_each_other(as_, engine, paying):
 
 def test_a_child_of_a_machine_that_can_have_no_page_is_named_without_a_link(paying):
     odd = replace(paying, children={"x": {"machine": "no such/machine", "id": "1"}})
-    assert children(odd) == [Child("x", "no such/machine", "1", "")]
+    assert list_children(odd) == [Child("x", "no such/machine", "1", "")]
 
 
 def test_suspending_needs_a_reason_and_stands_in_the_history(as_, engine, order):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dashboard.pages.machines import diagram_modes
-from dashboard.pages.machines.diagram_modes import MODES, brief
+from dashboard.pages.machines.diagram_modes import MODES, format_duration
 from machines.engine import Refused
 from tests.pages.reading import Element, read
 
@@ -179,7 +179,7 @@ def test_every_line_of_a_chart_leads_somewhere(as_, crowd, query):
     ("ms", "text"), [(0, "0 s"), (59_999, "59 s"), (60_000, "1 min"), (HOUR, "1 h"), (50 * HOUR, "2 d")]
 )
 def test_a_length_has_one_unit(ms, text):
-    assert brief(ms) == text
+    assert format_duration(ms) == text
 
 
 def test_the_scale_is_the_same_for_every_machine():

@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.pages.instances.diagram import draw_instance
 from dashboard.pages.machines.diagram import draw_machine
-from dashboard.pages.machines.diagram_modes import short
+from dashboard.pages.machines.diagram_modes import format_count
 from dashboard.pages.shared.diagram_overlay import Overlay
 from dashboard.shared import version_view
 from tests.pages.reading import Element, _Reader
@@ -36,13 +36,13 @@ def parts(svg: str) -> Element:
     ],
 )
 def test_a_figure_fits_into_seven_characters(number, text):
-    assert short(number) == text
+    assert format_count(number) == text
     assert len(text) <= 7
 
 
 def test_counts_stand_on_their_states_and_flow_on_its_edges(engine, waiting, activation):
     live = engine.live(activation)
-    drawing = parts(draw_machine(version_view.plan(activation, 1), live, None))
+    drawing = parts(draw_machine(version_view.load_version(activation, 1), live, None))
     counts = {part["data-state"]: part.one(class_="count").text for part in drawing.all(class_="state")}
     assert counts == {"New": "0", "Waiting": "1", "Active": "0", "Suspended": "0"}
     flow = {part["data-transition"]: part.one(class_="flow").text for part in drawing.all(class_="transition")}
@@ -51,12 +51,12 @@ def test_counts_stand_on_their_states_and_flow_on_its_edges(engine, waiting, act
 
 
 def test_only_states_with_instances_are_lit(engine, waiting, activation):
-    drawing = parts(draw_machine(version_view.plan(activation, 1), engine.live(activation), None))
+    drawing = parts(draw_machine(version_view.load_version(activation, 1), engine.live(activation), None))
     assert [part["data-state"] for part in drawing.all(class_="occupied")] == ["Waiting"]
 
 
 def test_a_state_leads_to_its_instances_and_a_chosen_one_back_to_all(engine, waiting, activation):
-    drawing = parts(draw_machine(version_view.plan(activation, 1), engine.live(activation), "Waiting"))
+    drawing = parts(draw_machine(version_view.load_version(activation, 1), engine.live(activation), "Waiting"))
     links = {part["data-state"]: part["href"] for part in drawing.all("a", class_="state")}
     assert links["New"] == "/machines/activation/?state=New#instances"
     assert links["Waiting"] == "/machines/activation/#instances"
@@ -65,7 +65,7 @@ def test_a_state_leads_to_its_instances_and_a_chosen_one_back_to_all(engine, wai
 
 def test_a_queue_shows_its_ready_jobs_and_leads_to_them(engine, devices):
     engine.create(devices, "one")
-    drawing = parts(draw_machine(version_view.plan(devices, 1), engine.live(devices), None))
+    drawing = parts(draw_machine(version_view.load_version(devices, 1), engine.live(devices), None))
     queue = drawing.one(id="queue-start")
     assert queue.one(class_="count").text == "1"
     assert queue["href"] == "/queues/new_device/start/"
@@ -73,14 +73,14 @@ def test_a_queue_shows_its_ready_jobs_and_leads_to_them(engine, devices):
 
 
 def test_the_state_an_instance_is_in_is_lit_and_no_count_is_shown(engine, waiting, activation):
-    drawing = parts(draw_instance(version_view.plan(activation, 1), waiting, {"t2": "depends", "t3": "fails"}))
+    drawing = parts(draw_instance(version_view.load_version(activation, 1), waiting, {"t2": "depends", "t3": "fails"}))
     assert [part["data-state"] for part in drawing.all(class_="current")] == ["Waiting"]
     assert [part["data-transition"] for part in drawing.all(class_="possible")] == ["t2"]
     assert {part.text for part in drawing.all(class_="count")} == {""}
 
 
 def test_every_part_is_still_there_after_painting(engine, devices):
-    plan = version_view.plan(devices, 1)
+    plan = version_view.load_version(devices, 1)
     painted = parts(draw_machine(plan, engine.live(devices), None))
     ids = {part["id"] for part in painted.all() if "id" in part.attributes}
     assert {id for kind in ("states", "transitions", "queues") for id in plan.index[kind].values()} <= ids
@@ -91,7 +91,7 @@ HOSTILE = '<text class="count"></text></g>"><script>alert(1)</script>'
 
 def test_a_name_made_to_look_like_a_place_to_paint_stays_text(engine, db):
     engine.publish({"id": "odd", "initial": HOSTILE, "states": {HOSTILE: {"on": {"go": HOSTILE}}}})
-    svg = draw_machine(version_view.plan("odd", 1), engine.live("odd"), HOSTILE)
+    svg = draw_machine(version_view.load_version("odd", 1), engine.live("odd"), HOSTILE)
     drawing = parts(svg)
     assert "<script" not in svg
     assert drawing.one(class_="state")["data-state"] == HOSTILE

@@ -57,32 +57,32 @@ def test_an_instance_is_lit_in_what_it_is_folded_into(as_, order):
 
 
 def test_all_of_the_top_level_folded_is_the_top_level_and_what_is_within_is_no_matter(as_, delivery):
-    plan = version_view.plan("delivery", 1, fold="Parcel,Fulfilling,Nobody,,Paying")
+    plan = version_view.load_version("delivery", 1, fold="Parcel,Fulfilling,Nobody,,Paying")
     assert (plan.view, plan.folds) == ({"view": "top"}, {"Fulfilling"})
-    assert plan.fingerprint == version_view.plan("delivery", 1, fold=version_view.TOP).fingerprint
+    assert plan.fingerprint == version_view.load_version("delivery", 1, fold=version_view.TOP).fingerprint
     assert plan.toggled("Fulfilling") == {}
 
 
 def test_a_name_with_a_comma_is_called_by_its_number(engine, db):
     inner = {"initial": "a", "states": {"a": {}}}
     engine.publish({"id": "m", "initial": "x,y", "states": {"x,y": inner, "z": {"initial": "b", "states": {"b": {}}}}})
-    plan = version_view.plan("m", 1, fold="z")
+    plan = version_view.load_version("m", 1, fold="z")
     assert plan.toggled("x,y") == {"view": "top"}
-    assert version_view.plan("m", 1, fold="1").folds == {"x,y"}
+    assert version_view.load_version("m", 1, fold="1").folds == {"x,y"}
 
 
 def test_whatever_is_asked_for_few_drawings_are_kept_and_few_words_are_read(as_, delivery, monkeypatch):
     drawn = []
     real = offload.run
     monkeypatch.setattr(offload, "run", lambda *words, **named: drawn.append(named["folds"]) or real(*words, **named))
-    version_view._place.cache_clear()
+    version_view._folded_drawing.cache_clear()
     client = as_("viewer")
     for junk in ("," * 5000, "Parcel," * 900, ",".join(f"s{n}" for n in range(900))):
         assert client.get(MACHINE, {"fold": junk}).status_code == 200
     for order in itertools.permutations(INNER):
-        version_view.plan("delivery", 1, fold=",".join(order))
+        version_view.load_version("delivery", 1, fold=",".join(order))
     assert len(drawn) == 2, "Parcel alone, and all three, however they are called"
-    assert version_view._place.cache_info().maxsize == version_view.DRAWN
+    assert version_view._folded_drawing.cache_info().maxsize == version_view.DRAWN
 
 
 def test_what_is_late_in_a_folded_state_is_marked_on_it_and_leads_to_the_drawing_that_shows_it(as_, engine, db):

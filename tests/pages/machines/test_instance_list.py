@@ -123,7 +123,7 @@ def test_each_figure_is_what_the_list_of_its_state_holds(as_, parcels, query):
 
 
 def test_past_its_bound_a_figure_says_at_least(as_, parcels, monkeypatch):
-    monkeypatch.setattr("dashboard.pages.machines.instance_list.MOST_COUNTED", 20)
+    monkeypatch.setattr("dashboard.pages.machines.instance_list.MAX_COUNTED", 20)
     page = read(as_("viewer").get(f"{MACHINE}?by=to&is=Rome&tag=open"))
     texts = [b.text for b in page.one("nav", class_="tabs", data_region="tabs").all("b")]
     assert texts
@@ -222,7 +222,7 @@ QUERIES = (
 
 
 def test_a_page_asks_redis_no_more_of_many_instances_than_of_some(as_, parcels, engine, monkeypatch):
-    monkeypatch.setattr("dashboard.pages.machines.instance_list.MOST_COUNTED", 50)
+    monkeypatch.setattr("dashboard.pages.machines.instance_list.MAX_COUNTED", 50)
     client = as_("viewer")
     some = {query: asked(engine, client, query) for query in QUERIES}
     held = engine.client.hgetall(engine.keys.partition("parcel").instance("p001"))
@@ -317,7 +317,7 @@ def test_a_name_is_a_persons_own_once_and_views_are_bounded(as_, parcels, user_o
 
 def test_what_a_bulk_was_found_by_is_said_in_words():
     terms = {"state": None, "older_than": 900.0, "definition": 2, "actor": {"prefix": "al"}, "id_prefix": "ATV-"}
-    assert instance_filter.told(terms | {"where": {"serial": "x", "amount": {"ge": 5, "le": 10}}}) == [
+    assert instance_filter.describe_filter(terms | {"where": {"serial": "x", "amount": {"ge": 5, "le": 10}}}) == [
         ("min time in state", "15 min"),
         ("version", "2"),
         ("last actor", "al*"),

@@ -145,7 +145,7 @@ def test_lines_of_the_top_level_have_the_flow_of_all_they_stand_for(engine, db):
         engine.create("m", id)
         for event in events:
             engine.fire("m", id, event)
-    svg = drawn(draw_machine(version_view.plan("m", 1, fold="*"), engine.live("m"), None))
+    svg = drawn(draw_machine(version_view.load_version("m", 1, fold="*"), engine.live("m"), None))
     (line,) = svg.all(class_="transition")
     assert line.one(class_="flow").text == "2"
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from dashboard.pages.shared.active_counts import told
+from dashboard.pages.shared.active_counts import format_count
 from dashboard.shared.access import RIGHTS
 from machines.access import tokens
 from machines.audit import entries
@@ -71,10 +71,10 @@ def test_a_machine_tells_how_many_of_its_own_moved(as_, moved):
 
 
 def test_an_estimate_has_three_digits_and_says_how_good_it_is():
-    assert told(Count(1204, True, 0.0, 0)).text == "1,204"
-    assert told(Count(123_456, False, ERROR, 0)).text == "≈ 123,000"
-    assert told(Count(2_049, False, 0.0057, 0)).text == "≈ 2,050"
-    assert "0.6%" in told(Count(2_049, False, 0.0057, 0)).title
+    assert format_count(Count(1204, True, 0.0, 0)).text == "1,204"
+    assert format_count(Count(123_456, False, ERROR, 0)).text == "≈ 123,000"
+    assert format_count(Count(2_049, False, 0.0057, 0)).text == "≈ 2,050"
+    assert "0.6%" in format_count(Count(2_049, False, 0.0057, 0)).title
 
 
 def test_the_metrics_have_the_same_figures(settings, moved, user_of):

@@ -47,7 +47,7 @@ def request_of():
 
 @pytest.fixture
 def mapper():
-    return pages.EngineErrors(lambda request: None)
+    return pages.EngineErrorMiddleware(lambda request: None)
 
 
 @pytest.mark.parametrize(("error", "status"), RAISED, ids=lambda one: type(one).__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.shared.time_fields import Stamps
+from dashboard.shared.time_fields import TimeFields
 from machines.engine.definitions import FieldOutline
 from tests.pages.reading import read
 
@@ -15,7 +15,7 @@ NOW = 1_700_000_000  # unix seconds
 def stamped(
     value: object, description: str = "unix seconds of the last step", types: tuple = ("integer",)
 ) -> int | None:
-    return Stamps([FieldOutline("x", types, description)]).moment("x", value)
+    return TimeFields([FieldOutline("x", types, description)]).moment("x", value)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_only_a_declared_integer_is_a_time(types, told):
 
 
 def test_another_field_is_no_time():
-    assert Stamps([]).moment("x", NOW) is None
+    assert TimeFields([]).moment("x", NOW) is None
 
 
 def test_data_and_history_show_the_time_beside_the_number(as_, engine, waiting):

@@ -27,7 +27,7 @@ NOW = 1_700_000_000_000
     ],
 )
 def test_an_age_reads_in_two_units_at_most(seconds, words):
-    assert times.age(seconds) == words
+    assert times.format_age(seconds) == words
 
 
 def test_an_age_carries_the_exact_time():

@@ -116,7 +116,7 @@ def test_what_belongs_to_somebody_else(world: World, visitors: dict[Kind, Any]):
     token, text = tokens.make(owner, "theirs", ["view"])
     session = token_sessions.make(tokens.check(text))[0]
     view = SavedView.objects.create(owner=owner, name="theirs", page="/machines/activation/", shared=False)
-    link = links.make(owner, "/machines/activation/", "")
+    link = links.make_link(owner, "/machines/activation/", "")
     world.settle()
     cases = [
         ("post", reverse("view-rename", args=[view.pk]), reverse("view-rename", args=[7777])),

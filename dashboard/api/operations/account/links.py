@@ -57,7 +57,7 @@ def listed(request: HttpRequest) -> dict[str, Any]:
     """To pages the caller may open; the one that ends first in front."""
     actor = actor_of(request)
     scope = actor.scope("view")
-    found = [link for link in links.of(actor.user) if not link.view.machine or link.view.machine in scope]
+    found = [link for link in links.list_links(actor.user) if not link.view.machine or link.view.machine in scope]
     return {"items": [_shown(link) for link in found]}
 
 
@@ -69,7 +69,7 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
     """It opens the page to whoever is logged in and may open it, until `expires`, however often."""
     try:
-        made = links.make(actor_of(request).user, body.page, body.query)
+        made = links.make_link(actor_of(request).user, body.page, body.query)
     except ValidationError as error:
         name, told = next(iter(error.message_dict.items()))
         raise Mistaken(" ".join(told), *([name] if name in Linking.model_fields else [])) from None
@@ -81,11 +81,11 @@ def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
 )
 def renew(request: HttpRequest, link: str) -> dict[str, Any]:
     """The former one opens nothing from here on; its end stays."""
-    return _made(request, links.renew(actor_of(request).user, link))
+    return _made(request, links.renew_link(actor_of(request).user, link))
 
 
 @group.delete("/links/{str:link}", id="revokeLink", right="view", answers=LinkGone, summary="Revoke a link")
 def revoke(request: HttpRequest, link: str) -> dict[str, str]:
-    if not links.revoke(actor_of(request).user, link):
+    if not links.revoke_link(actor_of(request).user, link):
         raise Http404("Link not found.")
     return {"id": link}

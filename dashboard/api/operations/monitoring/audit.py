@@ -58,7 +58,7 @@ class Terms(BaseModel):
 @group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="List audit entries, newest first")
 def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
     """All terms have to hold. Whoever may not see every machine gets those of theirs."""
-    asked = audit_filter.Terms(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
+    asked = audit_filter.AuditFilter(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
     if not asked.is_valid():
         name, told = next(iter(asked.errors.items()))
         raise Mistaken(f"{name}: {' '.join(told)}", name)

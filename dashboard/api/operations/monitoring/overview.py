@@ -12,7 +12,7 @@ from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Out
 from dashboard.shared import search, version_view
 from dashboard.shared.attention import collect_alarms
-from dashboard.shared.state_counts import track_of
+from dashboard.shared.state_counts import count_states
 from machines.connections import get_engine
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.statistics import present
@@ -50,8 +50,8 @@ def alarms(request: HttpRequest) -> dict[str, Any]:
     actor = actor_of(request)
     scope = actor.scope("view")
     survey = get_engine().survey().only(scope)
-    known = version_view.undrawn({name: live.version for name, live in survey.lives.items()})
-    tracks = [track_of(known[name], live) for name, live in sorted(survey.lives.items())]
+    known = version_view.load_versions({name: live.version for name, live in survey.lives.items()})
+    tracks = [count_states(known[name], live) for name, live in sorted(survey.lives.items())]
     raised = collect_alarms(scope, actor.scope("operate"), survey, tracks, present(survey.lives))
     return {"items": [AlarmOut.model_validate(alarm) for alarm in raised]}
 
@@ -61,5 +61,5 @@ def find(request: HttpRequest, q: str = Query(..., min_length=1, max_length=MAX_
     """Instances by their id, or its beginning where a definition indexes ids; jobs by their id; machines and queues by
     part of their name."""
     scope = actor_of(request).scope("view")
-    hits = [hit for hit in search.hits(request, q.strip()) if (hit.of or hit.name) in scope]
+    hits = [hit for hit in search.search(request, q.strip()) if (hit.of or hit.name) in scope]
     return {"items": [HitOut.model_validate(hit) for hit in hits]}

@@ -15,7 +15,9 @@ from machines.audit.entries import REFUSED, record, source_of
 Action = str | Callable[[HttpRequest], str]
 
 
-def lever(right: str, action: Action, *, globally: bool | None = None, **columns: str) -> Callable[[View], View]:
+def require_audited(
+    right: str, action: Action, *, globally: bool | None = None, **columns: str
+) -> Callable[[View], View]:
     """As ``dashboard.shared.access.require``, and a POST it turns away stands in the audit as ``action``, refused.
 
     ``action``: of the audit, or what tells it from the request. ``columns``: column of the audit -> the argument of the
@@ -32,7 +34,7 @@ def lever(right: str, action: Action, *, globally: bool | None = None, **columns
             except Forbidden as error:
                 if request.method == "POST":
                     about = {"machine": error.machine} | {column: str(kwargs[name]) for column, name in columns.items()}
-                    refused(request, action if isinstance(action, str) else action(request), error, **about)
+                    record_refusal(request, action if isinstance(action, str) else action(request), error, **about)
                 raise
 
         return asked
@@ -40,7 +42,7 @@ def lever(right: str, action: Action, *, globally: bool | None = None, **columns
     return decorate
 
 
-def refused(request: HttpRequest, action: str, error: Forbidden, **about: str) -> None:
+def record_refusal(request: HttpRequest, action: str, error: Forbidden, **about: str) -> None:
     """``about``: as ``machines.audit.entries.record`` takes it."""
     record(
         request.user, action, reason=request.POST.get("reason", ""), source=source_of(request), outcome=REFUSED,
