@@ -339,7 +339,7 @@ def test_when_redis_is_away_the_page_says_so(as_, put, monkeypatch):
     def away(*_):
         raise redis.ConnectionError("refused")
 
-    monkeypatch.setattr(sm_keys.compat, "call", away)
+    monkeypatch.setattr(sm_keys.sm_commands, "call", away)
     for answer in (supervisor.get(at(key)), supervisor.post(at(key, "mutate"), sent("paid"))):
         assert answer.status_code == 503
         assert b"Redis unavailable" in answer.content
@@ -351,7 +351,7 @@ def test_a_server_that_is_full_is_no_fault_of_the_machine(as_, put, monkeypatch)
 
     def full(**options):
         pipe = pipeline(**options)
-        pipe.execute = lambda **_: [redis.OutOfMemoryError("used memory > 'maxmemory'.", status_code="OOM")]
+        pipe.execute = lambda **_: [redis.OutOfMemoryError("used memory > 'maxmemory'.", status_code="OOM")] * len(pipe)
         return pipe
 
     monkeypatch.setattr(get_engine().client, "pipeline", full)

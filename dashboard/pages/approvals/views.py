@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.pages.instances.presenters import REPAIR_KINDS
-from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import View, require
 from dashboard.shared.rendering import render_page
 from machines.engine import errors

@@ -14,9 +14,9 @@ from django.urls import reverse
 
 from dashboard.pages.machines.instance_list import InstanceList
 from dashboard.pages.shared.approval_requests import redirect_to_request
-from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.csv_export import stream_csv
 from dashboard.pages.shared.form_keys import key_of_content, make_key
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared import version_view
 from dashboard.shared.access import View, allows, demand, require

@@ -18,8 +18,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.pages.shared.approval_requests import redirect_to_request
-from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.form_keys import key_of_content, make_key
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared import version_view
 from dashboard.shared.access import View
 from dashboard.shared.errors.statuses import MISTAKE

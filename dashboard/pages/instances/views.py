@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.pages.shared.approval_requests import redirect_to_request
-from dashboard.pages.shared.audited_permissions import require_audited
 from dashboard.pages.shared.form_keys import key_of_content, make_key
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require

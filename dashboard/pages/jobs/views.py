@@ -10,7 +10,7 @@ from django.urls import reverse
 from dashboard.pages.queues import presenters as acts
 from dashboard.pages.queues.presenters import FailedAction, find_job_page, read_figures
 from dashboard.pages.shared.addresses import job_url
-from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.access import View, allows, require
 from dashboard.shared.rendering import render_page

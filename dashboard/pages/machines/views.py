@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
 from dashboard.pages.shared import active_counts, charts
-from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.pages.shared.saved_views import list_saved_views
 from dashboard.shared import version_view

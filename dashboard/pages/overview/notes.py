@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import anywhere
 from dashboard.shared.rendering import render_page
 from machines.engine import BadInput, EngineFault

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.pages.shared import charts
-from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared.access import View, allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.rendering import render_page

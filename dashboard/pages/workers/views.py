@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.pages.shared.audited_permissions import require_audited
+from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.attention import SILENT_AFTER
 from dashboard.shared.rendering import render_page
