@@ -1,13 +1,13 @@
 -- needs: arguments, replies
--- sb_permitted: names the commands that a step may run and the account of the caller may not.
+-- sb_permitted: names the commands of the library that the caller's account may not run.
 -- flags:   no-writes
 -- KEYS:    none
 -- ARGV:    1 a key with the prefix in use; nothing is read or written there
--- Returns: {OK, command, ...} those it may not run, as ACL SETUSER names them · {BADARG, why}
+-- Returns: {OK, command, ...} the denied ones, named as for ACL SETUSER · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(1)
 
--- Whole commands, `k` for the key: some servers end when they are asked about half of one.
+-- Whole commands, `k` for the key: some servers crash on a check of an incomplete one.
 local COMMANDS = {
     'EXISTS k', 'GET k', 'HGET k f', 'HGETALL k', 'HKEYS k', 'HLEN k', 'HMGET k f', 'LLEN k', 'LRANGE k 0 0',
     'PFCOUNT k', 'PTTL k', 'SCARD k', 'SMEMBERS k', 'STRLEN k', 'SUNION k', 'TIME', 'TYPE k', 'XINFO CONSUMERS k g',

@@ -1,16 +1,16 @@
 -- needs: arguments, commit, data_indexes, keys, programs, queue_limits, replies, values
 -- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one.
 -- KEYS:    1 root of the partition
--- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions
---          · 6 version ('' = the next one; a number where it was given already: another partition, a restore)
--- Returns: {OK, version, '1' new or '0' already there} · {CONFLICT, version} another content has that number
---          · {BADARG, why}
+-- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions · 6
+--          version ('' = the next one; the number of an earlier publication for another partition or a restore)
+-- Returns: {OK, version, '1' new or '0' published before} · {CONFLICT, version} the number has another content · {BADARG,
+--          why}
 -- Notifies: <root>:pulse
 -- Cost:    O(size of the program)
 local MAX_VERSION, MAX_PARTITIONS = 1e9, 65536
 
--- Each of these becomes part of a key or a field: asked before anything is written.
-local function misfit(row, version, root)
+-- Checked before any write: each of these becomes part of a key or a field.
+local function check_row(row, version, root)
     local bad = arguments.check_root(root)
     if bad then return bad end
     if not string.find(row.digest or '', '^%x+$') or #row.digest > 64 then return 'a digest is hex' end
@@ -22,10 +22,10 @@ local function misfit(row, version, root)
     return nil
 end
 
-local function valid(source, root)
+local function check_program(source, root)
     local ok, caught = pcall(programs.check_work, source, root)
     if ok then return nil end
-    -- What the check of definitions lets through always compiles: this was written by something else.
+    -- A definition that passed the checks always compiles, so another program wrote this one.
     local why = type(caught) == 'table' and values.describe_error(caught) or string.match(tostring(caught), 'definition: (.*)$')
     return 'the program is none that a definition compiles to' .. (why and ': ' .. why or '')
 end
@@ -38,8 +38,8 @@ local function store(root, def, version, row)
     if version > newest then redis.call('HSET', keys.meta(root), 'newest', version) end
 end
 
--- Throws where a key of another type is in the way, before anything is written.
-local function probe(root, version, source)
+-- Throws before any write when a key has another type.
+local function check_keys(root, version, source)
     redis.call('HLEN', keys.definition(root, version))
     redis.call('SCARD', keys.states(root))
     redis.call('SCARD', keys.queues(root))
@@ -47,23 +47,23 @@ local function probe(root, version, source)
     for _, field in ipairs(source.index or {}) do redis.call('ZCARD', keys.lookup(root, field)) end
 end
 
-local function register(root, source)
+local function store_names(root, source)
     for _, state in ipairs(source.states) do
         if not state.kind then redis.call('SADD', keys.states(root), state.name) end
     end
     for _, queue in ipairs(source.queues or {}) do redis.call('SADD', keys.queues(root), queue) end
 end
 
--- What any version has declared stays indexed, for the instances of all versions.
-local function index(root, source)
+-- A field that any version has declared stays indexed, for the instances of all versions.
+local function store_indexes(root, source)
     local listed, empty = data_indexes.read_list(root), (tonumber(redis.call('HGET', keys.meta(root), 'instances')) or 0) == 0
     local extended = data_indexes.extend_list(listed, source.index or {}, empty)
     if extended ~= listed then redis.call('HSET', keys.meta(root), 'by', extended) end
     programs.drop_outdated(root)
 end
 
--- What any version has marked as sensitive is so in the instances of all versions.
-local function conceal(root, marked)
+-- A field that any version has marked as sensitive is sensitive in the instances of all versions.
+local function store_sensitive(root, marked)
     if not marked then return end
     local held = cjson.decode(redis.call('HGET', keys.meta(root), 'sensitive') or '{"data":{},"events":{}}')
     for field in pairs(marked.data or {}) do held.data[field] = 1 end
@@ -74,14 +74,13 @@ local function conceal(root, marked)
     redis.call('HSET', keys.meta(root), 'sensitive', cjson.encode(held))
 end
 
--- From now on the version says who may send to its instances, or nobody else may; only a machine that was there before
--- keeps what was granted to those who did.
-local function guard(root, source, known)
-    if source.accepts or not known then redis.call('HSET', keys.meta(root), 'granted', '') end
+-- A published version decides with `accepts` who may send; without it only a machine that existed before keeps its grants.
+local function close_grants(root, source, is_known)
+    if source.accepts or not is_known then redis.call('HSET', keys.meta(root), 'granted', '') end
 end
 
--- The limits of queues are the current version's, also of queues that only earlier ones feed.
-local function declare(root, source, partitions)
+-- The limits of the current version apply to all queues, also those that only earlier versions use.
+local function store_limits(root, source, partitions)
     local declared = source.limits or {}
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
         queue_limits.declare(root, queue, declared[queue], partitions)
@@ -91,7 +90,7 @@ end
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local row = { digest = ARGV[1], program = ARGV[2], source = ARGV[3], secret = ARGV[4], partitions = ARGV[5] }
-    local bad = misfit(row, ARGV[6] or '', root)
+    local bad = check_row(row, ARGV[6] or '', root)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local wanted = tonumber(ARGV[6] or '')
     local meta = redis.call('HMGET', keys.meta(root), 'current', 'newest')
@@ -104,21 +103,21 @@ return function(KEYS, ARGV)
     local there = redis.call('HGET', keys.meta(root), 'def:' .. version)
     if there and there ~= def then return { replies.CONFLICT, tostring(version) } end
     local ok, source = pcall(cjson.decode, row.program)
-    local why = not ok and 'the program is not JSON' or valid(source, root)
+    local why = not ok and 'the program is not JSON' or check_program(source, root)
     if why then return { replies.BAD_ARGUMENT, why } end
     if there then
         redis.call('HSET', keys.meta(root), 'current', def)
-        guard(root, source, true)
-        declare(root, source, tonumber(row.partitions))
+        close_grants(root, source, true)
+        store_limits(root, source, tonumber(row.partitions))
         return { replies.OK, tostring(version), '0' }
     end
-    probe(root, version, source)
+    check_keys(root, version, source)
     store(root, def, version, row)
-    register(root, source)
-    index(root, source)
-    conceal(root, source.sensitive)
-    guard(root, source, meta[1])
-    declare(root, source, tonumber(row.partitions))
+    store_names(root, source)
+    store_indexes(root, source)
+    store_sensitive(root, source.sensitive)
+    close_grants(root, source, meta[1])
+    store_limits(root, source, tonumber(row.partitions))
     commit.ring_pulse(root)
     return { replies.OK, tostring(version), '1' }
 end

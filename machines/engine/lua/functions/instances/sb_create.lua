@@ -1,5 +1,5 @@
 -- needs: arguments, creation, idempotency, instances, keys, replies
--- sb_create: makes an instance of a published version and takes its first macrostep.
+-- sb_create: creates an instance of a published version and takes its first macrostep.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the current one) · 4 idempotency key or '' · 5 actor
 --          · 6 reason · 7 now (ms since the epoch, or '')
@@ -13,7 +13,7 @@ return function(KEYS, ARGV)
     local actor, reason = ARGV[5] or '', ARGV[6] or ''
     local bad = creation.check_id(id) or arguments.check(version, key, actor, reason, ARGV[7] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    -- Before anything else: a call that comes twice must not bring back what was deleted in between.
+    -- First of all, so that a repeated call does not create an instance again that was deleted meanwhile.
     local first = key ~= '' and idempotency.read(keys.creation(root, id, key))
     if first then return first end
     if redis.call('EXISTS', keys.instance(root, id)) == 1 then return { replies.EXISTS } end

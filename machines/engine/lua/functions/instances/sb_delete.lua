@@ -1,9 +1,9 @@
 -- needs: arguments, chart, deletion, instances, previews, repairs, replies, timers
--- sb_delete: removes an instance, its history, places, timers and jobs; what it invoked ends with it.
+-- sb_delete: deletes an instance, its history, index entries, timers and jobs, and the children it invoked.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason · 5 'dry' for a preview, or '' · 6 permit (as sb_fire)
--- Returns: {OK, '', '0', instance JSON} the instance as it was, or {OK, preview JSON} · {CONFLICT, revision}
---          · {APPROVAL, ...} as sb_fire · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+-- Returns: {OK, '', '0', instance JSON} the instance before, or {OK, preview JSON} · {CONFLICT, revision} · {APPROVAL, ...}
+--          as sb_fire · {NOINSTANCE} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(its history + log(instances in the state))
 return function(KEYS, ARGV)
@@ -20,8 +20,8 @@ return function(KEYS, ARGV)
         end
         return previews.build_reply(ctx, true)
     end
-    local held = repairs.check_approval(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
-    if held then return held end
+    local refusal = repairs.check_approval(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
+    if refusal then return refusal end
     deletion.delete(ctx, ARGV[3] or '', ARGV[4] or '', false)
     return replies.build_instance(ctx)
 end

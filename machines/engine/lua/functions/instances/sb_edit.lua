@@ -1,5 +1,5 @@
 -- needs: arguments, repairs, replies
--- sb_edit: a repair: changes data, each field by its declared type. A step of its own; no transition is asked.
+-- sb_edit: a repair: changes data, each field by its declared type. A step of its own, without a transition.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 data to change (JSON object, null unsets) · 3 expect (revision or '') · 4 actor · 5 reason (required)
 --          · 6 now (ms since the epoch, or '') · 7 idempotency key or '' · 8 'dry' for a preview, or ''

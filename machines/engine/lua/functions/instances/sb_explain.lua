@@ -1,5 +1,5 @@
 -- needs: arguments, instances, payloads, replies, reserved_events, steps
--- sb_explain: what sb_fire would do with an event, and why; the same code without the commit.
+-- sb_explain: explains what sb_fire would do with an event, and why; the same code without the commit.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 now (ms since the epoch, or '')

@@ -1,17 +1,17 @@
 -- needs: arguments, idempotency, instances, keys, payloads, permits, replies, reserved_events, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
--- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or ''
---          · 6 actor · 7 reason · 8 now (ms since the epoch, or '' for the server's clock) · 9 permit: what the person behind
---          the call may, {"groups": [names] or null for any, "approved": {"action", "by", and perhaps "definition", a version,
---          and "transitions", ids}}; '' or left out for a program, for which no rule for people holds
--- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, revision}
---          · {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, groups it is for (JSON)}
---          · {APPROVAL, action, id, version, definition version, transition ids, those approved or ''}: it takes a second person
---          · {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
+-- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or '' · 6 actor ·
+--          7 reason · 8 now (ms since the epoch, or '' for the server's clock) · 9 permit: what the person behind the call
+--          may do, {"groups": [names] or null for any, "approved": {"action", "by", optionally "definition", a version, and
+--          "transitions", ids}}; '' or left out for a program, to which no rule for people applies
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, revision} ·
+--          {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, its groups (JSON)} · {APPROVAL, action,
+--          id, version, definition version, transition ids, approved ones or ''}: needs the approval of a second person ·
+--          {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
--- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; one count where it
---          is refused
+-- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; one counter for a
+--          refusal
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
@@ -19,7 +19,7 @@ return function(KEYS, ARGV)
     local actor, reason = ARGV[6] or '', ARGV[7] or ''
     local now, clock = arguments.read_now(ARGV[8])
     local bad = arguments.check_event(event)
-    -- Most calls carry none of these; for them the whole look is these few comparisons.
+    -- Most calls have none of these arguments and pay only for these comparisons.
     if bad or not now or expect ~= '' or key ~= '' or actor ~= '' or reason ~= '' then
         bad = bad or arguments.check(expect, key, actor, reason, ARGV[8] or '')
     end
@@ -46,7 +46,7 @@ return function(KEYS, ARGV)
     end
     local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)
     if reply[1] == replies.REFUSED then
-        -- Whoever fires may invent names without end: those that nothing listens for are counted together.
+        -- Callers may invent any number of names: events that the definition does not know are counted together.
         redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)
     elseif key ~= '' and reply[1] == replies.OK then
         idempotency.store(keys.outcome(root, id, key), reply)

@@ -1,11 +1,10 @@
 -- needs: repairs, replies
--- sb_force: a repair: sets an instance's state (and some data) without asking its transitions. Runs no action;
--- jobs of the state left are withdrawn, those of the state entered are enqueued.
+-- sb_force: a repair: sets the state of an instance (and some data) without a transition. Runs no action; jobs of the state
+-- left are withdrawn, those of the state entered are enqueued.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 state (of a chart: one or several, a line each) · 3 data to change (JSON object, null unsets; or '')
---          · 4 expect (revision or '') · 5 actor
---          · 6 reason (required) · 7 now (ms since the epoch, or '') · 8 idempotency key or '' · 9 'dry' for a preview, or ''
---          · 10 permit (as sb_fire)
+-- ARGV:    1 id · 2 state (of a chart: one or several, one in each line) · 3 data to change (JSON object, null unsets; or
+--          '') · 4 expect (revision or '') · 5 actor · 6 reason (required) · 7 now (ms since the epoch, or '') · 8
+--          idempotency key or '' · 9 'dry' for a preview, or '' · 10 permit (as sb_fire)
 -- Returns: {OK, '', replayed 0|1, instance JSON}, or {OK, preview JSON} · {CONFLICT, revision} · {NOINSTANCE} · {NOMACHINE}
 --          · {APPROVAL, ...} as sb_fire
 --          · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}

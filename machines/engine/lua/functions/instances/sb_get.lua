@@ -1,5 +1,5 @@
 -- needs: arguments, instances, replies
--- sb_get: one instance as it is.
+-- sb_get: reads one instance.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id

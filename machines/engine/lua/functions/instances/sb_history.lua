@@ -1,12 +1,12 @@
 -- needs: arguments, instances, keys, replies
--- sb_history: steps of an instance, newest last, as compact JSON arrays.
+-- sb_history: reads steps of an instance, newest last, as compact JSON arrays.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 first index · 3 last index (both as LRANGE takes them)
 -- Returns: {OK, length, definition, step, ...}: [version, ms, event, state, transitions, actor, reason, payload, set, unset]
 --          · {NOINSTANCE} · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(steps asked for)
+-- Cost:    O(steps read)
 return function(KEYS, ARGV)
     local root, id = KEYS[1], ARGV[1]
     local first, last = arguments.parse_count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.parse_count(ARGV[3], -2 ^ 31, 2 ^ 31)

@@ -1,7 +1,7 @@
 -- needs: fields, repairs, replies, timers, values
--- sb_reset: a repair: back to the initial configuration and, unless it is to be kept, the data declared for a new instance.
--- Runs no action, neither of the states left nor of those entered. Jobs, timers and children of the states left go, events
--- it sent itself with a delay and what its history states remember, too; what the states entered ask for comes.
+-- sb_reset: a repair: returns to the initial configuration and, unless data is kept, to the data declared for a new
+-- instance. Runs no action. Jobs, timers and children of the states left are removed, and so are delayed events to itself
+-- and what its history states have recorded; the invokes of the states entered begin.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 'keep' to keep its data, or '' · 3 expect (revision or '') · 4 actor · 5 reason (required)
 --          · 6 now (ms since the epoch, or '') · 7 idempotency key or '' · 8 'dry' for a preview, or ''
@@ -11,7 +11,7 @@
 --          · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    as sb_fire
-local function forget(ctx)
+local function clear_memory(ctx)
     timers.clear(ctx)
     for _, name in ipairs(ctx.program.histories) do
         if ctx.raw[name] then ctx.raw[name], ctx.noted[name] = nil, true end
@@ -28,7 +28,7 @@ return function(KEYS, ARGV)
         local fine, caught = pcall(fields.check_size, ctx)
         if not fine then return { replies.BAD_PAYLOAD, values.describe_error(caught), '' } end
     end
-    if ctx.chart then forget(ctx) end
+    if ctx.chart then clear_memory(ctx) end
     local why = repairs.place(ctx, ctx.program.initial.targets)
     if why then return { replies.BAD_ARGUMENT, why } end
     return repairs.finish(ctx, call, '(reset)')

@@ -1,33 +1,32 @@
 -- needs: arguments, commit, delivery, due_times, instances, keys, previews, repairs, replies, time_limit, timers
--- sb_resume: lets a suspended instance go on: its timers run again, and the messages that waited are applied in order.
+-- sb_resume: resumes a suspended instance: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
---          · 6 what becomes of timers: 'fire' (they keep their time, overdue ones fire at once) or 'shift' (each is moved
---          by as long as the instance was suspended) · 7 'dry' for a preview, which needs no reason, or ''
---          · 8 permit (as sb_fire)
+-- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '') · 6 policy
+--          for timers: 'fire' (they keep their time, overdue ones fire at once) or 'shift' (each is moved by the time the
+--          instance was suspended) · 7 'dry' for a preview, which needs no reason, or '' · 8 permit (as sb_fire)
 -- Returns: {OK, '', '0', instance JSON}, or {OK, preview JSON} · {CONFLICT, revision} · {NOINSTANCE}
 --          · {APPROVAL, ...} as sb_fire · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance), and as sb_fire for each message that waited
 
-local BUDGET_MS = 20
+local LIMIT_MS = 20
 
--- What waited, in order. What cannot be written now, or not in time, becomes a message of this partition, and so does what
--- follows it. What is no message was put there by somebody else, and must not keep the others from their instance.
-local function catch_up(ctx, waiting)
-    local root, stuck, over = ctx.program.root, false, time_limit.start(BUDGET_MS)
+-- Applies the waiting messages in order. The first that cannot be written now, or not in time, and all behind it go to the
+-- outbox of this partition. Skips anything that is no message: another program wrote it, and it must not block the others.
+local function apply_waiting(ctx, waiting)
+    local root, stuck, over = ctx.program.root, false, time_limit.start(LIMIT_MS)
     for _, text in ipairs(waiting) do
         local ok, message = pcall(cjson.decode, text)
         local body = ok and type(message) == 'table' and delivery.check_body(message.kind, message.body)
         if body then
-            local verdict, why = 'fault', nil
+            local outcome, why = 'fault', nil
             message.machine, message.id, body.forwarded = ctx.program.machine, ctx.id, true
             if over() then stuck = true end
-            if not stuck then verdict, why = delivery.try_apply(root, message.kind, ctx.id, body, ctx.now) end
-            if verdict == 'fault' then
+            if not stuck then outcome, why = delivery.try_apply(root, message.kind, ctx.id, body, ctx.now) end
+            if outcome == 'fault' then
                 stuck = true
                 delivery.post(root, message.kind, message.machine, message.id, body)
-            elseif verdict == 'failed' then
+            elseif outcome == 'failed' then
                 delivery.bounce(root, message, why, ctx.now)
             end
         end
@@ -54,8 +53,8 @@ return function(KEYS, ARGV)
         ctx.held = redis.call('LLEN', keys.held(root, id))
         return previews.build_reply(ctx)
     end
-    local alone = repairs.check_approval(ctx, 'resume', ARGV[8] or '', actor)
-    if alone then return alone end
+    local refusal = repairs.check_approval(ctx, 'resume', ARGV[8] or '', actor)
+    if refusal then return refusal end
     redis.call('ZCARD', keys.timers(root))
     redis.call('XLEN', keys.outbox(root))
     redis.call('LLEN', keys.held(root, id))
@@ -70,7 +69,7 @@ return function(KEYS, ARGV)
         return replies.build_instance(ctx)
     end
     redis.call('DEL', keys.held(root, id))
-    catch_up(ctx, waiting)
+    apply_waiting(ctx, waiting)
     local after = instances.open(root, id, now)
     local reply = replies.build_instance(after or ctx)
     reply[5] = '1'

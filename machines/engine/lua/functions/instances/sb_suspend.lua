@@ -1,5 +1,5 @@
 -- needs: arguments, commit, instances, keys, previews, repairs, replies, timers
--- sb_suspend: holds an instance: no event reaches it and no timer fires until it is resumed. Messages wait in order.
+-- sb_suspend: suspends an instance: until it is resumed no event reaches it and no timer fires. Messages wait in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
 --          · 6 'dry' for a preview, which needs no reason, or '' · 7 permit (as sb_fire)
@@ -22,12 +22,12 @@ return function(KEYS, ARGV)
         return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' }
     end
     if dry then return previews.build_reply(ctx) end
-    local held = repairs.check_approval(ctx, 'suspend', ARGV[7] or '', actor)
-    if held then return held end
+    local refusal = repairs.check_approval(ctx, 'suspend', ARGV[7] or '', actor)
+    if refusal then return refusal end
     ctx.raw._suspended = string.format('%.0f', now)
     ctx.noted = ctx.noted or {}
     ctx.noted._suspended = true
-    redis.call('ZCARD', keys.timers(root)) -- throws where it could not be written
+    redis.call('ZCARD', keys.timers(root)) -- throws before any write when a key has another type
     redis.call('ZCARD', keys.late(root))
     local ok, fault = commit.write_step(ctx, '(suspend)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end

@@ -1,9 +1,9 @@
 -- needs: arguments, awaited_jobs, commit, completion, core, instances, jobs, payloads, previews, repairs, replies
 -- needs: steps
--- sb_unblock: repairs what an instance waits for. 'retry': the dead job of an invoke is ready again with all its attempts, a
--- delayed one at once. 'skip': its job goes, and the instance moves as if it had ended with the result given. 'cancel': its
--- job goes, and the instance moves by error.invoke.<id>, kind Withdrawn, if it listens for it. A worker that runs the job
--- learns so. Each is a step in the history with actor and reason.
+-- sb_unblock: repairs the wait for a job. 'retry': the dead job of an invoke is ready again with its attempts reset, a
+-- delayed one at once. 'skip': the job is removed, and the instance takes the step of its end with the given result.
+-- 'cancel': the job is removed, and the instance takes the step of error.invoke.<id>, kind Withdrawn, if a transition
+-- listens for it. A worker that runs the job is told. Each is a step in the history with actor and reason.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 retry | skip | cancel · 3 invoke · 4 result (JSON, or ''; for skip) · 5 expect (revision or '') · 6 actor
 --          · 7 reason (required) · 8 now (ms since the epoch, or '') · 9 idempotency key or '' · 10 'dry' for a preview, or ''
@@ -15,25 +15,25 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    as sb_fire, and O(dead jobs of the queue) where the job is no longer open
 local FACTS = { type = 'external' }
-local verbs = {}
+local repairs_by_name = {}
 
-local function no(why) return { replies.BAD_ARGUMENT, why } end
+local function refuse(why) return { replies.BAD_ARGUMENT, why } end
 
--- The dead or delayed job goes back to work.
-function verbs.retry(ctx, call, wait)
+-- Makes the dead or delayed job ready.
+function repairs_by_name.retry(ctx, call, wait)
     local root, row = ctx.program.root, wait.row
-    if not row then return no('its job is gone: to force it into the state it is in makes a new one') end
+    if not row then return refuse('its job is gone: to force it into the state it is in makes a new one') end
     if row.place ~= 'dead' and row.place ~= 'delayed' then
-        return no('its job is ' .. row.place .. ': there is nothing to retry')
+        return refuse('its job is ' .. row.place .. ': there is nothing to retry')
     end
     if row.unique and row.place == 'dead' and jobs.find_holder(root, row.queue, row.unique) then
-        return no('another open job has the unique key of ' .. wait.job)
+        return refuse('another open job has the unique key of ' .. wait.job)
     end
     ctx.renewed = wait.job
     if call.dry ~= '' then return previews.build_reply(ctx) end
-    local held = repairs.check_approval(ctx, 'retry', call.permit, call.actor)
-    if held then return held end
-    jobs.check_place(root, row.queue, 'ready') -- these throw where they could not be written
+    local refusal = repairs.check_approval(ctx, 'retry', call.permit, call.actor)
+    if refusal then return refusal end
+    jobs.check_place(root, row.queue, 'ready') -- these throw before any write when a place has another type
     jobs.check_place(root, row.queue, row.place)
     local noted = payloads.encode_for_history({ invoke = wait.invoke, job = wait.job })
     local ok, fault = commit.write_step(ctx, '(retry)', call.actor, call.reason, noted)
@@ -43,7 +43,7 @@ function verbs.retry(ctx, call, wait)
     return repairs.store_reply(ctx, call)
 end
 
--- The step of an instance that no longer waits for the job, which goes.
+-- Commits the step of an instance that no longer waits for the job, and removes the job.
 local function finish(ctx, call, wait, event, noted)
     if call.dry ~= '' then return previews.build_reply(ctx) end
     if wait.row then jobs.check_place(ctx.program.root, wait.row.queue, wait.row.place) end
@@ -52,11 +52,13 @@ local function finish(ctx, call, wait, event, noted)
     return reply
 end
 
-function verbs.skip(ctx, call, wait, text)
+function repairs_by_name.skip(ctx, call, wait, text)
     local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local event, payload = 'done.invoke.' .. wait.invoke, result ~= nil and { result = result } or {}
-    if not core.has_transition(ctx, event) then return no('nothing listens for ' .. event .. ': to skip would lead nowhere') end
+    if not core.has_transition(ctx, event) then
+        return refuse('nothing listens for ' .. event .. ': to skip would lead nowhere')
+    end
     if wait.open then completion.remove_awaited(ctx, wait.job) end
     local taken, failure = steps.take_step(ctx, event, payload, FACTS)
     if not taken then
@@ -67,13 +69,13 @@ function verbs.skip(ctx, call, wait, text)
     return finish(ctx, call, wait, '(skip)', { invoke = wait.invoke, result = result })
 end
 
-function verbs.cancel(ctx, call, wait)
-    if not wait.open then return no('no job of ' .. wait.invoke .. ' is open: there is nothing to cancel') end
+function repairs_by_name.cancel(ctx, call, wait)
+    if not wait.open then return refuse('no job of ' .. wait.invoke .. ' is open: there is nothing to cancel') end
     local event = 'error.invoke.' .. wait.invoke
     local payload = { error = 'the job was cancelled', kind = 'Withdrawn', attempts = tonumber(wait.row.attempt or 0) }
     completion.remove_awaited(ctx, wait.job)
     if core.has_transition(ctx, event) and not steps.take_step(ctx, event, payload, FACTS) then
-        ctx = instances.reopen(ctx) -- its actions refuse the event: it stays where it is and waits no longer
+        ctx = instances.reopen(ctx) -- its actions fail on the event: the instance stays where it is and no longer waits
         completion.remove_awaited(ctx, wait.job)
     end
     return finish(ctx, call, wait, '(cancel)', { invoke = wait.invoke, job = wait.job })
@@ -81,12 +83,12 @@ end
 
 return function(KEYS, ARGV)
     local call, verb, invoke = repairs.parse_call(ARGV, 5), ARGV[2] or '', ARGV[3] or ''
-    local bad = arguments.check_present(ARGV[1], 'the id') or not verbs[verb] and 'the verbs are retry, skip and cancel'
-    if bad then return no(bad) end
+    local bad = arguments.check_present(ARGV[1], 'the id') or not repairs_by_name[verb] and 'the verbs are retry, skip and cancel'
+    if bad then return refuse(bad) end
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end
     local wait = awaited_jobs.find(ctx, invoke)
-    if not wait then return no("it does not wait for a job of '" .. invoke .. "'") end
+    if not wait then return refuse("it does not wait for a job of '" .. invoke .. "'") end
     if ctx.raw._suspended and verb ~= 'retry' then return { replies.SUSPENDED, ctx.raw._suspended } end
-    return verbs[verb](ctx, call, wait, ARGV[4] or '')
+    return repairs_by_name[verb](ctx, call, wait, ARGV[4] or '')
 end

@@ -1,13 +1,14 @@
 -- needs: arguments, batches, commit, completion, jobs, json, keys, payloads, queue_counters, replies, values
--- sb_complete: ends jobs and moves their instances by done.invoke.<id>, each together and if its token still holds it.
+-- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
+-- job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, or '' · then job, token, result (JSON, or ''),
 --          job, token, result, ... (at most 1000 jobs)
--- Returns: {OK, reply, ...} in order, each on its own: {OK, transition ids, '0', instance JSON or ''} the instance moved
---          (and '1' when it sent messages) · {OK} nobody waited for it · in short, where no messages were sent, in place of
---          these two the transition ids as text, '' for none · {LOST, 'gone' | 'withdrawn' | 'taken back'}
---          · {REFUSED, explanation JSON} the step failed, the job is still held · {BADPAYLOAD, why, ''} · {FAULT, why}
---          · {BADARG, why} when none was tried
+-- Returns: {OK, reply, ...} in order, one for each job: {OK, transition ids, '0', instance JSON or ''} the instance moved
+--          (and '1' when it sent messages) · {OK} no instance waited for it · with 'short', in place of these two and where
+--          no messages were sent, the transition ids as text, '' for none · {LOST, 'gone' | 'withdrawn' | 'taken back'} ·
+--          {REFUSED, explanation JSON} the step failed, the job is still leased · {BADPAYLOAD, why, ''} · {FAULT, why} ·
+--          {BADARG, why} before any job was tried
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS = 1000
@@ -15,8 +16,8 @@ local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken' }
 local NO_RESULT, DONE = {}, { replies.OK } -- never written
 local pcall_redis = redis.pcall
 
--- What has to be known of a job that the token holds; nothing and why, where it does not.
-local function held(root, job, token, batch)
+-- Reads what a completion needs of a job that the token holds; nil and why when it does not.
+local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local found = pcall_redis('HMGET', keys.job(root, job), unpack(FIELDS))
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
@@ -24,15 +25,15 @@ local function held(root, job, token, batch)
         unique = found[5] or nil, taken = found[6] }
 end
 
--- The job is over after so many ms.
-local function finish(root, job, row, ms, batch)
+-- Deletes a job that ran for `ms`.
+local function delete_job(root, job, row, ms, batch)
     if batch then return batches.add_ended_job(batch, job, row, ms) end
     jobs.delete(root, job, row)
     queue_counters.count_run_times(root, row.queue, { [queue_counters.find_bucket(ms)] = 1 })
 end
 
-local function complete(root, job, token, text, call)
-    local row, lost = held(root, job, token, call.batch)
+local function complete_job(root, job, token, text, call)
+    local row, lost = read_held(root, job, token, call.batch)
     if not row then return { replies.LOST, lost } end
     local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
@@ -43,13 +44,13 @@ local function complete(root, job, token, text, call)
         reply = completion.send_result(ctx, job, 'done.invoke.' .. row.invoke, payload, call.clock)
     end
     if reply[1] ~= replies.OK then return reply end
-    finish(root, job, row, call.now - (row.taken or call.now), call.batch)
+    delete_job(root, job, row, call.now - (row.taken or call.now), call.batch)
     return reply
 end
 
--- What was thrown changed nothing, and is about this job alone.
-local function attempt(root, job, token, text, call)
-    local ok, reply = pcall(complete, root, job, token, text, call)
+-- An error has changed nothing and concerns only this job.
+local function try_complete(root, job, token, text, call)
+    local ok, reply = pcall(complete_job, root, job, token, text, call)
     if ok then return reply end
     return { replies.FAULT, type(reply) == 'table' and reply.err or values.describe_error(reply) }
 end
@@ -66,7 +67,7 @@ return function(KEYS, ARGV)
     local call, reply, ended = { now = now, clock = clock, batch = batch }, { replies.OK }, false
     for i = 1, count do
         local at = i * 3
-        local one = attempt(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
+        local one = try_complete(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
         local ok = one[1] == replies.OK
         reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
     end

@@ -1,11 +1,11 @@
 -- needs: arguments, commit, jobs, json, keys, replies, strings, values
--- sb_enqueue: puts jobs on queues for which no instance waits; all of them, or none.
+-- sb_enqueue: adds jobs that no instance waits for to queues; all of them, or none.
 -- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · then 12 words for each job, at most 500 of them: src, queue, input (JSON, or ''),
---          priority (0..9), delay in ms, unique key or '', attempts (1..100), backoff in ms, lease in ms,
---          timeout in ms (0 = none), jitter ('1' or '0'), exception kinds not to retry (between spaces)
--- Returns: {OK, job, {} or {field, value, ...}, ...}: of one whose unique key has an open job already, that job
---          · {BADARG, why}
+-- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
+--          (0..9), delay in ms, unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none),
+--          jitter ('1' or '0'), exception kinds not to retry (between spaces)
+-- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key · {BADARG,
+--          why}
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue))
 local WORDS, MAX_JOBS = 12, 500
@@ -13,13 +13,13 @@ local MAX_INPUT, MAX_UNIQUE, MAX_STOP = 65536, 200, 1000
 local MAX_DELAY = 3.2e11 -- ten years
 local NAME = '^[%a_][%w_.-]*$'
 
-local function named(text)
+local function is_name(text)
     return #text <= 64 and string.find(text, NAME) ~= nil
 end
 
-local function bad_words(spec)
-    if not named(spec.src) then return 'a handler has a name of letters, digits, _ . and -' end
-    if not named(spec.queue) then return 'a queue has a name of letters, digits, _ . and -' end
+local function check_texts(spec)
+    if not is_name(spec.src) then return 'a handler has a name of letters, digits, _ . and -' end
+    if not is_name(spec.queue) then return 'a queue has a name of letters, digits, _ . and -' end
     if #spec.input > MAX_INPUT then return 'an input has at most ' .. MAX_INPUT .. ' bytes of JSON' end
     if spec.unique and (#spec.unique > MAX_UNIQUE or not strings.is_valid(spec.unique)) then
         return 'a unique key has at most ' .. MAX_UNIQUE .. ' bytes of UTF-8'
@@ -29,7 +29,7 @@ local function bad_words(spec)
     return not ok and 'the input: ' .. values.describe_error(why) or nil
 end
 
-local function bad_numbers(spec)
+local function check_numbers(spec)
     if not spec.priority then return 'a priority is 0 to 9' end
     if not spec.delay then return 'a delay is ms, up to ten years' end
     if not spec.attempts then return 'attempts are 1 to 100' end
@@ -55,10 +55,10 @@ local function read(ARGV, at)
     }
 end
 
-local function add_all(root, specs, now, added)
+local function enqueue_all(root, specs, now, added)
     for i, spec in ipairs(specs) do
-        local job, there, holder = jobs.enqueue(root, spec, now)
-        added[i] = { job = job, there = there, holder = holder }
+        local job, is_earlier, holder = jobs.enqueue(root, spec, now)
+        added[i] = { job = job, there = is_earlier, holder = holder }
     end
     for queue in pairs(added.queues) do redis.call('SADD', keys.queues(root), queue) end
 end
@@ -78,13 +78,13 @@ return function(KEYS, ARGV)
     local added, rings = { queues = {} }, {}
     for i = 1, bad and 0 or count do
         specs[i] = read(ARGV, 2 + (i - 1) * WORDS)
-        bad = bad or bad_words(specs[i]) or bad_numbers(specs[i])
+        bad = bad or check_texts(specs[i]) or check_numbers(specs[i])
         added.queues[specs[i].queue] = true
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
     redis.call('SCARD', keys.queues(root))
-    local ok, caught = pcall(add_all, root, specs, now, added)
+    local ok, caught = pcall(enqueue_all, root, specs, now, added)
     if not ok then
         undo(root, specs, added)
         error(caught, 0)

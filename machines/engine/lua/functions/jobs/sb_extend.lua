@@ -1,19 +1,18 @@
 -- needs: arguments, due_times, jobs, keys, replies
--- sb_extend: renews leases a worker still holds, none past the deadline of its job.
+-- sb_extend: renews leases that a worker still holds, none beyond the deadline of its job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 lease in ms · then job, token, job, token, ...
--- Returns: {OK, word, ...} for each pair in order: '1' still held · 'gone' · 'withdrawn' · 'taken back'
---          · {BADARG, why}
+-- Returns: {OK, word, ...} for each pair in order: '1' still held · 'gone' · 'withdrawn' · 'taken back' · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(pairs * log(queue))
 
 local FIELDS = { 'queue', 'token', 'deadline' }
 
 -- Leases of one queue are written together.
-local function note(renewed, root, queue, till, job)
+local function add_renewal(renewed, root, queue, lease_end, job)
     local key = keys.leased(root, queue)
     local list = renewed[key] or {}
-    renewed[key], list[#list + 1], list[#list + 2] = list, till, job
+    renewed[key], list[#list + 1], list[#list + 2] = list, lease_end, job
 end
 
 return function(KEYS, ARGV)
@@ -27,13 +26,13 @@ return function(KEYS, ARGV)
         local job = ARGV[i]
         local row, lost = jobs.read_held(root, job, ARGV[i + 1], FIELDS)
         if row then
-            local till = math.min(now + lease, tonumber(row.deadline or now + lease))
-            note(renewed, root, row.queue, till, job)
-            due_times.note(root, till, now)
+            local lease_end = math.min(now + lease, tonumber(row.deadline or now + lease))
+            add_renewal(renewed, root, row.queue, lease_end, job)
+            due_times.note(root, lease_end, now)
         end
         reply[#reply + 1] = lost or '1'
     end
-    for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first is written
+    for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first write
     for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
     due_times.ring_bell(root)
     return reply

@@ -1,10 +1,10 @@
 -- needs: arguments, commit, completion, jobs, queue_counters, replies, strings
--- sb_fail: gives a job back as failed: a later attempt, or the dead and error.invoke.<id> for its instance.
+-- sb_fail: ends an attempt of a job as failed: a later attempt, or the dead jobs and error.invoke.<id> for the instance.
 -- KEYS:    1 root of the partition
--- ARGV:    1 job · 2 token · 3 error · 4 kind (exception class) · 5 trace · 6 '0' never again · '1' by its attempts ·
---          'return' handed back unworked, the attempt not counted · 7 now (ms, or '') · 8 ms until it is ready again, in place
---          of the backoff; with 'return', '' is at once · 9 further names the kind goes by, between spaces: a job whose
---          `stop` has one of them is not tried again
+-- ARGV:    1 job · 2 token · 3 error · 4 kind (exception class) · 5 trace · 6 '0' no further attempt · '1' by its attempts ·
+--          'return' handed back, the attempt not counted · 7 now (ms, or '') · 8 delay in ms in place of the backoff; with
+--          'return', '' is at once · 9 further names of the kind, between spaces: a job with one of them in its `stop` gets
+--          no further attempt
 -- Returns: {OK, 'delayed' | 'dead' | 'ready', ms due} · {LOST, 'gone' | 'withdrawn' | 'taken back'} · {BADARG, why}
 --          · {FAULT, why}
 -- Notifies: <root>:pulse
@@ -24,22 +24,22 @@ local function hand_back(root, job, row, now, due)
     return { replies.OK, 'ready', 0 }
 end
 
-local function try_later(root, job, row, now, due, failure)
+local function retry_later(root, job, row, now, due, failure)
     jobs.postpone(root, job, row, 'leased', now, due, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
         'token', '', 'log', row.log)
     queue_counters.increment(root, row.queue, 'failed')
     return { replies.OK, 'delayed', due }
 end
 
-local function bury(root, job, row, now, failure)
+local function kill(root, job, row, now, failure)
     local reply = completion.kill(root, job, row, now, failure)
     if reply[1] ~= replies.OK then return reply end
     queue_counters.increment(root, row.queue, 'failed')
     return { replies.OK, 'dead', 0 }
 end
 
--- Is one of the names among those the job is not tried again for?
-local function stops(row, names)
+-- Tells whether one of the names forbids a further attempt.
+local function is_stopped(row, names)
     if not row.stop then return false end
     for name in string.gmatch(names, '%S+') do
         if string.find(' ' .. row.stop .. ' ', ' ' .. name .. ' ', 1, true) then return true end
@@ -66,10 +66,10 @@ return function(KEYS, ARGV)
         reply = hand_back(root, job, row, now, delay and delay > 0 and now + delay)
     else
         row.log = jobs.append_attempt(row, now, failure.kind == 'Timeout' and row.deadline and 'timeout' or 'failed', failure)
-        if ARGV[6] == '0' or jobs.is_last_attempt(row) or stops(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
-            reply = bury(root, job, row, now, failure)
+        if ARGV[6] == '0' or jobs.is_last_attempt(row) or is_stopped(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
+            reply = kill(root, job, row, now, failure)
         else
-            reply = try_later(root, job, row, now, now + (delay or jobs.compute_backoff(job, row)), failure)
+            reply = retry_later(root, job, row, now, now + (delay or jobs.compute_backoff(job, row)), failure)
         end
     end
     commit.ring_pulse(root, clock)

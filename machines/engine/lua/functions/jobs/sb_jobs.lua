@@ -1,22 +1,22 @@
 -- needs: arguments, jobs, keys, replies
--- sb_jobs: jobs of one queue in one place, first due first; or, with a job's id as the place, that one job.
+-- sb_jobs: reads jobs of one queue in one place, first due first; or, with a job's id as the place, that job.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
--- ARGV:    1 queue ('' with a job id) · 2 ready | leased | delayed | dead | job · 3 limit (1..1000), or the job's id
---          · 4 how many to pass over ('' = none)
+-- ARGV:    1 queue ('' with a job id) · 2 ready | leased | delayed | dead | job · 3 limit (1..1000), or the job's id · 4
+--          offset ('' = 0)
 -- Returns: {OK, jobs in that place, job, {field, value, ...}, {instance field, value, ...}, ...} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log(queue) + limit)
 local UNTIL = { leased = 'until', delayed = 'due' }
 
--- Jobs and their scores; the dead from the newest on.
-local function listed(root, queue, place, limit, skip)
+-- Reads jobs and their scores; dead ones newest first.
+local function read_place(root, queue, place, limit, skip)
     local key = jobs.places[place](root, queue)
     local command = place == 'dead' and 'ZREVRANGE' or 'ZRANGE'
     return redis.call(command, key, skip, skip + limit - 1, 'WITHSCORES'), redis.call('ZCARD', key)
 end
 
-local function found_one(root, job)
+local function find_job(root, job)
     local row = redis.call('HMGET', keys.job(root, job), 'queue', 'place')
     local place = row[1] and jobs.places[row[2] or '']
     return { job, place and redis.call('ZSCORE', place(root, row[1]), job) or '0' }, 1
@@ -27,9 +27,9 @@ return function(KEYS, ARGV)
     local skip = arguments.parse_whole(ARGV[4] or '') or (ARGV[4] or '') == '' and 0
     local found, total
     if place == 'job' and ARGV[3] then
-        found, total = found_one(root, ARGV[3])
+        found, total = find_job(root, ARGV[3])
     elseif jobs.places[place or ''] and limit and skip then
-        found, total = listed(root, queue, place, limit, skip)
+        found, total = read_place(root, queue, place, limit, skip)
     else
         return { replies.BAD_ARGUMENT, 'a place is ready, leased, delayed or dead, and a limit 1 to 1000' }
     end
@@ -38,8 +38,8 @@ return function(KEYS, ARGV)
         local flat = redis.call('HGETALL', keys.job(root, found[i]))
         local row = jobs.parse_row(flat)
         if row then
-            local at, count, till = #reply, #flat, UNTIL[row.place]
-            if till then flat[count + 1], flat[count + 2] = till, found[i + 1] end
+            local at, count, until_field = #reply, #flat, UNTIL[row.place]
+            if until_field then flat[count + 1], flat[count + 2] = until_field, found[i + 1] end
             reply[at + 1], reply[at + 2] = found[i], flat
             reply[at + 3] = row.instance and redis.call('HGETALL', keys.instance(root, row.instance)) or {}
         end

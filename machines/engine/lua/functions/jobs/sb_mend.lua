@@ -1,19 +1,19 @@
 -- needs: arguments, commit, job_repair, jobs, replies
--- sb_mend: puts jobs back where their hashes say they are, after keys were damaged from outside: the given jobs, or those that
--- one place of a queue holds. A leased one that is in no lease gets one, for a moment where it should be over: whoever still
--- runs the job renews it, else it is taken back like any other.
+-- sb_mend: repairs the places of jobs after keys were damaged from outside: each job goes where its hash says. Checks the
+-- given jobs, or the members of one place of a queue. A leased job without a lease gets a new one, at least for a short
+-- time: a worker that still runs it renews the lease, else it expires.
 -- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · 2 queue whose members are looked at, or '' · 3 their place: ready | leased | delayed | dead, or ''
---          · 4 where to go on among them ('0' at first), or a job's id · then up to 499 further ids of jobs
--- Returns: {OK, where to go on ('0' = no more), ready, leased, delayed, dead: jobs put back there, strays: taken out of a place
---          that is not theirs, ghosts: members without a job taken out, words put right (a place that is none, a token nobody
---          may hold, an attempt that is no number, a queue that was not listed), why, ...}: at its end what could not be put
---          right · {BADARG, why}
--- Notifies: <root>:pulse when anything was mended
+-- ARGV:    1 now (ms, or '') · 2 queue whose members are checked, or '' · 3 their place: ready | leased | delayed | dead, or
+--          '' · 4 cursor ('0' at first), or a job's id · then up to 499 further ids of jobs
+-- Returns: {OK, next cursor ('0' = no more), ready, leased, delayed, dead: jobs added there, strays: removed from a wrong
+--          place, ghosts: removed members without a job, words: repaired fields (an invalid place, a token without a lease,
+--          an attempt that is no number, a queue that was not listed), why, ...}: last the repairs that failed · {BADARG,
+--          why}
+-- Notifies:<root>:pulse after a repair
 -- Cost:    O(jobs * log(queue))
 local MOST = 500
 
-local function misfit(ARGV)
+local function check_arguments(ARGV)
     local queue, place, first = ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
     if first == '' then return 'the jobs are missing' end
     if #ARGV > MOST + 3 then return 'at most ' .. MOST .. ' jobs are looked at in a call' end
@@ -25,18 +25,18 @@ local function misfit(ARGV)
 end
 
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], misfit(ARGV)
+    local root, bad = KEYS[1], check_arguments(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
-    local tally, more = job_repair.new_tally(), '0'
+    local tally, next_cursor = job_repair.new_tally(), '0'
     if ARGV[2] ~= '' then
-        more = job_repair.repair_members(root, ARGV[2], ARGV[3], ARGV[4], MOST, now, tally)
+        next_cursor = job_repair.repair_members(root, ARGV[2], ARGV[3], ARGV[4], MOST, now, tally)
     else
         for i = 4, #ARGV do job_repair.repair_job(root, ARGV[i], now, tally) end
     end
     for queue, count in pairs(tally.rings) do jobs.ring_bell(root, queue, count) end
     if job_repair.count_repairs(tally) > 0 then commit.ring_pulse(root, clock) end
-    local reply = { replies.OK, more }
+    local reply = { replies.OK, next_cursor }
     for _, kind in ipairs(job_repair.KINDS) do reply[#reply + 1] = tally[kind] end
     for _, why in ipairs(tally.why) do reply[#reply + 1] = why end
     return reply

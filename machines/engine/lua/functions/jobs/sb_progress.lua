@@ -1,5 +1,5 @@
 -- needs: arguments, commit, jobs, json, keys, replies, strings
--- sb_progress: notes how far the handler of a job has come, if its token still holds it.
+-- sb_progress: stores the progress of a job's handler, if the token still holds the job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 job · 2 token · 3 done · 4 total ('' = not known) · 5 note · 6 now (ms, or '')
 -- Returns: {OK} · {LOST, 'gone' | 'withdrawn' | 'taken back'} · {BADARG, why}
@@ -8,7 +8,7 @@
 local MAX_NOTE = 800 -- bytes
 local FIELDS = { 'queue', 'token' }
 
-local function number(text)
+local function parse_number(text)
     local found = tonumber(text)
     return found and found == found and found >= 0 and found < math.huge and found or nil
 end
@@ -16,7 +16,7 @@ end
 return function(KEYS, ARGV)
     local root, job, token = KEYS[1], ARGV[1], ARGV[2]
     local bad = arguments.check_present(job, 'the job') or arguments.check('', '', '', '', ARGV[6] or '')
-    local done, total = number(ARGV[3] or ''), number(ARGV[4] or '')
+    local done, total = parse_number(ARGV[3] or ''), parse_number(ARGV[4] or '')
     if not done or not total and (ARGV[4] or '') ~= '' then bad = 'done and total are numbers from 0' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[6])

@@ -1,12 +1,12 @@
 -- needs: arguments, commit, completion, jobs, json, keys, partition_log, repairs, replies, values
--- sb_purge: takes jobs away for good: the oldest of one place of a queue, or one job wherever it is. An instance that waits
--- for one gets error.invoke.<id> with the kind Purged or Withdrawn; a worker that runs it learns so.
+-- sb_purge: deletes jobs: the oldest ones of one place of a queue, or one job in any place. An instance that waits for a
+-- deleted job gets error.invoke.<id> with the kind Purged or Withdrawn; a worker that runs it is told.
 -- KEYS:    1 root of the partition
--- ARGV:    1 queue ('' with a job) · 2 ready | delayed | dead | job · 3 how many (1..500), or the job's id · 4 actor
---          · 5 reason · 6 now (ms, or '') · 7 what the log is to say of it, or ''
---          · 8 permit (as sb_fire: to take a job away that an instance waits for does what the repair cancel does)
--- Returns: {OK, taken away, left in that place} · {BADARG, why} · {FAULT, why} when the first could not be taken away
---          · {APPROVAL, ...} as sb_fire, when the first takes a second person
+-- ARGV:    1 queue ('' with a job) · 2 ready | delayed | dead | job · 3 how many (1..500), or the job's id · 4 actor · 5
+--          reason · 6 now (ms, or '') · 7 text for the log, or '' for no entry · 8 permit (as sb_fire: deleting a job that
+--          an instance waits for is the repair cancel)
+-- Returns: {OK, deleted, left in that place} · {BADARG, why} · {FAULT, why} when the first could not be deleted · {APPROVAL,
+--          ...} as sb_fire, when the first needs an approval
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue)), and as sb_fire for each that an instance waits for
 local MOST = 500
@@ -16,25 +16,25 @@ local FAILURES = {
     withdrawn = { error = 'the job was withdrawn', kind = 'Withdrawn', trace = '' },
 }
 
--- Nothing; or why it is still there, and the reply where a second person is asked for. `alone`: {permit, actor}.
-local function drop(root, job, now, why, alone)
+-- Answers nil, or why the job still exists, and the reply when an approval is missing. `approval`: {permit, actor}.
+local function delete_job(root, job, now, why, approval)
     local row = jobs.read(root, job)
     if not row then return 'there is no job ' .. job end
-    local held = row.place ~= 'dead' and repairs.check_job_approval(root, job, 'cancel', alone[1], alone[2], now)
-    if held then return 'it takes a second person', held end
+    local refusal = row.place ~= 'dead' and repairs.check_job_approval(root, job, 'cancel', approval[1], approval[2], now)
+    if refusal then return 'it takes a second person', refusal end
     local ok, reply = pcall(completion.remove, root, job, row, now, why, FAILURES[why])
     if not ok then return type(reply) == 'table' and reply.err or values.describe_error(reply) end
     if reply[1] ~= replies.OK then return reply[2] end
     return nil
 end
 
--- What stands in the place and is no job goes as well.
-local function purge(root, queue, place, limit, now, alone)
+-- Members of the place that are no jobs are removed, too.
+local function delete_oldest(root, queue, place, limit, now, approval)
     local key, gone = jobs.places[place](root, queue), 0
     for _, job in ipairs(redis.call('ZRANGE', key, 0, limit - 1)) do
         if jobs.read(root, job) then
-            local why, held = drop(root, job, now, 'purged', alone)
-            if why then return gone, why, held end
+            local why, refusal = delete_job(root, job, now, 'purged', approval)
+            if why then return gone, why, refusal end
         else
             redis.call('ZREM', key, job)
         end
@@ -43,7 +43,7 @@ local function purge(root, queue, place, limit, now, alone)
     return gone
 end
 
-local function log(root, name, data, actor, reason)
+local function write_log(root, name, data, actor, reason)
     partition_log.append(root, 'kind', 'queue', 'name', name, 'data', json.encode(data), 'actor', actor, 'reason', reason)
 end
 
@@ -57,22 +57,22 @@ return function(KEYS, ARGV)
         bad = 'a place is ready, delayed or dead, and a limit 1 to ' .. MOST
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, gone, left, why, held = arguments.read_now(ARGV[6]), 0, 0
-    local alone = { ARGV[8] or '', actor }
-    redis.call('XLEN', keys.log(root)) -- throws before the first is taken away
+    local now, gone, left, why, refusal = arguments.read_now(ARGV[6]), 0, 0
+    local approval = { ARGV[8] or '', actor }
+    redis.call('XLEN', keys.log(root)) -- throws before the first deletion
     if place == 'job' then
-        why, held = drop(root, ARGV[3], now, 'withdrawn', alone)
+        why, refusal = delete_job(root, ARGV[3], now, 'withdrawn', approval)
         if not why then gone = 1 end
     else
-        gone, why, held = purge(root, queue, place, limit, now, alone)
+        gone, why, refusal = delete_oldest(root, queue, place, limit, now, approval)
         left = redis.call('ZCARD', jobs.places[place](root, queue))
     end
-    if why and gone == 0 then return held or { replies.FAULT, why } end
+    if why and gone == 0 then return refusal or { replies.FAULT, why } end
     local what = ARGV[7] or ''
     if place == 'job' then
-        log(root, 'withdraw', { job = ARGV[3] }, actor, reason)
+        write_log(root, 'withdraw', { job = ARGV[3] }, actor, reason)
     elseif what ~= '' then
-        log(root, 'purge', { queue = queue, place = place, jobs = what }, actor, reason)
+        write_log(root, 'purge', { queue = queue, place = place, jobs = what }, actor, reason)
     end
     commit.ring_pulse(root)
     return { replies.OK, gone, left }

@@ -1,12 +1,12 @@
 -- needs: arguments, commit, completion, jobs, json, keys, partition_log, repairs, replies
--- sb_redrive: makes dead jobs ready again, with all their attempts before them; or delayed ones at once. An instance that is
--- still in the state that asked for the work waits for it again.
+-- sb_redrive: makes dead jobs ready again with their attempts reset, or delayed ones at once. An instance whose state
+-- requested the job and is still active waits for it again.
 -- KEYS:    1 root of the partition
--- ARGV:    1 queue · 2 dead | delayed · 3 how many (1..500), or one job's id · 4 how many to pass over, which an earlier call
---          could not move · 5 actor · 6 reason · 7 now (ms, or '') · 8 what the log is to say of it, or ''
---          · 9 permit (as sb_fire: it does what the repair retry does)
--- Returns: {OK, moved, passed over: their unique key has another open job, or they take a second person, left in that place}
---          · {APPROVAL, ...} as sb_fire, of one job alone · {BADARG, why}
+-- ARGV:    1 queue · 2 dead | delayed · 3 how many (1..500), or one job's id · 4 offset: jobs that an earlier call could not
+--          move · 5 actor · 6 reason · 7 now (ms, or '') · 8 text for the log, or '' for no entry · 9 permit (as sb_fire: it
+--          is the repair retry)
+-- Returns: {OK, moved, passed over: another open job has the unique key, or an approval is missing, left in that place} ·
+--          {APPROVAL, ...} as sb_fire, of one job alone · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue))
 local MOST = 500
@@ -21,15 +21,15 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, what = arguments.read_now(ARGV[7]), ARGV[8] or ''
     local key = jobs.places[place](root, queue)
-    redis.call('ZCARD', keys.ready(root, queue)) -- these throw where they could not be written
+    redis.call('ZCARD', keys.ready(root, queue)) -- these throw before any write when a key has another type
     redis.call('ZCARD', key)
     redis.call('XLEN', keys.log(root))
-    local wanted = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
+    local chosen = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
     local moved, passed = 0, 0
-    for _, job in ipairs(wanted) do
-        local held = repairs.check_job_approval(root, job, 'retry', ARGV[9] or '', ARGV[5] or '', now)
-        if held and not limit then return held end
-        if not held and completion.redrive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
+    for _, job in ipairs(chosen) do
+        local refusal = repairs.check_job_approval(root, job, 'retry', ARGV[9] or '', ARGV[5] or '', now)
+        if refusal and not limit then return refusal end
+        if not refusal and completion.redrive(root, queue, place, job, now) then moved = moved + 1 else passed = passed + 1 end
     end
     if what ~= '' then
         partition_log.append(root, 'kind', 'queue', 'name', 'redrive', 'data',

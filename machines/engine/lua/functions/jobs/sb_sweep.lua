@@ -1,15 +1,15 @@
 -- needs: arguments, commit, due_jobs, due_times, instances, keys, replies
--- sb_sweep: takes back jobs whose lease ran out (each counts as an attempt) and wakes delayed ones that are due, in each queue;
--- and sees to it that ticks know of whatever is due next. A slower check of what sb_tick does all the time.
+-- sb_sweep: takes back jobs whose lease has expired (each counts as an attempt) and wakes delayed ones that are due, in each
+-- queue; and corrects the remembered due times. A slower check of what sb_tick does all the time.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 limit for each queue (1..1000)
--- Returns: {OK, taken back, woken, buried} · {BADARG, why} · {FAULT, why} of the first queue that could not be swept
+-- Returns: {OK, taken back, woken, dead} · {BADARG, why} · {FAULT, why} of the first queue that failed
 -- Notifies: <root>:pulse when anything moved
 -- Cost:    O(queues + jobs moved * log(queue))
 local function never() return false end
 
--- Were this server's memory of what is due wrong, here it is put right.
-local function remind(root, tally, now)
+-- Corrects this server's memory of what is due next.
+local function note_due_times(root, tally, now)
     due_times.note(root, math.min(tally.due, due_jobs.find_first(keys.timers(root)), due_jobs.find_first(keys.late(root))), now)
     if redis.call('XLEN', keys.outbox(root)) > 0 then due_times.note_messages(root) end
 end
@@ -24,7 +24,7 @@ return function(KEYS, ARGV)
     local tally, queues = due_jobs.new_tally(0, never), redis.call('SMEMBERS', keys.queues(root))
     if due_jobs.has_none(root, queues) then return { replies.OK, 0, 0, 0 } end
     due_jobs.sweep(root, queues, now, limit, tally)
-    pcall(remind, root, tally, now)
+    pcall(note_due_times, root, tally, now)
     due_times.ring_bell(root)
     if due_jobs.count_moved(tally) > 0 then commit.ring_pulse(root, clock) end
     if tally.why[1] then return { replies.FAULT, tally.why[1] } end

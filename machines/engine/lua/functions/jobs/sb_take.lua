@@ -1,11 +1,11 @@
 -- needs: arguments, commit, due_times, instances, jobs, json, keys, queue_counters, queue_limits, replies
--- sb_take: gives up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
+-- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
--- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = what each job asks for) · 5 now (ms, or '')
---          · 6 nonce, mixed into the tokens
--- Returns: {OK, hint, now, job, {job field, value, ... as they were before}, token (it begins with the attempt), ms the
---          lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for work
---          of no instance. The hint says why there are fewer than asked for: '' there are no more, 'paused', 'busy' (as
+-- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
+--          mixed into the tokens
+-- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
+--          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
+--          without an instance. The hint says why there are fewer than `count`: '' there are no more, 'paused', 'busy' (as
 --          many are leased as may be) or the ms until the rate allows one more · {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
@@ -13,8 +13,8 @@ local MAX_COUNT, WAKE = 1000, 100
 local LEASE = jobs.DEFAULT.lease
 local call, pcall_redis = redis.call, redis.pcall
 
--- Asked before a job is popped: what fails after that would lose it.
-local function misfit(queue, worker, count, lease, now)
+-- Checked before a job is popped: an error after that would lose it.
+local function check_arguments(queue, worker, count, lease, now)
     if not queue or #queue > 64 or not string.find(queue, '^[%a_][%w_.-]*$') then
         return 'a queue has a name of letters, digits, _ . and -'
     end
@@ -26,48 +26,50 @@ local function misfit(queue, worker, count, lease, now)
     return arguments.check('', '', '', '', now)
 end
 
--- Answers the token, and when the lease ends. A first attempt began when it was taken.
-local function lease(key, row, hand)
-    local now, timeout = hand.now, row.timeout and tonumber(row.timeout)
+-- Leases one job; answers the token and when the lease ends. The first attempt starts at `taken`; later ones store that in
+-- `started`.
+local function lease_job(key, row, taking)
+    local now, timeout = taking.now, row.timeout and tonumber(row.timeout)
     local attempt = row.attempt and json.number(row.attempt + 1) or '1'
-    local token, till = row.attempt and attempt .. '-' .. hand.nonce or hand.first, now + (hand.asked or row.lease or LEASE)
+    local token = row.attempt and attempt .. '-' .. taking.nonce or taking.first
+    local lease_end = now + (taking.asked or row.lease or LEASE)
     if not timeout and not row.taken then
-        call('HSET', key, 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', hand.worker, 'taken', hand.stamp)
-        return token, till
+        call('HSET', key, 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', taking.worker, 'taken', taking.stamp)
+        return token, lease_end
     end
-    local words = { 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', hand.worker, 'taken', hand.stamp }
+    local words = { 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', taking.worker, 'taken', taking.stamp }
     if row.taken and not row.started then words[11], words[12] = 'started', row.taken end
     if timeout then
-        till = math.min(till, now + timeout)
+        lease_end = math.min(lease_end, now + timeout)
         words[#words + 1], words[#words + 2] = 'deadline', json.number(now + timeout)
     end
     call('HSET', key, unpack(words))
-    return token, till
+    return token, lease_end
 end
 
-local function hand_out(root, queue, popped, hand)
-    local reply, leased, waits, at, first = { replies.OK, '', hand.now }, {}, {}, 3, math.huge
+local function lease_popped(root, queue, popped, taking)
+    local reply, leased, waits, at, first = { replies.OK, '', taking.now }, {}, {}, 3, math.huge
     for i = 1, #popped, 2 do
         local job = popped[i]
         local key = keys.job(root, job)
         local flat = pcall_redis('HGETALL', key)
         local row = jobs.parse_row(flat)
         if row then
-            local token, till = lease(key, row, hand)
-            local bucket = queue_counters.find_bucket(hand.now - (row.due or row.created))
+            local token, lease_end = lease_job(key, row, taking)
+            local bucket = queue_counters.find_bucket(taking.now - (row.due or row.created))
             waits[bucket] = (waits[bucket] or 0) + 1
-            leased[#leased + 1], leased[#leased + 2] = till, job
-            if till < first then first = till end
+            leased[#leased + 1], leased[#leased + 2] = lease_end, job
+            if lease_end < first then first = lease_end end
             local def, data = '', ''
             if row.instance then def, data = instances.encode_data(root, row.instance) end
-            reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, till
+            reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, lease_end
             reply[at + 5], reply[at + 6] = def, data
             at = at + 6
         end
     end
     if at > 3 then
         redis.call('ZADD', keys.leased(root, queue), unpack(leased))
-        due_times.note(root, first, hand.now)
+        due_times.note(root, first, taking.now)
         queue_counters.count_wait_times(root, queue, waits)
     end
     return reply, (at - 3) / 6
@@ -75,16 +77,16 @@ end
 
 return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-    local bad = misfit(queue, worker, ARGV[3], ARGV[4] or '', ARGV[5] or '')
+    local bad = check_arguments(queue, worker, ARGV[3], ARGV[4] or '', ARGV[5] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local hand = { worker = worker, asked = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
+    local taking = { worker = worker, asked = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
     local now, clock = arguments.read_now(ARGV[5])
-    hand.now, hand.stamp = now, json.number(now)
-    if hand.nonce == '' then
+    taking.now, taking.stamp = now, json.number(now)
+    if taking.nonce == '' then
         local time = redis.call('TIME')
-        hand.nonce = time[1] .. time[2]
+        taking.nonce = time[1] .. time[2]
     end
-    hand.first = '1-' .. hand.nonce
+    taking.first = '1-' .. taking.nonce
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local rules, why = queue_limits.read(root, queue), nil
@@ -95,7 +97,7 @@ return function(KEYS, ARGV)
     end
     local popped = redis.call('ZPOPMIN', keys.ready(root, queue), count)
     if not popped[1] then return { replies.OK, '', now } end
-    local reply, taken = hand_out(root, queue, popped, hand)
+    local reply, taken = lease_popped(root, queue, popped, taking)
     if rules and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end
     if why and #popped == 2 * count then
         reply[2] = why

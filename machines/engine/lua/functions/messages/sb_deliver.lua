@@ -1,22 +1,22 @@
 -- needs: arguments, delivery, inbox, keys, replies, time_limit
--- sb_deliver: hands messages of a partition's outbox to the instances of another one (or the same), each once however often
---             it comes.
--- KEYS:    1 root of the partition the instances live in
--- ARGV:    1 root of the partition whose outbox they come from · 2 floor: the id of the oldest message that outbox holds
---          for this partition · 3 now (ms, or '') · 4 ms: of messages older than this, a fault is final ('' = of none)
---          · 5 message id (of the stream) · 6 kind (event, start, stop, done, lost, bounce) · 7 instance · 8 body (JSON)
---          · and so on, four for each message, oldest first
--- Returns: {OK, messages that wait in this partition's own outbox, verdict, why, verdict, why, ...}; a verdict is applied,
---          ignored, held, again (it came before), failed (nothing changed; tell the sender), fault (nothing changed; try
---          again), or waits (behind a fault, to the same instance). A call that took long answers for fewer than it was given
---          · {NOMACHINE} · {BADARG, why}
+-- sb_deliver: delivers messages of a partition's outbox to instances of another partition (or the same); each is applied
+-- once, however often it is delivered.
+-- KEYS:    1 root of the partition of the instances
+-- ARGV:    1 root of the partition whose outbox they come from · 2 floor: the id of the oldest message that the outbox holds
+--          for this partition · 3 now (ms, or '') · 4 ms: for messages older than this, a fault is final ('' = for none) · 5
+--          message id (of the stream) · 6 kind (event, start, stop, done, lost, bounce) · 7 instance · 8 body (JSON) · and
+--          so on, four for each message, oldest first
+-- Returns: {OK, messages in this partition's own outbox, outcome, why, outcome, why, ...}; an outcome is applied, ignored,
+--          held, again (delivered before), failed (nothing changed; tell the sender), fault (nothing changed; try again), or
+--          waits (behind a fault of the same instance). A slow call answers for the first ones only · {NOMACHINE} · {BADARG,
+--          why}
 -- Notifies: <root>:pulse when something moved
 -- Cost:    as sb_fire for each message
-local BUDGET_MS = 20
+local LIMIT_MS = 20
 local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
 local FIRST = 5
 
-local function misfit(ARGV)
+local function check_arguments(ARGV)
     if not ARGV[1] or not inbox.parse_id(ARGV[2]) then return 'messages have a source and a floor' end
     if (ARGV[4] or '') ~= '' and not arguments.read_now(ARGV[4]) then return 'a time is in ms since the epoch' end
     if not ARGV[FIRST] or (#ARGV - FIRST + 1) % 4 ~= 0 then return 'each message has an id, a kind, an instance and a body' end
@@ -26,36 +26,36 @@ local function misfit(ARGV)
     return arguments.check('', '', '', '', ARGV[3] or '')
 end
 
-local function attempt(root, message, now)
+local function try_message(root, message, now)
     local body = delivery.parse(message.kind, message.body)
     if not body then return 'failed', 'the body is no message' end
     if not KINDS[message.kind] then return 'fault', 'messages of the kind ' .. message.kind .. ' are not known here' end
     return delivery.try_apply(root, message.kind, message.instance, body, now)
 end
 
-local function deliver(root, sender, message, now, patient_since)
+local function deliver(root, sender, message, now, final_before)
     local before = inbox.find_outcome(sender, message.id)
     if before then return before, before == 'failed' and 'it could not be applied when it came first' or '' end
-    local verdict, why = attempt(root, message, now)
-    if verdict == 'fault' and (inbox.parse_id(message.id) < patient_since or inbox.is_full(sender)) then verdict = 'failed' end
-    if verdict ~= 'fault' then inbox.remember(sender, message.id, verdict == 'failed') end
-    return verdict, why or ''
+    local outcome, why = try_message(root, message, now)
+    if outcome == 'fault' and (inbox.parse_id(message.id) < final_before or inbox.is_full(sender)) then outcome = 'failed' end
+    if outcome ~= 'fault' then inbox.remember(sender, message.id, outcome == 'failed') end
+    return outcome, why or ''
 end
 
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], misfit(ARGV)
+    local root, bad = KEYS[1], check_arguments(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local late = time_limit.start(BUDGET_MS)
+    local is_over = time_limit.start(LIMIT_MS)
     local sender, now = inbox.open(root, ARGV[1], ARGV[2]), arguments.read_now(ARGV[3])
-    local patient_since, stuck, reply = tonumber(ARGV[4] or '') or 0, {}, { replies.OK, 0 }
+    local final_before, stuck, reply = tonumber(ARGV[4] or '') or 0, {}, { replies.OK, 0 }
     for i = FIRST, #ARGV, 4 do
-        if i > FIRST and late() then break end
+        if i > FIRST and is_over() then break end
         local message = { id = ARGV[i], kind = ARGV[i + 1], instance = ARGV[i + 2], body = ARGV[i + 3] }
-        local verdict, why = 'waits', ''
-        if not stuck[message.instance] then verdict, why = deliver(root, sender, message, now, patient_since) end
-        if verdict == 'fault' then stuck[message.instance] = true end
-        reply[#reply + 1], reply[#reply + 2] = verdict, why
+        local outcome, why = 'waits', ''
+        if not stuck[message.instance] then outcome, why = deliver(root, sender, message, now, final_before) end
+        if outcome == 'fault' then stuck[message.instance] = true end
+        reply[#reply + 1], reply[#reply + 2] = outcome, why
     end
     reply[2] = redis.call('XLEN', keys.outbox(root))
     return reply

@@ -1,16 +1,16 @@
 -- needs: arguments, keys, replies
--- sb_outbox: the oldest messages that wait to be delivered.
+-- sb_outbox: reads the oldest messages that wait to be delivered.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 limit (1..1000) · 2 after this message id ('' = from the oldest)
--- Returns: {OK, now in ms, '1' when there are more behind them, id, kind, machine, instance, body, id, ...}; a reply holds
---          about a megabyte at most · {BADARG, why}
+-- Returns: {OK, now in ms, '1' when there are more, id, kind, machine, instance, body, id, ...}; a reply has a megabyte at
+--          most, about · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(limit)
 local MAX_BYTES = 1000000
 local CHUNK = 20
 
-local function add(reply, message)
+local function append_message(reply, message)
     local row = {}
     for i = 1, #message[2], 2 do row[message[2][i]] = message[2][i + 1] end
     for _, item in ipairs({ message[1], row.kind or '', row.machine or '', row.id or '', row.body or '' }) do
@@ -32,7 +32,7 @@ return function(KEYS, ARGV)
                 reply[3] = '1'
                 return reply
             end
-            bytes, count, after = bytes + add(reply, message), count + 1, message[1]
+            bytes, count, after = bytes + append_message(reply, message), count + 1, message[1]
         end
         if #messages < CHUNK then return reply end
     end

@@ -1,34 +1,34 @@
 -- needs: arguments, pattern_keys, replies, scoreboards
--- sb_board: changes a scoreboard: gives points, sets scores, takes members off, or empties it. The lowest go when somebody
--- new makes it more than it may have.
+-- sb_board: changes a scoreboard: adds points, sets scores, removes members, or empties it. Beyond its size the lowest
+-- members are dropped.
 -- KEYS:    1 root of the board
--- ARGV:    1 all | hour | day | week | fade · 2 half-life (ms; 0 where it does not fade) · 3 periods kept beside the present
---          one (0 to 400) · 4 now (ms, or '') · 5 add | set | remove | reset · 6 how many members it may have (1 to 10000)
---          · 7 a member · 8 its points (below 2^53 either way); further pairs, or members alone to remove, behind it (1 to 1000)
--- Returns: {OK, how many of those given stand on it, or went} · {OK, 1, rank, score, tied 1|0} of a single one that stands on it
---          after add and set · {BADARG, why, '' or 'overflow'}
+-- ARGV:    1 all | hour | day | week | fade · 2 half-life (ms; 0 for a board that does not fade) · 3 earlier periods that
+--          are kept (0 to 400) · 4 now (ms, or '') · 5 add | set | remove | reset · 6 most members (1 to 10000) · 7 a member
+--          · 8 its points (below 2^53 either way); then further pairs, or for remove further members (1 to 1000)
+-- Returns: {OK, how many of the given members are on the board, or were removed} · {OK, 1, rank, score, tied 1|0} of a
+--          single member on the board after add and set · {BADARG, why, '' or 'overflow'}
 -- Notifies: nothing
--- Cost:    O(members * log(board)); O(board) when a board that fades is scaled back, every 512 half-lives
-local MOST, MAX_SIZE, MAX_BYTES = 1000, 10000, 2048
+-- Cost:    O(members * log(board)); O(board) when a fading board is scaled back, every 512 half-lives
+local MAX_MEMBERS, MAX_SIZE, MAX_BYTES = 1000, 10000, 2048
 local call = redis.call
 
--- NaN is not.
-local function fits(score, most) return score and score >= -most and score <= most end
+-- false for NaN
+local function is_within(score, limit) return score and score >= -limit and score <= limit end
 
--- Of the members' words from ARGV[7] on, every `step`th is a member.
-local function bad_members(ARGV, step)
+-- From ARGV[7] on, every `step`th argument is a member.
+local function check_members(ARGV, step)
     local count = (#ARGV - 6) / step
-    if count % 1 ~= 0 or count < 1 or count > MOST then return 'there are 1 to ' .. MOST .. ' members' end
+    if count % 1 ~= 0 or count < 1 or count > MAX_MEMBERS then return 'there are 1 to ' .. MAX_MEMBERS .. ' members' end
     for i = 7, #ARGV, step do
         if #ARGV[i] == 0 or #ARGV[i] > MAX_BYTES then return 'a member has 1 to ' .. MAX_BYTES .. ' bytes' end
-        if step == 2 and not fits(tonumber(ARGV[i + 1]), scoreboards.MAX_SCORE) then
+        if step == 2 and not is_within(tonumber(ARGV[i + 1]), scoreboards.MAX_SCORE) then
             return 'a score is a number between -2^53 and 2^53'
         end
     end
 end
 
--- The scores as they will be, in the order given, each once; nil where one would leave what is exact.
-local function wanted(ARGV, key, shrunk, factor)
+-- Computes the new scores in the given order, each once; nil when one would no longer be exact.
+local function compute_scores(ARGV, key, shrunk, factor)
     local held, order = {}, {}
     for i = 7, #ARGV, 2 do
         local member, points = ARGV[i], tonumber(ARGV[i + 1]) * factor
@@ -37,22 +37,22 @@ local function wanted(ARGV, key, shrunk, factor)
             held[member] = tonumber(call('ZSCORE', key, member) or 0) * shrunk
         end
         held[member] = ARGV[5] == 'add' and held[member] + points or points
-        if not fits(held[member], scoreboards.MAX_SCORE * factor) then return nil end
+        if not is_within(held[member], scoreboards.MAX_SCORE * factor) then return nil end
     end
     return held, order
 end
 
--- Multiplies all by 2^-by. Those that are worth next to nothing by now go: their digits would not survive it.
-local function scale_back(key, by)
-    if by - scoreboards.WORTHLESS_AFTER > 1000 then return call('DEL', key) end
-    local least = scoreboards.format(2 ^ (by - scoreboards.WORTHLESS_AFTER))
+-- Multiplies all scores by 2^-shift. Members with next to nothing are dropped: their digits would be lost.
+local function scale_back(key, shift)
+    if shift - scoreboards.WORTHLESS_AFTER > 1000 then return call('DEL', key) end
+    local least = scoreboards.format(2 ^ (shift - scoreboards.WORTHLESS_AFTER))
     call('ZREMRANGEBYSCORE', key, '(-' .. least, '(' .. least)
-    call('ZUNIONSTORE', key, 1, key, 'WEIGHTS', scoreboards.format(2 ^ -by))
+    call('ZUNIONSTORE', key, 1, key, 'WEIGHTS', scoreboards.format(2 ^ -shift))
 end
 
--- A board of a period ends when it ends, whoever is added; one that fades goes on from here, which is written down only when
--- it matters.
-local function keep(board, root, key, is_new)
+-- A board of a period expires with the period; a fading one is extended by each change, which is written only when it
+-- matters.
+local function extend_life(board, root, key, is_new)
     if board.kind == 'fade' then
         if is_new or board.scaled or board.now - board.touched > 10 * board.half then
             local ttl = scoreboards.compute_ttl(board)
@@ -64,14 +64,14 @@ local function keep(board, root, key, is_new)
     end
 end
 
--- How many of those given stand on the board after it, and the score of the first one as it was written.
-local function write(board, root, key, held, order, size)
+-- Writes the scores; answers how many of the given members are on the board, and the first score as written.
+local function write_scores(board, root, key, held, order, size)
     local words = {}
     for i, member in ipairs(order) do words[i * 2 - 1], words[i * 2] = scoreboards.format(held[member]), member end
     local is_new = call('ZADD', key, unpack(words)) > 0
     local left_out = is_new and call('ZCARD', key) - size or 0
     if left_out > 0 then call('ZREMRANGEBYRANK', key, 0, left_out - 1) end
-    keep(board, root, key, is_new)
+    extend_life(board, root, key, is_new)
     if left_out <= 0 then return #order, words[1] end
     local standing = 0
     for _, member in ipairs(order) do
@@ -80,34 +80,34 @@ local function write(board, root, key, held, order, size)
     return standing, words[1]
 end
 
--- Where the one member stands that a call was about.
-local function place(key, score, text, factor)
+-- Builds the reply for a single member.
+local function build_place(key, score, text, factor)
     local behind, level = call('ZCOUNT', key, '(' .. text, '+inf'), call('ZCOUNT', key, text, text)
     return { replies.OK, 1, behind + 1, factor == 1 and text or scoreboards.format(score / factor), level > 1 and 1 or 0 }
 end
 
-local function change(board, root, ARGV, size)
-    local key, by = scoreboards.make_key(board, root), 0
+local function change_scores(board, root, ARGV, size)
+    local key, shift = scoreboards.make_key(board, root), 0
     local epoch, age, touched = scoreboards.read_scale(board, root)
-    if age > scoreboards.RESCALE_AFTER then by = math.floor(age) end
+    if age > scoreboards.RESCALE_AFTER then shift = math.floor(age) end
     board.touched = touched
-    board.epoch, board.scaled = epoch + by * board.half, by > 0
-    local shrunk = by - scoreboards.WORTHLESS_AFTER > 1000 and 0 or 2 ^ -by
-    local factor = 2 ^ (by > 0 and (board.now - board.epoch) / board.half or age)
-    local held, order = wanted(ARGV, key, shrunk, factor)
+    board.epoch, board.scaled = epoch + shift * board.half, shift > 0
+    local shrunk = shift - scoreboards.WORTHLESS_AFTER > 1000 and 0 or 2 ^ -shift
+    local factor = 2 ^ (shift > 0 and (board.now - board.epoch) / board.half or age)
+    local held, order = compute_scores(ARGV, key, shrunk, factor)
     if not held then
         return { replies.BAD_ARGUMENT, 'a score would leave what is between -2^53 and 2^53', 'overflow' }
     end
-    if board.scaled then scale_back(key, by) end
-    local standing, text = write(board, root, key, held, order, size)
+    if board.scaled then scale_back(key, shift) end
+    local standing, text = write_scores(board, root, key, held, order, size)
     if #order > 1 or standing == 0 then return { replies.OK, standing } end
-    return place(key, held[order[1]], text, factor)
+    return build_place(key, held[order[1]], text, factor)
 end
 
-local function remove(board, root, ARGV)
+local function remove_members(board, root, ARGV)
     local gone = {}
     local found = scoreboards.list_keys(board, root)
-    for _, key in ipairs(found) do call('ZCARD', key) end -- throws before the first is taken off
+    for _, key in ipairs(found) do call('ZCARD', key) end -- throws before the first removal
     for _, key in ipairs(found) do
         for i = 7, #ARGV do
             if call('ZREM', key, ARGV[i]) == 1 then gone[ARGV[i]] = true end
@@ -118,10 +118,10 @@ local function remove(board, root, ARGV)
     return { replies.OK, count }
 end
 
-local function reset(board, root)
+local function empty(board, root)
     local count, found = 0, scoreboards.list_keys(board, root)
     for _, key in ipairs(found) do count = count + call('ZCARD', key) end
-    scoreboards.read_scale(board, root) -- throws where something foreign stands in its place
+    scoreboards.read_scale(board, root) -- throws when the key has another type
     call('DEL', pattern_keys.board_epoch(root), unpack(found))
     return { replies.OK, count }
 end
@@ -131,14 +131,14 @@ return function(KEYS, ARGV)
     local what, size = ARGV[5] or '', arguments.parse_count(ARGV[6], 1, MAX_SIZE)
     if board and not size then bad = 'a board may have 1 to ' .. MAX_SIZE .. ' members' end
     if what == 'add' or what == 'set' then
-        bad = bad or bad_members(ARGV, 2)
+        bad = bad or check_members(ARGV, 2)
     elseif what == 'remove' then
-        bad = bad or bad_members(ARGV, 1)
+        bad = bad or check_members(ARGV, 1)
     elseif what ~= 'reset' then
         bad = bad or 'what to do is add, set, remove or reset'
     end
     if bad then return { replies.BAD_ARGUMENT, bad, '' } end
-    if what == 'remove' then return remove(board, KEYS[1], ARGV) end
-    if what == 'reset' then return reset(board, KEYS[1]) end
-    return change(board, KEYS[1], ARGV, size)
+    if what == 'remove' then return remove_members(board, KEYS[1], ARGV) end
+    if what == 'reset' then return empty(board, KEYS[1]) end
+    return change_scores(board, KEYS[1], ARGV, size)
 end

@@ -1,17 +1,17 @@
 -- needs: arguments, calendar, cardinality, replies
--- sb_distinct_count: how many different members came in a day, an ISO week or a month, and in those before it.
--- KEYS:    1 root of what is counted
--- ARGV:    1 day | week | month · 2 how many periods (1 to 366; 372 days in all) · 3 a moment of the last one (ms, or '')
---          · 4 a part, and each further one behind it (1 to 8): who came in several counts once
--- Returns: {OK, ms at which the first period begins, how many came, exact 1|0, the same of the next, ...} · {BADARG, why}
+-- sb_distinct_count: counts the distinct members of a day, an ISO week or a month, and of those before it.
+-- KEYS:    1 root of the counter
+-- ARGV:    1 day | week | month · 2 how many periods (1 to 366; 372 days in all) · 3 a time within the last one (ms, or '')
+--          · 4 a part, then further ones (1 to 8): a member of several counts once
+-- Returns: {OK, ms at which the first period begins, count, exact 1|0, the same of the next, ...} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(days * parts), some 4 us for each sketch; where unions are exact, also O(40000) of all their members
-local MOST, MAX_DAYS, MAX_PARTS = 366, 372, 8
-local MOST_COMPARED = 40000 -- members of all periods: some 20 ms; the oldest periods are then counted by sketches
+-- Cost:    O(days * parts), some 4 us for each sketch; exact unions also O(40000) for all their members
+local MAX_PERIODS, MAX_DAYS, MAX_PARTS = 366, 372, 8
+local MAX_COMPARED = 40000 -- members of all periods: some 20 ms; older periods are then estimated
 
-local function misfit(ARGV)
+local function check_arguments(ARGV)
     local first, last = calendar.find_period(ARGV[1] or '', 0)
-    local periods = arguments.parse_count(ARGV[2], 1, MOST)
+    local periods = arguments.parse_count(ARGV[2], 1, MAX_PERIODS)
     if not first then return 'a period is day, week or month' end
     if not periods or periods * (last - first + 1) > MAX_DAYS then
         return 'how many periods is a whole number, of ' .. MAX_DAYS .. ' days in all at most'
@@ -21,10 +21,10 @@ local function misfit(ARGV)
 end
 
 return function(KEYS, ARGV)
-    local bad = misfit(ARGV)
+    local bad = check_arguments(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local parts, periods = { unpack(ARGV, 4) }, tonumber(ARGV[2])
-    local reply, left, day = { replies.OK }, MOST_COMPARED, calendar.day_of((arguments.read_now(ARGV[3])))
+    local reply, left, day = { replies.OK }, MAX_COMPARED, calendar.day_of((arguments.read_now(ARGV[3])))
     for i = periods, 1, -1 do
         local first, last = calendar.find_period(ARGV[1], day)
         local place = i * 3 - 1

@@ -1,18 +1,19 @@
 -- needs: arguments, pattern_keys, replies, scoreboards
--- sb_ranks: reads a scoreboard: its first places, that of one member, or those around it. Equal scores share a rank, and the
--- next one is as much lower as there are of them.
+-- sb_ranks: reads a scoreboard: the first places, that of one member, or those around it. Equal scores share a rank, and the
+-- next rank is lower by the number of them.
 -- KEYS:    1 root of the board
--- ARGV:    1 all | hour | day | week | fade · 2 half-life (ms; 0 where it does not fade) · 3 periods kept beside the present
---          one (0 to 400) · 4 the moment it is read for (ms, or '') · 5 top | around · 6 how many (1 to 1000); on either side
+-- ARGV:    1 all | hour | day | week | fade · 2 half-life (ms; 0 for a board that does not fade) · 3 earlier periods that
+--          are kept (0 to 400) · 4 time it is read for (ms, or '') · 5 top | around · 6 how many (1 to 1000); on either side
 --          of the member (0 to 500) · 7 how many periods together (1 to 400) · 8 the member
--- Returns: {OK, rank, member, score, tied 1|0, the same of the next, ...}; a member that is not on it has none · {BADARG, why}
+-- Returns: {OK, rank, member, score, tied 1|0, the same of the next, ...}; nothing for a member that is not on the board ·
+--          {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log(board) + places); several periods: O(all their members * log), 20000 at most
-local MOST, AROUND, MAX_SPAN, MAX_UNION = 1000, 500, 400, 20000
+local MAX_PLACES, MAX_AROUND, MAX_SPAN, MAX_UNION = 1000, 500, 400, 20000
 local call = redis.call
 
--- One more on either side is read, which tells whether the outermost share their rank with it.
-local function places(key, first, last, factor)
+-- Reads one more on either side, which tells whether the outermost share their rank with it.
+local function read_places(key, first, last, factor)
     local from = math.max(0, first - 1)
     local found = call('ZREVRANGE', key, from, last + 1, 'WITHSCORES')
     local reply, rank, n = { replies.OK }, nil, 1
@@ -32,15 +33,15 @@ local function places(key, first, last, factor)
     return reply
 end
 
-local function read(key, what, count, member, factor)
-    if what == 'top' then return places(key, 0, count - 1, factor) end
+local function read_board(key, what, count, member, factor)
+    if what == 'top' then return read_places(key, 0, count - 1, factor) end
     local position = call('ZREVRANK', key, member)
     if not position then return { replies.OK } end
-    return places(key, math.max(0, position - count), position + count, factor)
+    return read_places(key, math.max(0, position - count), position + count, factor)
 end
 
--- Several periods added up, in a key that is gone when the call ends.
-local function together(board, root, span, ...)
+-- Adds several periods up, in a key that is deleted before the call ends.
+local function read_union(board, root, span, ...)
     local key, found, members = pattern_keys.board_span(root), {}, 0
     for before = 0, span - 1 do
         found[before + 1] = scoreboards.make_key(board, root, before)
@@ -51,7 +52,7 @@ local function together(board, root, span, ...)
     end
     if call('EXISTS', key) == 1 then error({ err = 'ERR something stands where periods are added up' }) end
     call('ZUNIONSTORE', key, #found, unpack(found))
-    local reply = read(key, ...)
+    local reply = read_board(key, ...)
     call('DEL', key)
     return reply
 end
@@ -59,14 +60,16 @@ end
 return function(KEYS, ARGV)
     local board, bad = scoreboards.parse(ARGV)
     local what, member = ARGV[5] or '', ARGV[8] or ''
-    local count = arguments.parse_count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MOST or AROUND)
+    local count = arguments.parse_count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MAX_PLACES or MAX_AROUND)
     local span = arguments.parse_count(ARGV[7], 1, MAX_SPAN)
     if what ~= 'top' and what ~= 'around' then bad = bad or 'what to read is top or around' end
-    if not count then bad = bad or 'how many is a whole number up to ' .. MOST .. ', around a member up to ' .. AROUND end
+    if not count then
+        bad = bad or 'how many is a whole number up to ' .. MAX_PLACES .. ', around a member up to ' .. MAX_AROUND
+    end
     if not span then bad = bad or 'how many periods is a whole number from 1 to ' .. MAX_SPAN end
     if what == 'around' and member == '' then bad = bad or 'the member is missing' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    if span > 1 then return together(board, KEYS[1], span, what, count, member, 1) end
+    if span > 1 then return read_union(board, KEYS[1], span, what, count, member, 1) end
     local _, age = scoreboards.read_scale(board, KEYS[1])
-    return read(scoreboards.make_key(board, KEYS[1]), what, count, member, 2 ^ -age)
+    return read_board(scoreboards.make_key(board, KEYS[1]), what, count, member, 2 ^ -age)
 end

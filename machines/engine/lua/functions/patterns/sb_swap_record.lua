@@ -1,16 +1,16 @@
 -- needs: arguments, monotonic, pattern_keys, replies
--- sb_swap_record: writes or deletes a record if its generation is the one expected; a refusal brings along what is there.
+-- sb_swap_record: writes or deletes a record if its generation is the expected one; a refusal has the actual record.
 -- KEYS:    1 the collection's root
--- ARGV:    1 put | delete · 2 the record's key · 3 generation expected (0: none is there; '': any) · 4 value (JSON text),
---          put only · 5 it expires after (ms, 1 to 366 days; '': never), put only · 6 now (ms, or '')
--- Returns: {OK, generation} (0 after a deletion) · {CONFLICT, generation, value} (0 and '': none is there) ·
---          {FULL} no larger generation is left · {BADARG, why}
+-- ARGV:    1 put | delete · 2 the record's key · 3 generation expected (0: no record; '': any) · 4 value (JSON text), put
+--          only · 5 it expires after (ms, 1 to 366 days; '': never), put only · 6 now (ms, or '')
+-- Returns: {OK, generation} (0 after a deletion) · {CONFLICT, generation, value} (0 and '' without a record) · {FULL} no
+--          larger generation is left · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(1)
 local MAX_KEY, MAX_VALUE, MAX_TTL = 2048, 1048576, 366 * 86400000
-local acts = {}
+local actions = {}
 
-local function read(root, key)
+local function read_record(root, key)
     local found = redis.call('HMGET', pattern_keys.record_one(root, key), 'value', 'generation')
     if not found[1] and not found[2] then
         return redis.call('EXISTS', pattern_keys.record_one(root, key)) == 0 and { generation = 0, value = '' }
@@ -19,61 +19,62 @@ local function read(root, key)
     return found[1] and generation and { generation = generation, value = found[1] }
 end
 
--- What a record that went had last, deleted or expired, the collection keeps: none is ever used again.
-local function among_all(call, one)
+-- The collection keeps the last generation of deleted and expired records, so that none is ever used again.
+local function next_generation(call, record)
     local last = redis.call('GET', pattern_keys.record_last(call.root))
-    return monotonic.next(last, math.max(call.now, one.generation + 1), 'the last generation of ' .. call.root)
+    return monotonic.next(last, math.max(call.now, record.generation + 1), 'the last generation of ' .. call.root)
 end
 
-function acts.put(call, one)
-    local keeps = one.generation == 0 or call.ttl
-    local newest = keeps and among_all(call, one) or monotonic.next(monotonic.format(one.generation), call.now)
+function actions.put(call, record)
+    local keeps = record.generation == 0 or call.ttl
+    local newest = keeps and next_generation(call, record) or monotonic.next(monotonic.format(record.generation), call.now)
     if not newest then return { replies.FULL } end
-    local where, text = pattern_keys.record_one(call.root, call.key), monotonic.format(newest)
+    local record_key, text = pattern_keys.record_one(call.root, call.key), monotonic.format(newest)
     if keeps then redis.call('SET', pattern_keys.record_last(call.root), text) end
-    redis.call('HSET', where, 'value', call.value, 'generation', text)
+    redis.call('HSET', record_key, 'value', call.value, 'generation', text)
     if call.ttl then
-        redis.call('PEXPIRE', where, monotonic.format(call.ttl))
+        redis.call('PEXPIRE', record_key, monotonic.format(call.ttl))
     else
-        redis.call('PERSIST', where)
+        redis.call('PERSIST', record_key)
     end
     return { replies.OK, newest }
 end
 
-function acts.delete(call, one)
-    if one.generation == 0 then return { replies.OK, 0 } end
-    local newest = among_all(call, one)
+function actions.delete(call, record)
+    if record.generation == 0 then return { replies.OK, 0 } end
+    local newest = next_generation(call, record)
     if not newest then return { replies.FULL } end
     redis.call('SET', pattern_keys.record_last(call.root), monotonic.format(newest))
     redis.call('UNLINK', pattern_keys.record_one(call.root, call.key))
     return { replies.OK, 0 }
 end
 
-local function bad_put(value, ttl)
+local function check_put(value, ttl)
     if not value or value == '' or #value > MAX_VALUE then return 'a value is JSON text of at most ' .. MAX_VALUE .. ' bytes' end
     if ttl and ttl ~= '' and not arguments.parse_count(ttl, 1, MAX_TTL) then return 'a record expires after 1 ms to 366 days' end
     return nil
 end
 
-local function misfit(act, key, expect, value, ttl)
-    if not acts[act or ''] then return 'the acts are put and delete' end
+local function check_arguments(action, key, expect, value, ttl)
+    if not actions[action or ''] then return 'the acts are put and delete' end
     if not key or key == '' or #key > MAX_KEY then return 'a key has 1 to ' .. MAX_KEY .. ' bytes' end
     if not expect or expect ~= '' and not arguments.parse_count(expect, 0, monotonic.MOST) then
         return 'expect is a generation, a whole number from 0 to 2^53 - 1, or nothing'
     end
-    if act == 'put' then return bad_put(value, ttl) end
+    if action == 'put' then return check_put(value, ttl) end
     return nil
 end
 
 return function(KEYS, ARGV)
-    local act, expect = ARGV[1], ARGV[3]
-    local bad = misfit(act, ARGV[2], expect, ARGV[4], ARGV[5])
+    local action, expect = ARGV[1], ARGV[3]
+    local bad = check_arguments(action, ARGV[2], expect, ARGV[4], ARGV[5])
     local now = not bad and arguments.read_now(ARGV[6])
     if not now then return { replies.BAD_ARGUMENT, bad or 'now is in ms since the epoch' } end
     local call = { root = KEYS[1], key = ARGV[2], value = ARGV[4], ttl = tonumber(ARGV[5] or ''), now = now }
-    local one = read(call.root, call.key) or error('the record ' .. call.key .. ' is damaged: another program wrote its key', 0)
-    if expect ~= '' and tonumber(expect) ~= one.generation then
-        return { replies.CONFLICT, one.generation, one.value }
+    local record = read_record(call.root, call.key)
+        or error('the record ' .. call.key .. ' is damaged: another program wrote its key', 0)
+    if expect ~= '' and tonumber(expect) ~= record.generation then
+        return { replies.CONFLICT, record.generation, record.value }
     end
-    return acts[act](call, one)
+    return actions[action](call, record)
 end

@@ -1,54 +1,54 @@
 -- needs: arguments, replies
--- sb_throttle: takes from what a limit leaves, or says when to come again; what is refused costs nothing. 'pace': the generic
+-- sb_throttle: takes from what a limit leaves, or says when to try again; a refused call costs nothing. 'pace': the generic
 -- cell rate algorithm: `limit` at once, then one each per/limit ms. 'window': `limit` in the `per` ms after the first one.
 -- KEYS:    1 the throttle's key, a string of its own
--- ARGV:    1 pace | window · 2 limit (1 to 1000000) · 3 per (ms, 1 to 30 days) · 4 cost (1 to limit; 0 looks, and takes nothing)
---          · 5 now (ms, or '') · 6 least (1 to cost; all of the cost where nothing stands): where the limit leaves less than
---          the cost, but so many, all it leaves
--- Returns: {OK, allowed 0|1 (of a look: whether one would be), remaining, reset after ms, retry after ms (0 when allowed), how
---          many were taken} · {BADARG, why}
+-- ARGV:    1 pace | window · 2 limit (1 to 1000000) · 3 per (ms, 1 to 30 days) · 4 cost (1 to limit; 0 reads only) · 5 now
+--          (ms, or '') · 6 least (1 to cost; the whole cost by default): when the limit leaves less than the cost but at
+--          least this, takes what is left
+-- Returns: {OK, allowed 0|1 (for cost 0: whether one would be), remaining, reset after ms, retry after ms (0 when allowed),
+--          how many were taken} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(1): one GET, and one SET with its expiry where it is allowed
-local MAX_LIMIT, MAX_PER = 1000000, 30 * 86400000 -- their product stays below 2^53
-local GRACE = 60000 -- ms that a key stays longer where the caller's clock stands in for the server's
+-- Cost:    O(1): one GET, and one SET with its expiry when allowed
+local MAX_LIMIT, MAX_PER = 1000000, 30 * 86400000 -- their product is below 2^53
+local GRACE = 60000 -- ms that a key lives longer when the caller's clock replaces the server's
 local ceil, floor, max, min, match = math.ceil, math.floor, math.max, math.min, string.match
 local kinds = {}
 
-local function numbers(held)
-    if not held then return nil end
-    local a, b, c = match(held, '^(%d+) (%d+) (%d+)$')
+local function parse_state(state)
+    if not state then return nil end
+    local a, b, c = match(state, '^(%d+) (%d+) (%d+)$')
     return tonumber(a), tonumber(b), tonumber(c)
 end
 
-local function granted(room, cost, least)
+local function compute_taken(room, cost, least)
     if room >= cost then return cost end
     return room >= least and room or 0
 end
 
--- The backlog counts in ms / limit, so that every figure is whole: one of `limit` is worth `per`, and it shrinks by
--- `limit` a ms.
-function kinds.pace(held, now, limit, per, cost, least)
-    local at, backlog, was = numbers(held)
+-- The backlog is counted in ms / limit, so that every number is whole: one of `limit` is worth `per`, and the backlog
+-- shrinks by `limit` a ms.
+function kinds.pace(state, now, limit, per, cost, least)
+    local at, backlog, was = parse_state(state)
     if not at then at, backlog, was = now, 0, limit end
     if was ~= limit then backlog = ceil(backlog / was * limit) end
     local whole = per * limit
     local left = min(max(0, backlog - max(0, now - at) * limit), whole)
-    local taken = granted(floor((whole - left) / per), cost, least)
+    local taken = compute_taken(floor((whole - left) / per), cost, least)
     local retry = taken > 0 and 0 or max(0, ceil((left + per * least - whole) / limit))
     left = left + per * taken
     return taken, floor((whole - left) / per), ceil(left / limit), retry, now, left
 end
 
-function kinds.window(held, now, limit, per, cost, least)
-    local from, count = numbers(held)
+function kinds.window(state, now, limit, per, cost, least)
+    local from, count = parse_state(state)
     if not from or now - from >= per or now < from then from, count = now, 0 end
-    local taken = granted(limit - count, cost, least)
+    local taken = compute_taken(limit - count, cost, least)
     local ends, lacks = from + per - now, limit - count < least
     count = count + taken
     return taken, math.max(0, limit - count), count > 0 and ends or 0, taken == 0 and lacks and ends or 0, from, count
 end
 
-local function read(ARGV)
+local function parse(ARGV)
     local kind = kinds[ARGV[1] or '']
     if not kind then return nil, 'the kinds are pace and window' end
     local limit = arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
@@ -65,7 +65,7 @@ local function read(ARGV)
 end
 
 return function(KEYS, ARGV)
-    local kind, limit, per, cost, least, now, grace = read(ARGV)
+    local kind, limit, per, cost, least, now, grace = parse(ARGV)
     if not kind then return { replies.BAD_ARGUMENT, limit } end
     local taken, remaining, reset, retry, from, run = kind(redis.call('GET', KEYS[1]), now, limit, per, cost, least)
     if taken > 0 then

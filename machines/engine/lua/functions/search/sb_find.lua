@@ -1,17 +1,17 @@
 -- needs: arguments, filters, keys, keyset_pages, replies
--- sb_find: a page of the instances in one state, by the time they entered it; stays put while others move.
+-- sb_find: reads a page of the instances in one state, by the time they entered it; pages stay stable while others move.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
--- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '')
---          · 6 '1' for newest first · 7 filter (JSON {where}, or '') · 8 how many to look at (at least as many as the
---          limit, at most 2000)
--- Returns: {OK, score and id of the last that was looked at, id, score, {field, value, ...}, id, score, {...}, ...}; the first
---          two are '' where there are no more; a score is the ms the instance entered the state
---          · {NOMACHINE} · {BADARG, why}
+-- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '') · 6
+--          '1' for newest first · 7 filter (JSON {where}, or '') · 8 how many to check (at least as many as the limit, at
+--          most 2000)
+-- Returns: {OK, score and id of the last one checked, id, score, {field, value, ...}, id, score, {...}, ...}; the first two
+--          are '' when there are no more; a score is the ms at which the instance entered the state · {NOMACHINE} · {BADARG,
+--          why}
 -- Notifies: nothing
--- Cost:    O(log(instances in the state) + those looked at); a page ends early after 4 MiB
+-- Cost:    O(log(instances in the state) + those checked); a page ends early after 4 MiB
 local MAX_LOOK = 2000
-local MAX_LIMIT = 1001 -- one more than a page may have: it tells whether there is another
+local MAX_LIMIT = 1001 -- one more than a page: it tells whether there is a next one
 
 return function(KEYS, ARGV)
     local root, state, limit = KEYS[1], ARGV[1], arguments.parse_count(ARGV[2], 1, MAX_LIMIT)

@@ -1,16 +1,16 @@
 -- needs: arguments, data_indexes, failures, filters, json, keys, replies
--- sb_lookup: a page of the instances an indexed field leads to, in the order of its values; stays put while others change.
+-- sb_lookup: reads a page of the instances that an index leads to, in the order of its values; pages stay stable while
+-- others change.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 condition (JSON {field, eq} or {field, prefix} or {field, any of ge, gt, le, lt}) · 2 limit · 3 after position
---          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {states, where}, or '') · 6 how many
---          to look at (at least as many as the limit, at most 2000)
--- Returns: {OK, position of the last that was looked at, '', id, position, {field, value, ...}, id, position, {...}, ...}; the
---          first is '' where there are no more. A position is hexadecimal and sorts as the values do, those of other
---          partitions included. Texts are kept by their first 64 bytes: whoever asks compares the data itself
---          · {NOMACHINE} · {BADARG, why}
+--          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {states, where}, or '') · 6 how many to check
+--          (at least as many as the limit, at most 2000)
+-- Returns: {OK, position of the last one checked, '', id, position, {field, value, ...}, id, position, {...}, ...}; the
+--          first is '' when there are no more. A position is hexadecimal and sorts like the values, also across partitions.
+--          Texts are indexed by their first 64 bytes: the caller compares the data itself · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log(instances with the field) + those looked at); a page ends early after 4 MiB
+-- Cost:    O(log(instances with the field) + those checked); a page ends early after 4 MiB
 local MAX_LIMIT, MAX_LOOK = 1001, 2000
 
 return function(KEYS, ARGV)

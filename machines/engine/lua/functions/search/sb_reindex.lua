@@ -1,13 +1,14 @@
 -- needs: commit, data_indexes, instances, keys, programs, replies
--- sb_reindex: adds instances made before a field was declared as indexed to its index; at last, says that none is missing.
+-- sb_reindex: adds instances that are older than the declaration of an indexed field to its index; at last, marks the index
+-- as complete.
 -- KEYS:    1 root of the partition
--- ARGV:    1 '' · 2.. ids (at most 1000) · or 1 the fields that are complete now, as sb_weigh tells them
--- Returns: {OK, how many were looked at} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+-- ARGV:    1 '' · 2.. ids (at most 1000) · or 1 the fields that are complete now, as sb_weigh answers them
+-- Returns: {OK, how many were read} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse when the fields are complete
 -- Cost:    O(indexed fields * log(instances)) for each id
-local MAX_IDS, MAX_FIELDS = 1000, 16384 -- of which so many bytes
+local MAX_IDS, MAX_FIELDS = 1000, 16384 -- bytes of the names
 
-local function complete(root, done)
+local function mark_complete(root, done)
     local listed = data_indexes.read_list(root)
     for word in string.gmatch(done, '%S+') do
         local name = string.match(word, '^(.+):0$')
@@ -25,7 +26,7 @@ return function(KEYS, ARGV)
     if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     if (ARGV[1] or '') ~= '' then
-        complete(root, ARGV[1])
+        mark_complete(root, ARGV[1])
         return { replies.OK, 0 }
     end
     for i = 2, #ARGV do

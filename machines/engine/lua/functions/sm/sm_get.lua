@@ -1,5 +1,5 @@
 -- needs: state_machine
--- sm_get: what SM.GET replies: a machine as JSON, or the reason given last.
+-- sm_get: SM.GET: replies a machine as JSON, or the latest reason.
 -- flags:   no-writes
 -- KEYS:    1 the machine, a hash
 -- ARGV:    1 REASON (any case), or left out

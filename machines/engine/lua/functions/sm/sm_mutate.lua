@@ -1,11 +1,11 @@
 -- needs: state_machine
--- sm_mutate: what SM.MUTATE does: moves a machine to a state that its current one leads to, or by force to any of its states.
+-- sm_mutate: SM.MUTATE: moves a machine to a state that its current one leads to, or by force to any of its states.
 -- KEYS:    1 the machine, a hash
--- ARGV:    1 state, a key of the map · 2 reason; left out, the last one stays · 3 FORCE (any case), or left out
+-- ARGV:    1 state, a key of the map · 2 reason; without one the latest stays · 3 FORCE (any case), or left out
 -- Returns: OK · nil for a missing key · an error for a state that is no key of the map, for one that the current state does
 --          not lead to unless forced, for another word than FORCE, for a key of another type, or other arguments
--- Notifies: what the server itself tells of HSET, if it does
--- Cost:    O(bytes of the map) to read it; its meaning is kept from call to call
+-- Notifies:the server's own notification of HSET, where enabled
+-- Cost:    O(bytes of the map) to read it; the decoded map is cached between calls
 return function(KEYS, ARGV)
     local target, reason, option = ARGV[1], ARGV[2], ARGV[3]
     local bad = state_machine.check_usage('SM.MUTATE key state [reason [FORCE]]', KEYS, ARGV)

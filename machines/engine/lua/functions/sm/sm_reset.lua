@@ -1,9 +1,9 @@
 -- needs: state_machine
--- sm_reset: what SM.RESET does: puts a machine back to where it begins; its reason stays.
+-- sm_reset: SM.RESET: moves a machine to its initial state; its reason stays.
 -- KEYS:    1 the machine, a hash
 -- ARGV:    none
 -- Returns: OK · nil for a missing key · an error for a key of another type, or any argument
--- Notifies: what the server itself tells of HSET, if it does
+-- Notifies:the server's own notification of HSET, where enabled
 -- Cost:    O(bytes of the map)
 return function(KEYS, ARGV)
     local bad = state_machine.check_usage('SM.RESET key', KEYS, ARGV)

@@ -1,8 +1,8 @@
 -- needs: state_machine
--- sm_state: what SM.STATE replies: where a machine stands, or all its states.
+-- sm_state: SM.STATE: replies the current state of a machine, or all its states.
 -- flags:   no-writes
 -- KEYS:    1 the machine, a hash
--- ARGV:    1 LIST, or left out; the module lists the states for any other word too, and so does this
+-- ARGV:    1 LIST, or left out; like the module, it lists the states for any other word, too
 -- Returns: array of one, the current state · array of the keys of the map, sorted · nil for a missing key · an error for a key
 --          of another type, or more arguments
 -- Notifies: nothing

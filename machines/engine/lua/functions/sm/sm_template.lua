@@ -1,5 +1,5 @@
 -- needs: state_machine
--- sm_template: what SM.TEMPLATE replies: the JSON of a machine without states, to be filled in.
+-- sm_template: SM.TEMPLATE: replies the JSON of a machine without states.
 -- flags:   no-writes
 -- KEYS:    none
 -- ARGV:    none

@@ -1,5 +1,5 @@
 -- needs: arguments, json, keys, programs, replies
--- sb_live: everything the dashboard shows of a partition, as absolute values of one moment.
+-- sb_live: reads everything that the dashboard shows of a partition, as absolute values at one moment.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '')
@@ -14,7 +14,7 @@
 -- Cost:    O(states + transitions + queues), whatever the number of instances
 local PLACES = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead }
 
-local function depths(root)
+local function count_jobs(root)
     local found = {}
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
         local row = {}
@@ -24,14 +24,14 @@ local function depths(root)
     return found
 end
 
-local function tallies(key)
+local function read_counters(key)
     local flat, found = redis.call('HGETALL', key), {}
     for i = 1, #flat, 2 do found[flat[i]] = tonumber(flat[i + 1]) end
     return found
 end
 
 -- `declared`: the states of the current version.
-local function population(root, declared)
+local function count_by_state(root, declared)
     local counts, oldest = {}, {}
     for _, state in ipairs(redis.call('SMEMBERS', keys.states(root))) do
         local index = keys.state(root, state)
@@ -42,8 +42,8 @@ local function population(root, declared)
     return counts, oldest
 end
 
--- The service levels of the current version hold for all instances; `now` is the moment they are measured at.
-local function breaches(root, states, now)
+-- The service levels of the current version apply to all instances; `now` is the time they are measured at.
+local function count_breaches(root, states, now)
     local found = {}
     for _, state in ipairs(states) do
         if state.sla then found[state.name] = redis.call('ZCOUNT', keys.state(root, state.name), '-inf', now - state.sla) end
@@ -59,15 +59,15 @@ return function(KEYS, ARGV)
     local compiled = programs.load(root, current)
     local leaves, late = {}, redis.call('ZCARD', keys.late(root))
     for _, state in ipairs(compiled and compiled.states or {}) do leaves[state.name] = state.leaf end
-    local counts, oldest = population(root, leaves)
+    local counts, oldest = count_by_state(root, leaves)
     return { replies.OK, json.encode({
         version = tonumber(string.match(current, '^%d+')),
         counts = counts,
         oldest = oldest,
-        breaches = breaches(root, compiled and compiled.states or {}, now),
-        flow = tallies(keys.flow(root)),
-        refused = tallies(keys.refused(root)),
-        queues = depths(root),
+        breaches = count_breaches(root, compiled and compiled.states or {}, now),
+        flow = read_counters(keys.flow(root)),
+        refused = read_counters(keys.refused(root)),
+        queues = count_jobs(root),
         total = tonumber(redis.call('HGET', keys.meta(root), 'instances') or 0),
         timers = redis.call('ZCARD', keys.timers(root)) + late,
         overdue = redis.call('ZCOUNT', keys.timers(root), '-inf', now) + late,

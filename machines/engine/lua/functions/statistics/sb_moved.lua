@@ -1,25 +1,26 @@
 -- needs: arguments, calendar, cardinality, keys, keyset_pages, replies, time_limit
--- sb_moved: counts the instances that entered a state since it last looked, each on the day it did so: they go from the sets of
--- states into the day's count inside Redis. Steps pay nothing for it. Again is harmless: whoever is counted twice counts once.
+-- sb_moved: counts the instances that entered a state since the last call, each on the day it did: they are copied from the
+-- sets of states to the day's count inside Redis. Steps pay nothing for it. A repeated call changes nothing: each instance
+-- counts once.
 -- KEYS:    1 root of the partition
--- ARGV:    1 how many to look at (1 to 1000) · 2 exact: as sb_distinct has it · 3 keep: days a day is kept after its end (1 to
---          400), and how far back the first look goes · 4 now (ms, or '')
--- Returns: {OK, how many were looked at, whether there are more 1|0} · {NOMACHINE} · {BADARG, why}
+-- ARGV:    1 how many to check (1 to 1000) · 2 exact: as for sb_distinct · 3 keep: days a day is kept after its end (1 to
+--          400), and how far back the first call goes · 4 now (ms, or '')
+-- Returns: {OK, how many were checked, whether there are more 1|0} · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(states * log(partition) + those looked at), for some 4 ms at most
-local MOST, MAX_EXACT, MAX_KEEP, BUDGET_MS = 1000, 10000, 400, 4
+-- Cost:    O(states * log(partition) + those checked), for some 4 ms at most
+local MAX_LOOK, MAX_EXACT, MAX_KEEP, LIMIT_MS = 1000, 10000, 400, 4
 
--- Where the last look at a state ended, as {score, id}; at first where kept days begin.
-local function place(mark, since)
+-- Parses where the last call stopped in a state, as {score, id}; at first, where kept days begin.
+local function parse_mark(mark, since)
     local score, id = string.match(mark or '', '^(%d+) (.*)$')
     return score and { score = score, id = id } or { score = string.format('%.0f', since), id = '' }
 end
 
--- What entered this very millisecond is left for later: more may enter in it, in front of those that did. Days are told
--- apart by their place in the set, so that one score is read for all of them.
-local function in_state(root, state, look, left)
+-- Counts one day of one state. The current ms is left for later, because further instances may enter in it before those that
+-- have. The days are separated by positions in the set, so one score is read for all of them.
+local function count_day(root, state, look, left)
     local index, mark = keys.state(root, state), redis.call('HGET', keys.marks(root), state)
-    local first = keyset_pages.count_passed(index, place(mark or nil, look.since))
+    local first = keyset_pages.count_passed(index, parse_mark(mark or nil, look.since))
     local at = redis.call('ZRANGE', index, first, first, 'WITHSCORES')[2]
     if not at or tonumber(at) >= look.now then return 0 end
     local day = calendar.day_of(tonumber(at))
@@ -33,22 +34,22 @@ local function in_state(root, state, look, left)
     return #found
 end
 
--- One day of a state after the other, until it has no more.
-local function through(root, state, look, looked, over)
+-- Counts one day of a state after the other, until it has no more.
+local function count_state(root, state, look, looked, over)
     repeat
-        local found = in_state(root, state, look, look.most - looked)
+        local found = count_day(root, state, look, look.most - looked)
         looked = looked + found
     until found == 0 or looked >= look.most or over()
     return looked
 end
 
-local function read(ARGV)
+local function parse(ARGV)
     local bad = arguments.check('', '', '', '', ARGV[4] or '')
     local look = {
-        most = arguments.parse_count(ARGV[1], 1, MOST), exact = arguments.parse_count(ARGV[2], 0, MAX_EXACT),
+        most = arguments.parse_count(ARGV[1], 1, MAX_LOOK), exact = arguments.parse_count(ARGV[2], 0, MAX_EXACT),
         keep = arguments.parse_count(ARGV[3], 1, MAX_KEEP),
     }
-    if not look.most then bad = bad or 'how many to look at is 1 to ' .. MOST end
+    if not look.most then bad = bad or 'how many to look at is 1 to ' .. MAX_LOOK end
     if not look.exact then bad = bad or 'exact is a whole number from 0 to ' .. MAX_EXACT end
     if not look.keep then bad = bad or 'keep is in days, from 1 to ' .. MAX_KEEP end
     if bad then return nil, bad end
@@ -59,14 +60,14 @@ local function read(ARGV)
 end
 
 return function(KEYS, ARGV)
-    local root, look, bad = KEYS[1], read(ARGV)
+    local root, look, bad = KEYS[1], parse(ARGV)
     if not look then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local looked, over = 0, time_limit.start(BUDGET_MS)
+    local looked, over = 0, time_limit.start(LIMIT_MS)
     for _, state in ipairs(redis.call('SMEMBERS', keys.states(root))) do
-        -- Something is always done, so that a machine of very many states comes to its last one, too.
+        -- Each call counts at least once, so that a machine of very many states reaches its last one.
         if looked >= look.most or looked > 0 and over() then return { replies.OK, looked, 1 } end
-        looked = through(root, state, look, looked, over)
+        looked = count_state(root, state, look, looked, over)
     end
     if looked > 0 then redis.call('PEXPIRE', keys.marks(root), string.format('%.0f', look.keep + calendar.DAY)) end
     return { replies.OK, looked, looked >= look.most and 1 or 0 }

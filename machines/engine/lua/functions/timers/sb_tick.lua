@@ -1,25 +1,25 @@
 -- needs: arguments, chart, commit, core, delivery, due_jobs, due_times, instances, json, keys, partition_log, payloads
 -- needs: replies, reserved_events, time_limit, timers, values
--- sb_tick: does in each partition what has become due: fires timers, the oldest first, each as a step of its own; takes back
--- jobs whose lease ran out half a second ago; wakes delayed ones. Answers when the next of these is due, as far as is known here.
+-- sb_tick: does in each partition what is due: fires timers, the oldest first, each as a step of its own; takes back jobs
+-- whose lease ended half a second ago; wakes delayed ones. Answers when the next of these is due, as far as this server
+-- knows.
 -- KEYS:    1 root of a partition, and any further ones that live on the same node
--- ARGV:    1 now (ms, or '') · 2 limit (1..1000) of timers for each partition and of jobs for each queue
---          · 3 'look' to read the keys of partitions in which nothing is due as far as is remembered, too; they are read
---          anyway where now is given
--- Returns: {OK, now in ms, {fired, postponed, jobs moved, next timer in ms or '', next due in ms or '', messages in the outbox,
---          why, ...}, ...}: a list for each partition, at its end what went wrong there. Without a look the next timer and the
---          messages are not told. A call that took long leaves some that are due · {BADARG, why}
+-- ARGV:    1 now (ms, or '') · 2 limit (1..1000) of timers for each partition and of jobs for each queue · 3 'look' to read
+--          the keys also of partitions in which nothing is remembered as due; with now they are always read
+-- Returns: {OK, now in ms, {fired, postponed, jobs moved, next timer in ms or '', next due in ms or '', messages in the
+--          outbox, why, ...}, ...}: a list for each partition, with its errors at the end. The next timer and the messages
+--          are only known after the keys were read. A slow call leaves some that are due · {BADARG, why}
 -- Notifies: <root>:pulse when something moved
--- Cost:    O(1) and no key read for a partition in which nothing is due, as far as is remembered; with a look O(queues), however
---          much waits; else as sb_fire for each timer, as sb_sweep for jobs
-local POSTPONED_MS = 60000 -- one that cannot be carried out now is tried again; it stays overdue meanwhile
-local BUDGET_MS = 20
-local LEEWAY_MS = 500 -- after the end of a lease: a worker whose job ran past its timeout is about to say so itself
-local RETRY_MS = 1000 -- a partition in which something went wrong is looked at again
+-- Cost:    O(1) without reading a key for a partition in which nothing is remembered as due; else O(queues), as sb_fire for
+--          each timer, and as sb_sweep for jobs
+local POSTPONED_MS = 60000 -- a timer whose step failed is tried again after this and is overdue meanwhile
+local LIMIT_MS = 20
+local LEEWAY_MS = 500 -- after the end of a lease: a worker whose job exceeded its timeout reports that itself
+local RETRY_MS = 1000 -- a partition with errors is checked again after this
 local ACTOR = 'timer'
 
--- An event that waited: hands it to whoever it is for. Answers what the history keeps of it, too.
-local function send(ctx, timer)
+-- Sends a delayed event to its target. Answers also its payload for the history.
+local function send_delayed(ctx, timer)
     if reserved_events.is_reserved(timer[3]) then
         local from = { machine = ctx.program.machine, id = ctx.id }
         local message = { kind = 'event', machine = timer[7], id = '', body = { event = timer[3], from = from } }
@@ -30,14 +30,14 @@ local function send(ctx, timer)
     return taken, why, values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or '0'
 end
 
--- What was neither a step nor a message is kept all the same: the timer is over.
-local function carry_out(ctx, timer)
+-- Takes the step of a timer. Without a step or message the timer is over all the same.
+local function take_step(ctx, timer)
     local taken, why, noted
-    ctx.timers_changed = nil -- that this one is over makes no step
+    ctx.timers_changed = nil -- the end of this timer alone makes no step
     if timer[4] ~= 0 then
         taken, why = core.step(ctx, timer[3], nil, { type = 'platform' })
     else
-        taken, why, noted = send(ctx, timer)
+        taken, why, noted = send_delayed(ctx, timer)
     end
     if taken == nil then return nil, why end
     ctx.timers_changed, ctx.own = true, true
@@ -50,8 +50,8 @@ local function carry_out(ctx, timer)
     return ok and 'fired' or nil, fault
 end
 
--- 'fired', 'gone' (disarmed since), 'early' and when it is due, or nil and why.
-local function fire(root, member, now)
+-- Answers 'fired', 'gone' (disarmed meanwhile), 'early' and when it is due, or nil and why.
+local function fire_timer(root, member, now)
     local id, instance = timers.parse_member(member)
     if not id then return 'gone' end
     local ctx, missing = instances.open(root, instance, now)
@@ -62,7 +62,7 @@ local function fire(root, member, now)
     local timer = not ctx.raw._suspended and not ctx.raw._done and timers.take(ctx, id)
     if not timer then return 'gone' end
     if timer[2] > now then return 'early', timer[2] end
-    return carry_out(ctx, timer)
+    return take_step(ctx, timer)
 end
 
 local function postpone(root, member, now, why)
@@ -73,24 +73,24 @@ local function postpone(root, member, now, why)
     timers.note_failure(root, member, why)
 end
 
--- It is no longer among those in `key`.
-local function strike(root, key, member)
+-- Removes a member from the list in `key`.
+local function remove_member(root, key, member)
     redis.call('ZREM', key, member)
     if key == keys.late(root) then timers.clear_failure(root, member) end
 end
 
--- Works off one list of due times; `tally` counts what was fired and what was put off.
-local function work_off(root, key, now, tally)
+-- Fires the timers of one list of due times; `tally` counts those fired and those postponed.
+local function fire_list(root, key, now, tally)
     local due = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, tally.limit - tally.fired - tally.postponed)
     for _, member in ipairs(due) do
         if tally.fired + tally.postponed > 0 and tally.over() then return end
-        local ok, outcome, extra = pcall(fire, root, member, now)
+        local ok, outcome, extra = pcall(fire_timer, root, member, now)
         if ok and outcome == 'fired' then
             tally.fired = tally.fired + 1
         elseif ok and outcome == 'gone' then
-            strike(root, key, member)
+            remove_member(root, key, member)
         elseif ok and outcome == 'early' then
-            strike(root, key, member)
+            remove_member(root, key, member)
             redis.call('ZADD', keys.timers(root), extra, member)
         else
             local why = ok and extra or type(outcome) == 'table' and outcome.err or values.describe_error(outcome)
@@ -100,8 +100,8 @@ local function work_off(root, key, now, tally)
     end
 end
 
--- One part of the work; what goes wrong in it is noted, and keeps the others from nothing.
-local function attempt(why, part, ...)
+-- Runs one part of the work; an error is noted and does not stop the other parts.
+local function try_part(why, part, ...)
     local ok, found = pcall(part, ...)
     if ok then return found end
     why[#why + 1] = due_jobs.describe_error(found)
@@ -109,31 +109,32 @@ local function attempt(why, part, ...)
 end
 
 -- Answers when the next timer is due, math.huge without any.
-local function fire_due(root, now, tally)
+local function fire_timers(root, now, tally)
     local timers_key, late_key = keys.timers(root), keys.late(root)
-    local timer, late = due_jobs.find_first(timers_key), due_jobs.find_first(late_key) -- throws where one could not be written
+    -- throws before any write when a key has another type
+    local timer, late = due_jobs.find_first(timers_key), due_jobs.find_first(late_key)
     if timer > now and late > now then return math.min(timer, late) end
-    if timer <= now then work_off(root, timers_key, now, tally) end
-    if late <= now and tally.fired + tally.postponed < tally.limit then work_off(root, late_key, now, tally) end
+    if timer <= now then fire_list(root, timers_key, now, tally) end
+    if late <= now and tally.fired + tally.postponed < tally.limit then fire_list(root, late_key, now, tally) end
     return math.min(due_jobs.find_first(timers_key), due_jobs.find_first(late_key))
 end
 
-local function moment(ms)
+local function format_ms(ms)
     return ms < math.huge and string.format('%.0f', ms) or ''
 end
 
--- What is answered for a partition. `call`: tells when the whole call has taken long enough, once one has begun to work.
-local function look(root, now, limit, call)
+-- Checks one partition. `call.over` tells whether the whole call has used its time; it starts with the first work.
+local function check_partition(root, now, limit, call)
     due_times.begin_check(root)
     local tally, swept = { fired = 0, postponed = 0, limit = limit }, due_jobs.new_tally(LEEWAY_MS)
     local why, timer, mail = swept.why, math.huge, 0
-    local queues = attempt(why, redis.call, 'SMEMBERS', keys.queues(root)) or {}
-    if not attempt(why, due_jobs.has_none, root, queues) then
-        call.over = call.over or time_limit.start(BUDGET_MS)
+    local queues = try_part(why, redis.call, 'SMEMBERS', keys.queues(root)) or {}
+    if not try_part(why, due_jobs.has_none, root, queues) then
+        call.over = call.over or time_limit.start(LIMIT_MS)
         tally.over, swept.over = call.over, call.over
-        timer = attempt(why, fire_due, root, now, tally) or timer
+        timer = try_part(why, fire_timers, root, now, tally) or timer
         due_jobs.sweep(root, queues, now, limit, swept)
-        mail = attempt(why, redis.call, 'XLEN', keys.outbox(root)) or mail
+        mail = try_part(why, redis.call, 'XLEN', keys.outbox(root)) or mail
     end
     local due = math.min(timer, swept.due)
     if why[1] then
@@ -142,7 +143,7 @@ local function look(root, now, limit, call)
     else
         due = due_times.end_check(root, due, mail > 0, now)
     end
-    return { tally.fired, tally.postponed, due_jobs.count_moved(swept), moment(timer), moment(due), mail, unpack(why) }
+    return { tally.fired, tally.postponed, due_jobs.count_moved(swept), format_ms(timer), format_ms(due), mail, unpack(why) }
 end
 
 return function(KEYS, ARGV)
@@ -153,11 +154,11 @@ return function(KEYS, ARGV)
     local now, clock = arguments.read_now(ARGV[1])
     local remembered, call, reply = clock and ARGV[3] ~= 'look', {}, { replies.OK, now }
     for i, root in ipairs(KEYS) do
-        local quiet = remembered and due_times.find_next(root, now)
-        if quiet then
-            reply[i + 2] = { 0, 0, 0, '', moment(quiet), 0 }
+        local next_due = remembered and due_times.find_next(root, now)
+        if next_due then
+            reply[i + 2] = { 0, 0, 0, '', format_ms(next_due), 0 }
         else
-            local found = look(root, now, limit, call)
+            local found = check_partition(root, now, limit, call)
             due_times.ring_bell(root)
             if found[3] > 0 then commit.ring_pulse(root, clock) end
             reply[i + 2] = found

@@ -1,24 +1,24 @@
 -- needs: arguments, pattern_keys, replies, streams
--- sb_bus_ack: messages are done with for a group, and the oldest that nobody needs go; or a reader gives messages back, for
--- whoever asks next.
+-- sb_bus_ack: acknowledges messages for a group and trims those that no group needs; or gives messages back to the group at
+-- once.
 -- KEYS:    1 root of the stream
--- ARGV:    1 ack | back · 2 group · 3 reader (with back), or '' · 4 most messages the stream is to keep, or '' · 5... ids, 1
---          to 500
--- Returns: {OK, how many were acknowledged or given back; those that were not are done with, or another reader's} · {GONE} no
---          such group · {BADARG, why}
+-- ARGV:    1 ack | back · 2 group · 3 reader (with back), or '' · 4 most messages the stream keeps, or '' · 5... ids, 1 to
+--          500
+-- Returns: {OK, how many were acknowledged or given back; the others were acknowledged before, or are another reader's} ·
+--          {GONE} no such group · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(ids), and O(groups) where the stream is to be shorter
-local MOST_IDS, MOST = 500, 1000000
-local LONG_AGO = 30 * 86400000 -- ms: idle for long enough, whatever those who ask call idle
+-- Cost:    O(ids), and O(groups) for a trim
+local MAX_IDS, MAX_LENGTH = 500, 1000000
+local LONG_AGO = 30 * 86400000 -- ms: idle for longer than any reader asks for
 
-local function read(ARGV)
+local function parse(ARGV)
     local call = { kind = ARGV[1] or '', group = ARGV[2], reader = ARGV[3] or '', ids = { unpack(ARGV, 5) } }
     if call.kind ~= 'ack' and call.kind ~= 'back' then return nil, 'the kinds are ack and back' end
     if not streams.is_name(call.group) then return nil, 'a group has a name of 1 to 512 bytes' end
     if call.kind == 'back' and not streams.is_name(call.reader) then return nil, 'a reader has a name of 1 to 512 bytes' end
-    call.most = arguments.parse_count(ARGV[4], 1, MOST)
-    if not call.most and (ARGV[4] or '') ~= '' then return nil, 'most is a whole number from 1 to ' .. MOST end
-    if #call.ids < 1 or #call.ids > MOST_IDS then return nil, 'a call takes 1 to ' .. MOST_IDS .. ' ids' end
+    call.most = arguments.parse_count(ARGV[4], 1, MAX_LENGTH)
+    if not call.most and (ARGV[4] or '') ~= '' then return nil, 'most is a whole number from 1 to ' .. MAX_LENGTH end
+    if #call.ids < 1 or #call.ids > MAX_IDS then return nil, 'a call takes 1 to ' .. MAX_IDS .. ' ids' end
     for _, id in ipairs(call.ids) do
         if not streams.is_id(id) then return nil, 'no id: ' .. string.sub(id, 1, 60) end
     end
@@ -38,8 +38,8 @@ local function give_back(key, call)
 end
 
 return function(KEYS, ARGV)
-    if #ARGV > MOST_IDS + 4 then return { replies.BAD_ARGUMENT, 'a call takes 1 to ' .. MOST_IDS .. ' ids' } end
-    local call, bad = read(ARGV)
+    if #ARGV > MAX_IDS + 4 then return { replies.BAD_ARGUMENT, 'a call takes 1 to ' .. MAX_IDS .. ' ids' } end
+    local call, bad = parse(ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local key = pattern_keys.stream_log(KEYS[1])
     if call.kind == 'back' then

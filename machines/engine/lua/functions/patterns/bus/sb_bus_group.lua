@@ -1,15 +1,15 @@
 -- needs: arguments, pattern_keys, replies, streams
--- sb_bus_group: makes a group of readers of a stream, or takes one away with all it remembers.
+-- sb_bus_group: creates a group of readers of a stream, or deletes one.
 -- KEYS:    1 root of the stream
--- ARGV:    1 make (one that is there stays) | anew (in its place) | forget · 2 group · 3 where it starts: 0 = the oldest
---          message, $ = after the newest, or after an id · 4 with an id, how many messages the stream ever got up to it, or ''
--- Returns: {OK, 1 made or taken away, 0 nothing to do} · {FULL, groups} as many as there may be · {BADARG, why}
+-- ARGV:    1 make (an existing one stays) | anew (replaces it) | forget · 2 group · 3 where it starts: 0 = the oldest
+--          message, $ = after the newest, or after an id · 4 with an id, how many messages were ever added up to it, or ''
+-- Returns: {OK, 1 created or deleted, 0 nothing to do} · {FULL, groups} at the limit · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(groups)
 local MAX_EXACT = 2 ^ 53
 local KINDS = { make = true, anew = true, forget = true }
 
-local function read(ARGV)
+local function parse(ARGV)
     local call = { kind = ARGV[1] or '', group = ARGV[2], start = ARGV[3] or '', position = ARGV[4] or '' }
     if not KINDS[call.kind] then return nil, 'the kinds are make, anew and forget' end
     if not streams.is_name(call.group) then return nil, 'a group has a name of 1 to 512 bytes' end
@@ -23,8 +23,8 @@ local function read(ARGV)
     return call
 end
 
--- How many messages the stream ever got up to where the group starts, as the words that say so; none where nobody knows.
-local function counted(key, call)
+-- Answers how many messages were ever added before the start of the group, as arguments of XGROUP; nil when unknown.
+local function count_position(key, call)
     local added, gone = streams.count_added(key)
     local position = call.start == '0' and gone or call.start == '$' and added or tonumber(call.position)
     if position then return 'ENTRIESREAD', string.format('%.0f', position) end
@@ -32,16 +32,16 @@ local function counted(key, call)
 end
 
 return function(KEYS, ARGV)
-    local call, bad = read(ARGV)
+    local call, bad = parse(ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local key = pattern_keys.stream_log(KEYS[1])
-    local groups = streams.list_groups(key) -- throws where it is no stream
-    local there = false
-    for _, group in ipairs(groups) do there = there or group.name == call.group end
-    if call.kind == 'forget' then return { replies.OK, there and redis.call('XGROUP', 'DESTROY', key, call.group) or 0 } end
-    if there and call.kind == 'make' then return { replies.OK, 0 } end
-    if not there and #groups >= streams.MOST_GROUPS then return { replies.FULL, #groups } end
-    if there then redis.call('XGROUP', 'DESTROY', key, call.group) end
-    redis.call('XGROUP', 'CREATE', key, call.group, call.start, 'MKSTREAM', counted(key, call))
+    local groups = streams.list_groups(key) -- throws when the key is no stream
+    local exists = false
+    for _, group in ipairs(groups) do exists = exists or group.name == call.group end
+    if call.kind == 'forget' then return { replies.OK, exists and redis.call('XGROUP', 'DESTROY', key, call.group) or 0 } end
+    if exists and call.kind == 'make' then return { replies.OK, 0 } end
+    if not exists and #groups >= streams.MOST_GROUPS then return { replies.FULL, #groups } end
+    if exists then redis.call('XGROUP', 'DESTROY', key, call.group) end
+    redis.call('XGROUP', 'CREATE', key, call.group, call.start, 'MKSTREAM', count_position(key, call))
     return { replies.OK, 1 }
 end

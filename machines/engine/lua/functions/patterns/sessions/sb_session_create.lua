@@ -1,31 +1,31 @@
 -- needs: arguments, pattern_keys, replies, sessions
--- sb_session_create: begins a session of a subject, with its state, an expiry, and perhaps an end that no use moves.
+-- sb_session_create: creates a session of a subject, with its state, an expiry, and optionally a fixed end.
 -- KEYS:    1 root of the part that holds the subject
 -- ARGV:    1 handle (16 hex) · 2 SHA-256 of the secret (64 hex) · 3 subject · 4 state (a JSON object) · 5 time to live (ms)
---          · 6 does use prolong it? 1|0 · 7 longest life (ms, 0: no end) · 8 most sessions of the subject · 9 does the one that
---          ends first go when they are too many? 1|0 · 10 now (ms, or '')
+--          · 6 does use prolong it? 1|0 · 7 longest life (ms, 0: no end) · 8 most sessions of the subject · 9 beyond these,
+--          is the one that ends first deleted? 1|0 · 10 now (ms, or '')
 -- Returns: {OK, handle, subject, state, version, created, expires} · {EXISTS} the handle is taken · {FULL, how many} ·
 --          {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log N) for N sessions of the subject; where they are too many, and what of them expired
+-- Cost:    O(log N) for N sessions of the subject; O(expired ones) at the limit
 local MAX_EACH = 1000
 
-local function read(ARGV)
+local function parse(ARGV)
     if not sessions.is_handle(ARGV[1]) then return nil, 'a handle has 16 hexadecimal digits' end
     if not sessions.is_digest(ARGV[2]) then return nil, 'a digest has 64 hexadecimal digits' end
     if not sessions.is_subject(ARGV[3]) then return nil, 'a subject has 1 to ' .. sessions.MAX_SUBJECT .. ' bytes' end
     if not sessions.is_state(ARGV[4]) then return nil, 'state is a JSON object of at most ' .. sessions.MAX_STATE .. ' bytes' end
     local ttl, life = arguments.parse_count(ARGV[5], 1, sessions.MAX_TTL), arguments.parse_count(ARGV[7], 0, sessions.MAX_TTL)
     if not ttl or not life then return nil, 'times are in ms, 366 days at most' end
-    local most = arguments.parse_count(ARGV[8], 1, MAX_EACH)
-    if not most then return nil, 'a subject has 1 to ' .. MAX_EACH .. ' sessions at most' end
-    local now, longer = sessions.read_clock(ARGV[10])
-    if not now then return nil, longer end
-    return { ttl = ttl, life = life, most = most, now = now, longer = longer, drops = ARGV[9] == '1' }
+    local limit = arguments.parse_count(ARGV[8], 1, MAX_EACH)
+    if not limit then return nil, 'a subject has 1 to ' .. MAX_EACH .. ' sessions at most' end
+    local now, grace = sessions.read_clock(ARGV[10])
+    if not now then return nil, grace end
+    return { ttl = ttl, life = life, most = limit, now = now, longer = grace, drops = ARGV[9] == '1' }
 end
 
--- Room for one more, or false; and how many there are.
-local function room(root, list, call)
+-- Makes room for one more session. Tells whether there is room, and how many sessions there are.
+local function make_room(root, list, call)
     local count = redis.call('ZCARD', list)
     if count < call.most then return true, count end
     redis.call('ZREMRANGEBYSCORE', list, '-inf', call.now)
@@ -40,17 +40,17 @@ local function room(root, list, call)
 end
 
 return function(KEYS, ARGV)
-    local call, bad = read(ARGV)
+    local call, bad = parse(ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local root, now, ends = KEYS[1], call.now, call.life > 0 and call.now + call.life or 0
-    local one = {
+    local session = {
         handle = ARGV[1], digest = ARGV[2], subject = ARGV[3], state = ARGV[4], version = 1, created = now, parting = 0,
         slide = ARGV[6] == '1' and call.ttl or 0, ends = ends, former = sessions.NONE,
         expires = ends > 0 and math.min(now + call.ttl, ends) or now + call.ttl,
     }
-    local free, count = room(root, pattern_keys.session_of(root, one.subject), call)
+    local free, count = make_room(root, pattern_keys.session_of(root, session.subject), call)
     if not free then return { replies.FULL, count } end
-    if not sessions.write(root, one, now, call.longer, 'NX') then return { replies.EXISTS } end
-    sessions.update_list(root, one, now, call.longer, count == 0)
-    return sessions.build_reply(replies.OK, one)
+    if not sessions.write(root, session, now, call.longer, 'NX') then return { replies.EXISTS } end
+    sessions.update_list(root, session, now, call.longer, count == 0)
+    return sessions.build_reply(replies.OK, session)
 end

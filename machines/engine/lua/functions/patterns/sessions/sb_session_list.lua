@@ -1,5 +1,5 @@
 -- needs: pattern_keys, replies, sessions
--- sb_session_list: the sessions of a subject that hold, the one that ends first in front.
+-- sb_session_list: lists the valid sessions of a subject, the one that ends first in front.
 -- flags:   no-writes
 -- KEYS:    1 root of the part that holds the subject
 -- ARGV:    1 subject · 2 now (ms, or '')
@@ -12,9 +12,9 @@ return function(KEYS, ARGV)
     if not now then return { replies.BAD_ARGUMENT, why } end
     local found = { replies.OK }
     for _, handle in ipairs(redis.call('ZRANGE', pattern_keys.session_of(KEYS[1], ARGV[1]), 0, -1)) do
-        local one = sessions.find_by_handle(KEYS[1], handle, ARGV[1], now)
-        if one then
-            found[#found + 1] = { handle, one.state, one.version, one.created, one.expires }
+        local session = sessions.find_by_handle(KEYS[1], handle, ARGV[1], now)
+        if session then
+            found[#found + 1] = { handle, session.state, session.version, session.created, session.expires }
         end
     end
     return found

@@ -1,12 +1,12 @@
 -- needs: pattern_keys, replies, sessions
--- sb_session_revoke: ends one session, by its token or by handle and subject, or all of a subject but perhaps one.
+-- sb_session_revoke: ends one session, by its token or by handle and subject, or all of a subject except one.
 -- KEYS:    1 root of the part
--- ARGV:    1 one | all · 2 handle; of all: the one that stays, or '' · 3 SHA-256 of the secret, or '' · 4 subject, where there is
---          no secret, or '' · 5 now (ms, or '')
+-- ARGV:    1 one | all · 2 handle; with all: the one that stays, or '' · 3 SHA-256 of the secret, or '' · 4 subject, for a
+--          call without a secret, or '' · 5 now (ms, or '')
 -- Returns: {OK, how many ended} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(N) for the N sessions of the subject that end; one: O(log N)
-local function one(root, ARGV, now)
+local function revoke_one(root, ARGV, now)
     local found
     if ARGV[3] ~= '' then
         found = sessions.find_by_secret(root, ARGV[2], ARGV[3], now)
@@ -18,7 +18,7 @@ local function one(root, ARGV, now)
     return 1
 end
 
-local function all(root, ARGV, now)
+local function revoke_all(root, ARGV, now)
     local list, ended = pattern_keys.session_of(root, ARGV[4]), 0
     local rows = redis.call('ZRANGE', list, 0, -1, 'WITHSCORES')
     for i = 1, #rows, 2 do
@@ -31,19 +31,19 @@ local function all(root, ARGV, now)
     return ended
 end
 
-local function misfit(ARGV)
+local function check_arguments(ARGV)
     if ARGV[1] == 'all' then
-        local spared = ARGV[2] == '' or sessions.is_handle(ARGV[2])
-        return not (spared and sessions.is_subject(ARGV[4])) and 'all: of a subject, but perhaps of one handle'
+        local is_valid = ARGV[2] == '' or sessions.is_handle(ARGV[2])
+        return not (is_valid and sessions.is_subject(ARGV[4])) and 'all: of a subject, but perhaps of one handle'
     end
     local known = ARGV[3] ~= '' and sessions.is_digest(ARGV[3]) or ARGV[3] == '' and sessions.is_subject(ARGV[4])
     return not (ARGV[1] == 'one' and sessions.is_handle(ARGV[2]) and known) and 'one: by handle and digest, or subject'
 end
 
 return function(KEYS, ARGV)
-    local bad = misfit(ARGV)
+    local bad = check_arguments(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, why = sessions.read_clock(ARGV[5])
     if not now then return { replies.BAD_ARGUMENT, why } end
-    return { replies.OK, (ARGV[1] == 'all' and all or one)(KEYS[1], ARGV, now) }
+    return { replies.OK, (ARGV[1] == 'all' and revoke_all or revoke_one)(KEYS[1], ARGV, now) }
 end

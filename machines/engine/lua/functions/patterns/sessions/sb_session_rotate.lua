@@ -1,15 +1,15 @@
 -- needs: arguments, replies, sessions
 -- sb_session_rotate: gives a session another secret; state, version and handle stay.
 -- KEYS:    1 root of the session's part
--- ARGV:    1 handle · 2 SHA-256 of the secret, or '' · 3 subject, where there is no secret, or '' · 4 SHA-256 of the new secret
---          · 5 ms in which the former one still opens it (an hour at most) · 6 now (ms, or '')
--- Returns: {OK, handle, subject, state, version, created, expires} · {GONE} there is none, or another one rotated it first ·
---          {BADARG, why}
+-- ARGV:    1 handle · 2 SHA-256 of the secret, or '' · 3 subject, for a call without a secret, or '' · 4 SHA-256 of the new
+--          secret · 5 ms in which the former one stays valid (an hour at most) · 6 now (ms, or '')
+-- Returns: {OK, handle, subject, state, version, created, expires} · {GONE} no valid session, or another call rotated it
+--          first · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log N) for N sessions of the subject
 local MAX_PARTING = 3600000
 
-local function read(ARGV)
+local function parse(ARGV)
     local by_secret = ARGV[2] ~= '' and sessions.is_digest(ARGV[2])
     local by_subject = ARGV[2] == '' and sessions.is_subject(ARGV[3])
     if not sessions.is_handle(ARGV[1]) or not (by_secret or by_subject) then
@@ -18,23 +18,23 @@ local function read(ARGV)
     if not sessions.is_digest(ARGV[4]) then return nil, 'a digest has 64 hexadecimal digits' end
     local parting = arguments.parse_count(ARGV[5], 0, MAX_PARTING)
     if not parting then return nil, 'grace is in ms, an hour at most' end
-    local now, longer = sessions.read_clock(ARGV[6])
-    if not now then return nil, longer end
-    return { parting = parting, now = now, longer = longer, by_secret = by_secret }
+    local now, grace = sessions.read_clock(ARGV[6])
+    if not now then return nil, grace end
+    return { parting = parting, now = now, longer = grace, by_secret = by_secret }
 end
 
 return function(KEYS, ARGV)
-    local call, bad = read(ARGV)
+    local call, bad = parse(ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
-    local one, is_former
+    local session, is_former
     if call.by_secret then
-        one, is_former = sessions.find_by_secret(KEYS[1], ARGV[1], ARGV[2], call.now)
+        session, is_former = sessions.find_by_secret(KEYS[1], ARGV[1], ARGV[2], call.now)
     else
-        one = sessions.find_by_handle(KEYS[1], ARGV[1], ARGV[3], call.now)
+        session = sessions.find_by_handle(KEYS[1], ARGV[1], ARGV[3], call.now)
     end
-    if not one or is_former then return { replies.GONE } end
-    one.former, one.parting = call.parting > 0 and one.digest or sessions.NONE, call.now + call.parting
-    one.digest = ARGV[4]
-    sessions.touch(KEYS[1], one, call.now, call.longer, true)
-    return sessions.build_reply(replies.OK, one)
+    if not session or is_former then return { replies.GONE } end
+    session.former, session.parting = call.parting > 0 and session.digest or sessions.NONE, call.now + call.parting
+    session.digest = ARGV[4]
+    sessions.touch(KEYS[1], session, call.now, call.longer, true)
+    return sessions.build_reply(replies.OK, session)
 end

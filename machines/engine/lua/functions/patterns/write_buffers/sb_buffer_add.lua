@@ -1,24 +1,24 @@
 -- needs: arguments, pattern_keys, replies, strings
 -- sb_buffer_add: adds writes to the open entries of their entities and moves marks with them; all of it, or nothing.
 -- KEYS:    1 root of one part of a write buffer
--- ARGV:    1 now (ms, or '') · 2 how many entries may wait at most · 3 what the ids of entries begin with · 4 number of marks ·
---          5 then for each mark: name, SHA-1 of the text it was seen with ('' = there was none), its text from now on; then for
---          each of at most 1000 writes: entity, number of counters, number of fields, (counter, what to add), (field, JSON)
--- Returns: {OK, entities that were not waiting before} · {CONFLICT, the mark that has moved} · {FULL, entries that wait}
---          · {OVERFLOW, why} · {FAULT, why} · {BADARG, why}
+-- ARGV:    1 now (ms, or '') · 2 most entries that may wait · 3 prefix of the ids of entries · 4 number of marks · 5 then
+--          for each mark: name, SHA-1 of the text seen ('' = none), its new text; then for each of at most 1000 writes:
+--          entity, number of counters, number of fields, (counter, what to add), (field, JSON)
+-- Returns: {OK, entities that were not waiting before} · {CONFLICT, a mark that has moved} · {FULL, entries that wait} ·
+--          {OVERFLOW, why} · {FAULT, why} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(W + N * log(M)) for W words of N entities, and M that wait
+-- Cost:    O(W + N * log(M)) for W values of N entities, and M that wait
 local MAX_EXACT = 2 ^ 53 - 1
-local MAX_WRITES, MAX_MARKS, MAX_NAMES, MAX_MOST = 1000, 1000, 20000, 10000000
+local MAX_WRITES, MAX_MARKS, MAX_NAMES, MAX_LIMIT = 1000, 1000, 20000, 10000000
 local MAX_KEY, MAX_VALUE, MAX_MARK, MAX_SIZE = 2048, 65536, 1048576, 1048576 -- bytes
 local DIGEST = '^' .. string.rep('%x', 40) .. '$'
-local OWN = '_' -- field of an open entry: its id, the ms of its first write, how many names it has, and how many bytes
+local ENTRY_FIELD = '_' -- field of an open entry: its id, the ms of its first write, the number of its names, and of its bytes
 
-local function text(value, most)
-    return value and #value > 0 and #value <= most
+local function is_text(value, limit)
+    return value and #value > 0 and #value <= limit
 end
 
-local function exact(value)
+local function parse_exact(value)
     local number = tonumber(value or '')
     return number and number % 1 == 0 and number >= -MAX_EXACT and number <= MAX_EXACT and number or nil
 end
@@ -27,9 +27,9 @@ local function read_marks(ARGV, at, count)
     local marks = {}
     for i = 1, count do
         local name, seen, new = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-        if not text(name, MAX_KEY) then return nil, 'a mark has a name of 1 to ' .. MAX_KEY .. ' bytes' end
+        if not is_text(name, MAX_KEY) then return nil, 'a mark has a name of 1 to ' .. MAX_KEY .. ' bytes' end
         if seen ~= '' and not string.match(seen or '', DIGEST) then return nil, 'a mark was seen as a SHA-1' end
-        if not text(new, MAX_MARK) then return nil, 'a mark is a text of 1 to ' .. MAX_MARK .. ' bytes' end
+        if not is_text(new, MAX_MARK) then return nil, 'a mark is a text of 1 to ' .. MAX_MARK .. ' bytes' end
         marks[i], at = { name = name, seen = seen, new = new }, at + 3
     end
     return marks, at
@@ -37,7 +37,7 @@ end
 
 local function read_write(ARGV, at)
     local write = { entity = ARGV[at], names = {}, added = {}, values = {} }
-    if not text(write.entity, MAX_KEY) then return nil, 'an entity has a name of 1 to ' .. MAX_KEY .. ' bytes' end
+    if not is_text(write.entity, MAX_KEY) then return nil, 'an entity has a name of 1 to ' .. MAX_KEY .. ' bytes' end
     local counters = arguments.parse_count(ARGV[at + 1], 0, MAX_NAMES)
     local fields = arguments.parse_count(ARGV[at + 2], 0, MAX_NAMES)
     if not counters or not fields or counters + fields < 1 or counters + fields > MAX_NAMES then
@@ -46,12 +46,12 @@ local function read_write(ARGV, at)
     at = at + 3
     for i = 1, counters + fields do
         local name, value = ARGV[at], ARGV[at + 1]
-        if not text(name, MAX_KEY) then return nil, 'a counter or field has a name of 1 to ' .. MAX_KEY .. ' bytes' end
+        if not is_text(name, MAX_KEY) then return nil, 'a counter or field has a name of 1 to ' .. MAX_KEY .. ' bytes' end
         if i <= counters then
-            write.names[i], write.added[i] = 'c:' .. name, exact(value)
+            write.names[i], write.added[i] = 'c:' .. name, parse_exact(value)
             if not write.added[i] then return nil, 'what is added is a whole number below 2^53' end
         else
-            if not text(value, MAX_VALUE) then return nil, 'a field has 1 to ' .. MAX_VALUE .. ' bytes of JSON' end
+            if not is_text(value, MAX_VALUE) then return nil, 'a field has 1 to ' .. MAX_VALUE .. ' bytes of JSON' end
             write.names[i], write.values[i] = 'f:' .. name, value
         end
         at = at + 2
@@ -59,16 +59,16 @@ local function read_write(ARGV, at)
     return write, at
 end
 
-local function read(ARGV)
+local function parse(ARGV)
     local call = { writes = {} }
     local given = ARGV[1] or ''
     local bad = given ~= '' and arguments.check('', '', '', '', given)
     if bad then return nil, bad end
     call.now = arguments.read_now(given)
-    call.most = arguments.parse_count(ARGV[2], 1, MAX_MOST)
-    if not call.most then return nil, 'how many may wait is a whole number from 1 to ' .. MAX_MOST end
+    call.most = arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
+    if not call.most then return nil, 'how many may wait is a whole number from 1 to ' .. MAX_LIMIT end
     call.prefix = ARGV[3]
-    if not text(call.prefix, 100) then return nil, 'ids begin with 1 to 100 bytes' end
+    if not is_text(call.prefix, 100) then return nil, 'ids begin with 1 to 100 bytes' end
     if not strings.is_valid(table.concat(ARGV, '\0')) then return nil, 'every text is UTF-8' end
     local count = arguments.parse_count(ARGV[4], 0, MAX_MARKS)
     if not count then return nil, 'the number of marks is a whole number up to ' .. MAX_MARKS end
@@ -85,16 +85,16 @@ local function read(ARGV)
     return call
 end
 
-local function moved(root, marks)
+local function find_moved(root, marks)
     for _, mark in ipairs(marks) do
         local held = redis.call('HGET', pattern_keys.buffer_marks(root), mark.name)
         if (held and redis.sha1hex(held) or '') ~= mark.seen then return mark.name end
     end
 end
 
--- What the entry holds of these names, where it is not known yet; a few hundred at a time, its own field with the first.
-local function learn(entry, names)
-    local missing = entry.known and {} or { OWN }
+-- Loads what the entry holds of the names that are not loaded yet, some hundreds at a time; with the first its own field.
+local function load_names(entry, names)
+    local missing = entry.known and {} or { ENTRY_FIELD }
     for i, name in ipairs(names) do
         if entry.held[name] == nil then missing[#missing + 1] = name end
         if #missing > 500 or i == #names and missing[1] then
@@ -105,52 +105,52 @@ local function learn(entry, names)
     end
 end
 
--- The entity's open entry, one for all writes to it.
-local function entry_of(found, root, write)
+-- Opens the entity's entry, one for all writes to it.
+local function open_entry(found, root, write)
     local entry = found[write.entity]
     if not entry then
         entry = { key = pattern_keys.buffer_open(root, write.entity), held = {}, new = {}, names = 0, size = 0 }
         found[write.entity], found[#found + 1] = entry, write.entity
     end
-    learn(entry, write.names)
+    load_names(entry, write.names)
     if not entry.known then
-        local own = entry.held[OWN]
-        entry.known, entry.old = true, own and true
-        if own then entry.id, entry.names, entry.size = string.match(own, '^(%S+ %d+) (%d+) (%d+)$') end
-        entry.foreign = not entry.id and (own or redis.call('HLEN', entry.key) > 0)
+        local facts = entry.held[ENTRY_FIELD]
+        entry.known, entry.old = true, facts and true
+        if facts then entry.id, entry.names, entry.size = string.match(facts, '^(%S+ %d+) (%d+) (%d+)$') end
+        entry.foreign = not entry.id and (facts or redis.call('HLEN', entry.key) > 0)
         entry.names, entry.size = tonumber(entry.names), tonumber(entry.size)
     end
     return entry
 end
 
-local function keep(entry, name, value)
+local function set_value(entry, name, value)
     local held = entry.held[name]
     if not held then entry.names = entry.names + 1 end
     entry.size = entry.size + #value - (held and #held or -#name)
     entry.held[name], entry.new[name] = value, value
 end
 
--- The entry with the write in it, in memory; or a status and why it cannot take it.
-local function apply(entry, write, now)
+-- Applies the write to the entry in memory; or answers a status and why the entry cannot take it.
+local function apply_write(entry, write, now)
     if entry.foreign then return replies.FAULT, 'something foreign is in its place' end
     for i, name in ipairs(write.names) do
         local held, added = entry.held[name], write.added[i]
         if added then
-            local before = held and exact(held) or not held and 0
+            local before = held and parse_exact(held) or not held and 0
             if not before then return replies.FAULT, 'no number is in the place of ' .. name end
             if math.abs(before + added) > MAX_EXACT then
                 return replies.OVERFLOW, string.sub(name, 3) .. ' would reach 2^53, below which it is counted exactly'
             end
-            keep(entry, name, string.format('%d', before + added))
+            set_value(entry, name, string.format('%d', before + added))
         elseif now >= (tonumber(held and string.match(held, '^%d+') or 0) or 0) then
-            keep(entry, name, string.format('%d ', now) .. write.values[i])
+            set_value(entry, name, string.format('%d ', now) .. write.values[i])
         end
     end
     if entry.names > MAX_NAMES then return replies.OVERFLOW, 'an entry holds ' .. MAX_NAMES .. ' names at most' end
     if entry.size > MAX_SIZE then return replies.OVERFLOW, 'an entry holds ' .. MAX_SIZE .. ' bytes at most' end
 end
 
-local function commit(root, found, opened, call)
+local function write_entries(root, found, opened, call)
     local seq = opened > 0 and redis.call('INCRBY', pattern_keys.buffer_seq(root), opened) - opened
     local now, pending = string.format('%d', call.now), {}
     for _, entity in ipairs(found) do
@@ -161,7 +161,7 @@ local function commit(root, found, opened, call)
             entry.id = string.format('%s-%s-%d-%s %s', call.prefix, now, seq, digest, now)
             pending[#pending + 1], pending[#pending + 2] = now, entity
         end
-        local words = { OWN, string.format('%s %d %d', entry.id, entry.names, entry.size) }
+        local words = { ENTRY_FIELD, string.format('%s %d %d', entry.id, entry.names, entry.size) }
         for name, value in pairs(entry.new) do
             words[#words + 1], words[#words + 2] = name, value
             if #words >= 1000 then
@@ -177,13 +177,13 @@ end
 
 return function(KEYS, ARGV)
     local root = KEYS[1]
-    local call, bad = read(ARGV)
+    local call, bad = parse(ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
-    local other = moved(root, call.marks)
+    local other = find_moved(root, call.marks)
     if other then return { replies.CONFLICT, other } end
     local found, opened = {}, 0
     for _, write in ipairs(call.writes) do
-        local status, why = apply(entry_of(found, root, write), write, call.now)
+        local status, why = apply_write(open_entry(found, root, write), write, call.now)
         if status then return { status, write.entity .. ': ' .. why } end
     end
     for _, entity in ipairs(found) do
@@ -194,6 +194,6 @@ return function(KEYS, ARGV)
             + (tonumber(redis.call('GET', pattern_keys.buffer_held(root)) or 0) or 0)
         if waits + opened > call.most then return { replies.FULL, waits } end
     end
-    commit(root, found, opened, call)
+    write_entries(root, found, opened, call)
     return { replies.OK, opened }
 end

@@ -1,11 +1,11 @@
 -- needs: arguments, pattern_keys, replies
--- sb_buffer_settle: ends what a flusher began with a batch: 'settle', it is written and goes; 'back', it was not tried.
+-- sb_buffer_settle: ends a claim of a batch: 'settle', it is written and is deleted; 'back', it was not tried.
 -- KEYS:    1 root of one part of a write buffer
 -- ARGV:    1 settle | back · 2 batch · 3 token it was claimed with · 4 now (ms, or '')
--- Returns: {OK} · {LOST}: it is somebody else's by now, or gone · {BADARG, why}
+-- Returns: {OK} · {LOST}: it was claimed by another flusher, or is deleted · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(N) for the N entries of the batch
-local function misfit(ARGV)
+local function check_arguments(ARGV)
     local what, batch, token = ARGV[1], ARGV[2] or '', ARGV[3] or ''
     if what ~= 'settle' and what ~= 'back' then return 'a batch is ended by settle or back' end
     if not string.match(batch, '^%d+%-%d+$') or #batch > 40 then return 'a batch has an id of two numbers' end
@@ -15,19 +15,19 @@ end
 
 return function(KEYS, ARGV)
     local root, batch = KEYS[1], ARGV[2]
-    local bad = misfit(ARGV)
+    local bad = check_arguments(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local key, claims = pattern_keys.buffer_batch(root, batch), pattern_keys.buffer_claims(root)
-    local own = redis.call('HMGET', key, 'token', 'takes', 'count')
-    if own[1] ~= ARGV[3] then return { replies.LOST } end
-    redis.call('ZSCORE', claims, batch) -- fails here, before anything is written, where something foreign is in its place
+    local facts = redis.call('HMGET', key, 'token', 'takes', 'count')
+    if facts[1] ~= ARGV[3] then return { replies.LOST } end
+    redis.call('ZSCORE', claims, batch) -- throws before any write when the key has another type
     if ARGV[1] == 'back' then
-        local takes = math.max(0, (tonumber(own[2]) or 1) - 1)
+        local takes = math.max(0, (tonumber(facts[2]) or 1) - 1)
         redis.call('HSET', key, 'token', '', 'takes', string.format('%.0f', takes))
         redis.call('ZADD', claims, string.format('%.0f', (arguments.read_now(ARGV[4]))), batch)
         return { replies.OK }
     end
-    redis.call('DECRBY', pattern_keys.buffer_held(root), tonumber(own[3]) or 0)
+    redis.call('DECRBY', pattern_keys.buffer_held(root), tonumber(facts[3]) or 0)
     redis.call('ZREM', claims, batch)
     redis.call('UNLINK', key)
     return { replies.OK }
