@@ -33,7 +33,7 @@ end
 -- without the JSON.
 function replies.build_instance(ctx)
     local text = ctx.batch and ctx.batch.short and '' or cjson.encode(ctx.raw)
-    if ctx.mail and ctx.mail[1] then return { replies.OK, replies.join_transitions(ctx), '0', text, '1' } end
+    if ctx.messages and ctx.messages[1] then return { replies.OK, replies.join_transitions(ctx), '0', text, '1' } end
     return { replies.OK, replies.join_transitions(ctx), '0', text }
 end
 
@@ -50,7 +50,7 @@ end
 -- NOTALLOWED: the selected transition is reserved for groups that the person is not in. Names the transition, its targets
 -- and the groups.
 function replies.build_not_allowed(ctx, event)
-    local transition, names = ctx.barred, {}
+    local transition, names = ctx.not_allowed, {}
     for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
     return { replies.NOT_ALLOWED, event, transition.id, table.concat(names, ', '), json.encode(transition.allow) }
 end
@@ -92,7 +92,7 @@ function replies.encode_explanation(ctx, event, findings)
     local candidates = findings.candidates or {}
     work_budget.stop()
     return '{"event":' .. json.quote(event)
-        .. ',"state":' .. encode_state_names(ctx, ctx.was, ctx.origin)
+        .. ',"state":' .. encode_state_names(ctx, ctx.config_before, ctx.origin)
         .. ',"version":' .. json.number(ctx.version)
         .. ',"taken":' .. (findings.after and 'true' or 'false')
         .. ',"why":' .. json.encode(findings.why)

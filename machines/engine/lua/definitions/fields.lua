@@ -125,7 +125,7 @@ function fields.put_raw(ctx, field, raw)
     if ctx.raw[name] ~= raw then
         ctx.raw[name] = raw
         mark_changed(ctx, field)
-        if #raw > ctx.program.share then ctx.heavy = true end
+        if #raw > ctx.program.share then ctx.needs_size_check = true end
     end
 end
 

@@ -164,14 +164,14 @@ local function survey_node(node, compiled, in_action)
     if type(node) ~= 'table' then return end
     local form = node[1]
     if CHART_FORMS[form] then compiled.flat = false end
-    if form == 'in' and in_action then compiled.precise, compiled.flat = true, false end
+    if form == 'in' and in_action then compiled.tracks_active, compiled.flat = true, false end
     for _, part in pairs(node) do survey_node(part, compiled, in_action) end
 end
 
 local function survey_transitions(list, compiled)
     for _, spec in ipairs(list or {}) do
         if spec.targets or spec.delay then compiled.flat = false end
-        if spec.allow then compiled.guarded = true end
+        if spec.allow then compiled.has_allow = true end
         survey_node(spec.guard, compiled, false)
         survey_node(spec.actions, compiled, true)
     end
@@ -181,7 +181,7 @@ end
 local function make_finalizers(compiled)
     return setmetatable({}, {
         __index = function(list, id)
-            local host = compiled.states[compiled.hosted[id]]
+            local host = compiled.states[compiled.machine_invokes[id]]
             return host and host.invokes and rawget(list, id)
         end,
     })
@@ -190,10 +190,10 @@ end
 local function survey_invokes(list, compiled, state)
     for _, invoke in ipairs(list or {}) do
         if invoke.machine then
-            compiled.flat, state.hosts = false, true
+            compiled.flat, state.invokes_machines = false, true
             compiled.finalizers = compiled.finalizers or make_finalizers(compiled)
-            compiled.hosted[invoke.id] = state.index
-            if type(invoke.machine) == 'string' then compiled.reaches[invoke.machine] = true end
+            compiled.machine_invokes[invoke.id] = state.index
+            if type(invoke.machine) == 'string' then compiled.invoked_machines[invoke.machine] = true end
         else
             compiled.invoked_by[invoke.id] = state.index
         end
@@ -263,8 +263,8 @@ local function outline_program(source, version, root)
         top = {},
         histories = {},
         invoked_by = {},
-        hosted = {},
-        reaches = to_set(source.brings), -- machines that it invokes by name, or whose definitions it contains
+        machine_invokes = {},
+        invoked_machines = to_set(source.brings), -- machines that it invokes by name, or whose definitions it contains
         accepts = source.accepts and to_set(source.accepts.from),
         configurations = { count = 0, of = {} },
         plans = 0,

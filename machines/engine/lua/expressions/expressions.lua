@@ -209,7 +209,7 @@ end
 forms['in'] = function(node, program)
     local index = program.index[node[2]]
     if not index then error('definition: no state ' .. tostring(node[2])) end
-    if program.acting then program.precise, program.flat = true, false end -- the active states change during a step
+    if program.in_action then program.tracks_active, program.flat = true, false end -- the active states change during a step
     return function(ctx)
         if ctx.chart then return ctx.active[index] == true end
         return ctx.state == index

@@ -11,7 +11,7 @@ local MAX_IDS = 2000 -- ids in one command: Lua's stack holds 8000 values
 
 -- `stamp`: the time of all its steps as it is written; `short`: the caller needs no instances in the replies.
 function batches.open(root, stamp, short)
-    return { root = root, stamp = stamp, short = short, ways = {}, flow = {}, flow_key = nil, rings = {}, ended = {},
+    return { root = root, stamp = stamp, short = short, moves = {}, flow = {}, flow_key = nil, rings = {}, ended = {},
         queues = {} }
 end
 
@@ -33,7 +33,7 @@ local function remove(key, ids)
 end
 
 local function write_moves(batch)
-    for to, origins in pairs(batch.ways) do
+    for to, origins in pairs(batch.moves) do
         for from, ids in pairs(origins) do
             add(to, batch.stamp, ids)
             if from ~= to then remove(from, ids) end
@@ -43,16 +43,16 @@ end
 
 -- Tells whether an instance of this batch has moved from the one index to the other.
 function batches.has_move(batch, from, to)
-    local origins = batch.ways[to]
+    local origins = batch.moves[to]
     return origins ~= nil and origins[from] ~= nil
 end
 
 -- Adds a move between two indexes; `written`: the step has written it.
 function batches.add_move(batch, from, to, id, written)
-    local origins = batch.ways[to]
+    local origins = batch.moves[to]
     if not origins then
         origins = {}
-        batch.ways[to] = origins
+        batch.moves[to] = origins
     end
     local ids = origins[from]
     if not ids then

@@ -13,7 +13,7 @@ end
 
 -- Adds the instance to the indexes of the leaves entered.
 function chart_writes.add_to_indexes(ctx, undo_log, now_text)
-    local states, leaves, was = ctx.program.states, ctx.config.leaves, ctx.was
+    local states, leaves, was = ctx.program.states, ctx.config.leaves, ctx.config_before
     for i = 1, #leaves do
         local leaf = leaves[i]
         if ctx.fresh[leaf] then
@@ -28,7 +28,7 @@ end
 -- Removes the instance from the indexes of the leaves left. The last write of a step, because nothing can undo it. A key of
 -- another type does not hold the instance.
 function chart_writes.remove_from_indexes(ctx)
-    local states, was, active = ctx.program.states, ctx.was, ctx.config.active
+    local states, was, active = ctx.program.states, ctx.config_before, ctx.config.active
     if not was then return end
     for i = 1, #was.leaves do
         local leaf = was.leaves[i]
@@ -44,7 +44,7 @@ function chart_writes.sort_jobs(ctx, waiting)
     local kept, gone, root = {}, {}, ctx.program.root
     for job in string.gmatch(waiting, '%S+') do
         local state = ctx.program.invoked_by[redis.pcall('HGET', keys.job(root, job), 'invoke')]
-        if ctx.over or not state or ctx.left[state] then gone[#gone + 1] = job else kept[#kept + 1] = job end
+        if ctx.has_ended or not state or ctx.exited[state] then gone[#gone + 1] = job else kept[#kept + 1] = job end
     end
     return kept, gone
 end
@@ -72,9 +72,9 @@ end
 function chart_writes.post_messages(ctx, undo_log)
     local key = keys.outbox(ctx.program.root)
     due_times.note_messages(ctx.program.root)
-    for _, mail in ipairs(ctx.mail) do
-        local id = call('XADD', key, '*', 'kind', mail.kind, 'machine', mail.machine, 'id', mail.id,
-            'body', cjson.encode(mail.body))
+    for _, message in ipairs(ctx.messages) do
+        local id = call('XADD', key, '*', 'kind', message.kind, 'machine', message.machine, 'id', message.id,
+            'body', cjson.encode(message.body))
         log_undo(undo_log, 'XDEL', key, id, false)
     end
 end

@@ -18,8 +18,8 @@ local last_pulses, pulse_count = {}, 0
 local hash_values = {}
 
 -- The progress of the current commit, for an undo. One is enough: the server runs one call at a time.
-local progress = { added = NONE, indexed = false, counted = 0, remembered = false, overlong = false, was_jobs = nil,
-    jobs = nil, was_entered = nil, stamp = '0', back = NONE, withdrawn = NONE, going = '' }
+local progress = { added = NONE, indexed = false, counted = 0, history_written = false, history_too_long = false,
+    jobs_before = nil, jobs = nil, entered_before = nil, stamp = '0', undo_log = NONE, withdrawn = NONE, ending_jobs = '' }
 
 -- Rings the pulse, at most once in 50 ms for a partition: until then the key still exists, so it is not tried. `now` is the
 -- server's time in ms where the caller has read it.
@@ -58,7 +58,7 @@ end
 local function undo_index(ctx)
     local states = ctx.program.states
     if ctx.state ~= ctx.origin then pcall(call, 'ZREM', states[ctx.state].index_key, ctx.id) end
-    if ctx.origin then pcall(call, 'ZADD', states[ctx.origin].index_key, progress.was_entered, ctx.id) end
+    if ctx.origin then pcall(call, 'ZADD', states[ctx.origin].index_key, progress.entered_before, ctx.id) end
 end
 
 -- Quotes the transitions for a history entry: `,"t3",` or `,"t3 t4",`.
@@ -92,12 +92,12 @@ end
 -- Adds the bookkeeping fields that only charts, children and suspended instances have. Nothing is written here.
 local function collect_bookkeeping(ctx, args, count)
     local raw, gone = ctx.raw, nil
-    if not (ctx.timers_changed or ctx.children_changed or ctx.over or next(ctx.noted)) then return count end
+    if not (ctx.timers_changed or ctx.children_changed or ctx.has_ended or next(ctx.changed_meta)) then return count end
     if ctx.timers_changed then raw._timers = timers.encode(ctx) end
     if ctx.children_changed then raw._children = next(ctx.children) and cjson.encode(ctx.children) or nil end
-    if ctx.over then raw._done = '1' end
-    local changed = { _timers = ctx.timers_changed, _children = ctx.children_changed, _done = ctx.over }
-    for name in pairs(ctx.noted) do changed[name] = true end
+    if ctx.has_ended then raw._done = '1' end
+    local changed = { _timers = ctx.timers_changed, _children = ctx.children_changed, _done = ctx.has_ended }
+    for name in pairs(ctx.changed_meta) do changed[name] = true end
     for name in pairs(changed) do
         if raw[name] then
             args[count + 1], args[count + 2] = name, raw[name]
@@ -121,7 +121,7 @@ local function collect_hash(ctx)
         args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', stamp
         count = 6
     end
-    if ctx.born then
+    if ctx.is_new then
         args[count + 1], args[count + 2], args[count + 3], args[count + 4] = '_def', raw._def, '_created', raw._created
         count = count + 4
         if raw._parent then
@@ -129,17 +129,17 @@ local function collect_hash(ctx)
             count = count + 2
         end
     end
-    if ctx.named then
+    if ctx.actor_changed then
         args[count + 1], args[count + 2] = '_actor', raw._actor
         count = count + 2
     end
-    local noted
-    if ctx.noted then count, noted = collect_bookkeeping(ctx, args, count) end
-    return collect_data(ctx, args, count, noted)
+    local removed
+    if ctx.changed_meta then count, removed = collect_bookkeeping(ctx, args, count) end
+    return collect_data(ctx, args, count, removed)
 end
 
 -- Makes the history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 for none.
-local function make_history_entry(ctx, event, actor, reason, noted, set, gone)
+local function make_history_entry(ctx, event, actor, reason, history_payload, set, gone)
     local edges = ctx.edges
     return '[' .. ctx.raw._version .. ',' .. progress.stamp .. ','
         .. (ctx.program.quoted_events[event] or programs.quoted_event(ctx.program, event))
@@ -147,14 +147,14 @@ local function make_history_entry(ctx, event, actor, reason, noted, set, gone)
         .. (edges[2] == nil and edges[1] and edges[1].quoted or quote_transitions(edges))
         .. (actor == '' and '0,' or json.quote(actor) .. ',')
         .. (reason == '' and '0,' or json.quote(reason) .. ',')
-        .. noted .. ',' .. set .. gone .. ']'
+        .. history_payload .. ',' .. set .. gone .. ']'
 end
 
 local function append_history(ctx, text)
     local keep = ctx.program.history
     if keep == 0 then return end
     local length = call('RPUSH', ctx.program.history_prefix .. ctx.id, text)
-    progress.remembered, progress.overlong = true, length > keep + HISTORY_SLACK
+    progress.history_written, progress.history_too_long = true, length > keep + HISTORY_SLACK
 end
 
 local function trim_history(ctx)
@@ -193,7 +193,7 @@ end
 
 -- Adds a job. Answers it, and true when an open job already holds the unique key.
 local function add_job(ctx, spec)
-    local ending = spec.unique and ' ' .. progress.going .. ' ' .. (ctx.ending or '') .. ' '
+    local ending = spec.unique and ' ' .. progress.ending_jobs .. ' ' .. (ctx.ending or '') .. ' '
     local job, there, holder = jobs.enqueue(ctx.program.root, spec, ctx.now, ending)
     if there then return job, true end
     if progress.added == NONE then progress.added = {} end
@@ -233,10 +233,10 @@ end
 
 -- In a chart each job belongs to a state: jobs of states left are withdrawn, those of states entered are added.
 local function change_jobs(ctx)
-    local waiting = progress.was_jobs or ''
-    if not ctx.started[1] and (waiting == '' or not ctx.moved and not ctx.over) then return end
+    local waiting = progress.jobs_before or ''
+    if not ctx.started[1] and (waiting == '' or not ctx.moved and not ctx.has_ended) then return end
     local kept, gone = chart_writes.sort_jobs(ctx, waiting)
-    progress.withdrawn, progress.going = gone, table.concat(gone, ' ')
+    progress.withdrawn, progress.ending_jobs = gone, table.concat(gone, ' ')
     for _, started in ipairs(ctx.started) do kept[#kept + 1] = add_invoke_job(ctx, started.invoke, started.plan) end
     progress.jobs = table.concat(kept, ' ')
 end
@@ -251,7 +251,7 @@ end
 local function write_instance(ctx, count, gone)
     local args = hash_values
     local awaited = progress.jobs
-    if awaited and (ctx.ending or awaited ~= (progress.was_jobs or '')) then
+    if awaited and (ctx.ending or awaited ~= (progress.jobs_before or '')) then
         args[count + 1], args[count + 2] = '_jobs', awaited
         ctx.raw._jobs = awaited
         count = count + 2
@@ -261,24 +261,24 @@ local function write_instance(ctx, count, gone)
     if gone then call_in_parts('HDEL', key, gone, #gone) end
 end
 
-local function write(ctx, event, actor, reason, noted)
+local function write(ctx, event, actor, reason, history_payload)
     if ctx.program.indexed then data_indexes.write(ctx) end
     local count, gone, set, unset = collect_hash(ctx)
     if ctx.chart then
-        if ctx.moved then chart_writes.add_to_indexes(ctx, progress.back, progress.stamp) end
+        if ctx.moved then chart_writes.add_to_indexes(ctx, progress.undo_log, progress.stamp) end
     elseif ctx.moved then
         write_index(ctx)
     end
-    append_history(ctx, make_history_entry(ctx, event, actor, reason, noted, set, unset))
+    append_history(ctx, make_history_entry(ctx, event, actor, reason, history_payload, set, unset))
     count_flow(ctx)
-    if ctx.born then
+    if ctx.is_new then
         call('HINCRBY', keys.meta(ctx.program.root), 'instances', 1)
-        progress.counted_in = true
+        progress.instance_counted = true
     end
     if ctx.chart then
         change_jobs(ctx)
-        if ctx.timers_changed then chart_writes.write_timers(ctx, progress.back) end
-        if ctx.mail[1] then chart_writes.post_messages(ctx, progress.back) end
+        if ctx.timers_changed then chart_writes.write_timers(ctx, progress.undo_log) end
+        if ctx.messages[1] then chart_writes.post_messages(ctx, progress.undo_log) end
     elseif ctx.moved then
         progress.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
     end
@@ -290,9 +290,9 @@ end
 local function undo(ctx)
     if ctx.program.indexed then data_indexes.undo() end
     if progress.indexed then undo_index(ctx) end
-    if ctx.chart then chart_writes.undo(progress.back) end
-    if progress.counted_in then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end
-    if progress.remembered then call('RPOP', keys.history(ctx.program.root, ctx.id)) end
+    if ctx.chart then chart_writes.undo(progress.undo_log) end
+    if progress.instance_counted then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end
+    if progress.history_written then call('RPOP', keys.history(ctx.program.root, ctx.id)) end
     undo_flow(ctx)
     for i = #progress.added, 1, -1 do
         local added = progress.added[i]
@@ -305,7 +305,7 @@ local function withdraw_jobs(ctx)
         for _, job in ipairs(progress.withdrawn) do jobs.remove(ctx.program.root, job, 'withdrawn') end
         return
     end
-    for job in string.gmatch(progress.was_jobs, '%S+') do jobs.remove(ctx.program.root, job, 'withdrawn') end
+    for job in string.gmatch(progress.jobs_before, '%S+') do jobs.remove(ctx.program.root, job, 'withdrawn') end
 end
 
 -- Rings the bells of the queues to which ready jobs were added.
@@ -330,29 +330,29 @@ end
 
 -- Stores the actor until another one acts. Timers, jobs and other instances are no actors.
 local function store_actor(ctx, actor)
-    if ctx.own or ctx.ending or ctx.raw._actor == actor then return end
-    ctx.named, ctx.renamed, ctx.raw._actor = true, ctx.raw._actor, actor
+    if ctx.by_engine or ctx.ending or ctx.raw._actor == actor then return end
+    ctx.actor_changed, ctx.previous_actor, ctx.raw._actor = true, ctx.raw._actor, actor
 end
 
--- Writes the step. `noted`: the payload as JSON for the history, or '0'; `clock`: ms of the server's clock where the caller
--- has read it. Answers true, or nil and why nothing was written.
-function commit.write_step(ctx, event, actor, reason, noted, clock)
+-- Writes the step. `history_payload`: the payload as JSON for the history, or '0'; `clock`: ms of the server's clock where
+-- the caller has read it. Answers true, or nil and why nothing was written.
+function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     work_budget.stop()
-    progress.added, progress.counted, progress.remembered, progress.overlong = NONE, 0, false, false
+    progress.added, progress.counted, progress.history_written, progress.history_too_long = NONE, 0, false, false
     progress.indexed, progress.jobs = false, ctx.ending and ctx.raw._jobs
     progress.stamp = json.number(ctx.now)
-    progress.was_jobs, progress.was_entered, progress.counted_in = ctx.raw._jobs, ctx.raw._entered, false
-    progress.going = not ctx.chart and ctx.moved and ctx.raw._jobs or ''
-    if ctx.chart then progress.back, progress.withdrawn = {}, NONE end
+    progress.jobs_before, progress.entered_before, progress.instance_counted = ctx.raw._jobs, ctx.raw._entered, false
+    progress.ending_jobs = not ctx.chart and ctx.moved and ctx.raw._jobs or ''
+    if ctx.chart then progress.undo_log, progress.withdrawn = {}, NONE end
     if actor ~= '' then store_actor(ctx, actor) end
-    local ok, caught = pcall(write, ctx, event, actor, reason, noted)
+    local ok, caught = pcall(write, ctx, event, actor, reason, history_payload)
     if not ok then
         undo(ctx)
         return nil, type(caught) == 'table' and caught.err or values.describe_error(caught)
     end
-    if progress.overlong then trim_history(ctx) end
+    if progress.history_too_long then trim_history(ctx) end
     ring_bells(ctx)
-    if (ctx.moved or ctx.over) and progress.was_jobs and progress.was_jobs ~= '' then withdraw_jobs(ctx) end
+    if (ctx.moved or ctx.has_ended) and progress.jobs_before and progress.jobs_before ~= '' then withdraw_jobs(ctx) end
     if ctx.batch then add_to_batch(ctx, ctx.batch) else commit.ring_pulse(ctx.program.root, clock) end
     return true
 end
@@ -360,15 +360,15 @@ end
 -- Writes only jobs and log entries, of an instance that is about to be deleted.
 function commit.carry_out_effects(ctx)
     work_budget.stop()
-    progress.added, progress.going = NONE, ''
+    progress.added, progress.ending_jobs = NONE, ''
     run_effects(ctx)
     ring_bells(ctx)
 end
 
 local function rewrite(ctx)
     local count, gone = collect_bookkeeping(ctx, hash_values, 0)
-    if ctx.timers_changed then chart_writes.write_timers(ctx, progress.back) end
-    if ctx.mail and ctx.mail[1] then chart_writes.post_messages(ctx, progress.back) end
+    if ctx.timers_changed then chart_writes.write_timers(ctx, progress.undo_log) end
+    if ctx.messages and ctx.messages[1] then chart_writes.post_messages(ctx, progress.undo_log) end
     if count > 0 then call('HSET', ctx.key, unpack(hash_values, 1, count)) end
     if gone then call('HDEL', ctx.key, unpack(gone)) end
 end
@@ -376,13 +376,13 @@ end
 -- Writes only bookkeeping: a timer that ended, a message that was sent. No step: version and history stay.
 function commit.write_bookkeeping(ctx)
     work_budget.stop()
-    progress.back = {}
+    progress.undo_log = {}
     local ok, caught = pcall(rewrite, ctx)
     if ok then
         commit.ring_pulse(ctx.program.root)
         return true
     end
-    chart_writes.undo(progress.back)
+    chart_writes.undo(progress.undo_log)
     return nil, type(caught) == 'table' and caught.err or values.describe_error(caught)
 end
 

@@ -45,7 +45,7 @@ end
 local function make_context(compiled, id, now, parent)
     local raw = { _version = '0', _def = compiled.def, _created = now, _parent = parent }
     local ctx = core.context(compiled, id, raw, now)
-    ctx.key, ctx.born, ctx.given = keys.instance(compiled.root, id), true, {}
+    ctx.key, ctx.is_new, ctx.given = keys.instance(compiled.root, id), true, {}
     return ctx
 end
 
@@ -73,7 +73,7 @@ function creation.create(compiled, id, data, now, actor, reason, parent)
     local ctx = make_context(compiled, id, now, parent)
     local problem = prepare(ctx, data, parent ~= nil)
     if problem then return problem end
-    ctx.own = parent
+    ctx.by_engine = parent
     local ok, fault = commit.write_step(ctx, '(create)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
     return replies.build_instance(ctx)

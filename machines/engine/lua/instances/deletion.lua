@@ -6,7 +6,7 @@ local call = redis.call
 
 local function unindex(ctx)
     local states, root = ctx.program.states, ctx.program.root
-    for _, leaf in ipairs(ctx.chart and ctx.was.leaves or { ctx.state }) do
+    for _, leaf in ipairs(ctx.chart and ctx.config_before.leaves or { ctx.state }) do
         redis.pcall('ZREM', states[leaf].index_key, ctx.id)
     end
     data_indexes.remove_instance(ctx)
@@ -25,7 +25,7 @@ local function notify_others(ctx, parent_knows)
         sends.add_message(ctx, 'lost', parent, { invoke = parent.invoke })
     end
     chart.stop_children(ctx)
-    if ctx.mail[1] then chart_writes.post_messages(ctx, {}) end
+    if ctx.messages[1] then chart_writes.post_messages(ctx, {}) end
 end
 
 -- `parent_knows`: the parent asked for the end. Throws before any change when the first write is not possible.

@@ -33,7 +33,7 @@ local function list_withdrawn(ctx, is_deleted)
     local waiting = ctx.raw._jobs or ''
     if is_deleted or ctx.moved and not ctx.chart then
         for job in string.gmatch(waiting, '%S+') do gone[#gone + 1] = job end
-    elseif ctx.chart and (ctx.moved or ctx.over) then
+    elseif ctx.chart and (ctx.moved or ctx.has_ended) then
         gone = select(2, chart_writes.sort_jobs(ctx, waiting))
     end
     if ctx.ending then gone[#gone + 1] = ctx.ending end
@@ -101,9 +101,9 @@ local function describe(ctx, is_deleted)
     local old_children = before._children and cjson.decode(before._children) or {}
     local timers_now = ctx.chart and timers.read_list(ctx) or {}
     local children_now = ctx.chart and sends.read_children(ctx) or {}
-    local ended = ctx.over or not ctx.chart and ctx.program.states[ctx.state].final
+    local ended = ctx.has_ended or not ctx.chart and ctx.program.states[ctx.state].final
     return {
-        before = names(ctx, ctx.was, ctx.origin),
+        before = names(ctx, ctx.config_before, ctx.origin),
         configuration = names(ctx, ctx.config, ctx.state),
         moved = ctx.moved,
         changes = list_changes(ctx, before),
@@ -113,7 +113,7 @@ local function describe(ctx, is_deleted)
         armed = list_differing(ctx, timers_now, old_timers),
         ended = list_children(old_children, children_now),
         started = list_children(children_now, old_children),
-        messages = ctx.mail and #ctx.mail or 0,
+        messages = ctx.messages and #ctx.messages or 0,
         transitions = replies.join_transitions(ctx),
         done = (ended or ctx.raw._done ~= nil) and true or false,
         renewed = ctx.renewed or '',

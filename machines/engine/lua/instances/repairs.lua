@@ -107,13 +107,13 @@ function repairs.check_job_approval(root, job, action, permit, actor, now)
     return ctx and repairs.check_approval(ctx, action, permit, actor)
 end
 
--- Commits the repair, or previews it. `event` is its name in the history, the repair in parentheses; `noted` its payload
--- there.
-function repairs.finish(ctx, call, event, noted)
+-- Commits the repair, or previews it. `event` is its name in the history, the repair in parentheses; `history_payload` its
+-- payload there.
+function repairs.finish(ctx, call, event, history_payload)
     if call.dry ~= '' then return previews.build_reply(ctx) end
     local refusal = repairs.check_approval(ctx, string.sub(event, 2, -2), call.permit, call.actor)
     if refusal then return refusal end
-    local ok, fault = commit.write_step(ctx, event, call.actor, call.reason, noted or '0')
+    local ok, fault = commit.write_step(ctx, event, call.actor, call.reason, history_payload or '0')
     if not ok then return { replies.FAULT, fault } end
     return repairs.store_reply(ctx, call)
 end

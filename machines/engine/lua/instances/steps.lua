@@ -15,17 +15,17 @@ end
 -- Fires an event: {OK, ...}, {REFUSED, explanation}, {FAULT, why}, or for a step with a permit NOTALLOWED or APPROVAL; only
 -- {OK, ...} has written anything. `facts`: the fields of an event that no person sent, beside name and payload (SCXML
 -- 5.10.1).
-function steps.fire(ctx, event, payload, actor, reason, noted, clock, facts)
+function steps.fire(ctx, event, payload, actor, reason, history_payload, clock, facts)
     local taken, failure = steps.take_step(ctx, event, payload, facts)
     if not taken then
-        if ctx.barred then return replies.build_not_allowed(ctx, event) end
+        if ctx.not_allowed then return replies.build_not_allowed(ctx, event) end
         local before = failure and instances.reopen(ctx) or ctx
         before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
         return { replies.REFUSED, replies.encode_explanation(before, event, replies.explain_refusal(before, event, failure)) }
     end
     if ctx.permit and permits.needs_approval(ctx, 'fire:' .. event) then return replies.build_approval(ctx, 'fire:' .. event) end
-    ctx.own = facts
-    local ok, why = commit.write_step(ctx, event, actor, reason, noted or payloads.encode_for_history(payload), clock)
+    ctx.by_engine = facts
+    local ok, why = commit.write_step(ctx, event, actor, reason, history_payload or payloads.encode_for_history(payload), clock)
     if not ok then return { replies.FAULT, why } end
     return replies.build_instance(ctx)
 end

@@ -217,9 +217,9 @@ compile = function(list, program)
 end
 
 function actions.compile(list, program)
-    program.acting = true
+    program.in_action = true
     local compiled = compile(list, program)
-    program.acting = false
+    program.in_action = false
     return compiled
 end
 

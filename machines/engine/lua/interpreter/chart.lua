@@ -27,7 +27,7 @@ function chart.context(program, id, raw, now)
         now = now,
         key = nil, -- key of the instance's hash; the module that reads it sets this
         config = config,
-        was = config,
+        config_before = config,
         active = config and config.active or {},
         version = tonumber(raw._version),
         payload = NO_PAYLOAD,
@@ -35,13 +35,13 @@ function chart.context(program, id, raw, now)
         effects = NONE,
         internal = NONE,
         external = NONE,
-        mail = NONE,
+        messages = NONE,
         started = NONE, -- jobs of invokes that begin with this step
         edges = NONE,
         entered = {}, -- states whose invokes have not begun
         fresh = {}, -- states entered in this step and still active
-        left = {}, -- states left in this step
-        noted = {}, -- changed fields of the engine's own
+        exited = {}, -- states left in this step
+        changed_meta = {}, -- changed fields of the engine's own
         microsteps = 0,
         events = 0,
         moved = false,
@@ -162,8 +162,8 @@ end
 local function exit_state(ctx, index)
     local state = ctx.program.states[index]
     if state.exit then run_block(ctx, state.exit) end
-    ctx.left[index], ctx.entered[index], ctx.fresh[index] = true, nil, nil
-    if state.hosts then stop_children(ctx, index) end
+    ctx.exited[index], ctx.entered[index], ctx.fresh[index] = true, nil, nil
+    if state.invokes_machines then stop_children(ctx, index) end
     if ctx.started[1] then drop_started(ctx, index) end
     if state.timed then timers.disarm(ctx, index) end
 end
@@ -229,7 +229,7 @@ end
 local function enter_state(ctx, plan, index)
     local state = ctx.program.states[index]
     ctx.entered[index], ctx.fresh[index] = true, true
-    if ctx.program.precise then ctx.active[index] = true end
+    if ctx.program.tracks_active then ctx.active[index] = true end
     if state.entry then run_block(ctx, state.entry) end
     if plan.by_default[index] and state.initial.actions then run_block(ctx, state.initial.actions) end
     local default = plan.after_entry[index]
@@ -249,11 +249,11 @@ end
 
 -- `executables`: what has actions between exit and entry: transitions, or the initial entry of the machine.
 local function apply_plan(ctx, plan, executables)
-    local precise = ctx.program.precise
+    local precise = ctx.program.tracks_active
     charge((#plan.leave + #plan.enter) * STATE)
     if precise then ctx.active = copy_set(ctx.active) end
     for _, record in ipairs(plan.records) do
-        if ctx.raw[record[1]] ~= record[2] then ctx.raw[record[1]], ctx.noted[record[1]] = record[2], true end
+        if ctx.raw[record[1]] ~= record[2] then ctx.raw[record[1]], ctx.changed_meta[record[1]] = record[2], true end
     end
     for _, index in ipairs(plan.leave) do
         exit_state(ctx, index)
@@ -293,7 +293,7 @@ local function start_child(ctx, invoke, state)
     local data = invoke.make_input and invoke.make_input(ctx)
     if invoke.autoforward then child.autoforward = true end
     local body = { invoke = invoke.id, data = values.encode('the input of ' .. invoke.id, data) }
-    body.computed = not ctx.program.reaches[child.machine] or nil
+    body.computed = not ctx.program.invoked_machines[child.machine] or nil
     if invoke.idlocation then fields.write(ctx, invoke.idlocation, invoke.id) end
     sends.add_message(ctx, 'start', child, body)
     sends.read_children(ctx)[invoke.id] = child
@@ -387,18 +387,18 @@ local function run_to_completion(ctx)
         if transitions then microstep(ctx, transitions) end
     end
     if ctx.finished then exit_all(ctx) end
-    if ctx.heavy then fields.check_size(ctx) end
+    if ctx.needs_size_check then fields.check_size(ctx) end
 end
 
 -- Ends the instance for others: children and timers stop, the parent gets the done data.
 local function end_instance(ctx, data)
     stop_children(ctx)
     timers.clear(ctx)
-    ctx.started, ctx.over = NONE, true
+    ctx.started, ctx.has_ended = NONE, true
     local parent = sends.read_parent(ctx)
     if not parent then return end
     sends.add_message(ctx, 'done', parent, { invoke = parent.invoke, data = values.encode('the done data', data) })
-    for _, mail in ipairs(ctx.mail) do mail.body.last = mail.body.invoke == parent.invoke or nil end
+    for _, message in ipairs(ctx.messages) do message.body.last = message.body.invoke == parent.invoke or nil end
 end
 
 -- Exits all states from the inside out, then sends the done data to the parent. The configuration stays, so that readers see
@@ -407,19 +407,19 @@ exit_all = function(ctx)
     local all, final = ctx.config.all, ctx.finished
     charge(#all * STATE)
     local data = make_output(ctx, ctx.program.output or final.donedata)
-    if ctx.program.precise then ctx.active = copy_set(ctx.active) end
+    if ctx.program.tracks_active then ctx.active = copy_set(ctx.active) end
     for i = #all, 1, -1 do
         local state = ctx.program.states[all[i]]
         if state.exit then run_block(ctx, state.exit) end
-        ctx.left[all[i]] = true
-        if ctx.program.precise then ctx.active[all[i]] = nil end
+        ctx.exited[all[i]] = true
+        if ctx.program.tracks_active then ctx.active[all[i]] = nil end
     end
     end_instance(ctx, data)
 end
 
 -- Tells whether the step changed anything.
 local function has_effects(ctx)
-    return ctx.edges[1] ~= nil or ctx.mail[1] ~= nil or ctx.changed[1] ~= nil or ctx.effects[1] ~= nil
+    return ctx.edges[1] ~= nil or ctx.messages[1] ~= nil or ctx.changed[1] ~= nil or ctx.effects[1] ~= nil
         or ctx.children_changed == true or ctx.timers_changed == true
 end
 
@@ -460,7 +460,7 @@ local function try_start(ctx)
     local initial = ctx.program.initial
     local plan = configurations.plan_entry(ctx.program, initial.targets, {})
     apply_plan(ctx, plan, { initial })
-    ctx.was = nil
+    ctx.config_before = nil
     run_to_completion(ctx)
     fields.check_size(ctx)
 end
@@ -508,8 +508,8 @@ end
 function chart.enter_states(ctx, targets)
     local plan = configurations.plan_entry(ctx.program, targets, ctx.raw)
     for _, index in ipairs(ctx.config.all) do
-        ctx.left[index] = true
-        if ctx.program.states[index].hosts then stop_children(ctx, index) end
+        ctx.exited[index] = true
+        if ctx.program.states[index].invokes_machines then stop_children(ctx, index) end
         timers.disarm(ctx, index)
     end
     for _, index in ipairs(plan.enter) do
@@ -520,7 +520,7 @@ function chart.enter_states(ctx, targets)
     ctx.config, ctx.active, ctx.moved = plan.config, plan.config.active, true
     local final = find_final(ctx, plan)
     if final then return end_instance(ctx, make_output(ctx, ctx.program.output or final.donedata)) end
-    if ctx.raw._done then ctx.raw._done, ctx.noted._done = nil, true end
+    if ctx.raw._done then ctx.raw._done, ctx.changed_meta._done = nil, true end
     start_invokes(ctx)
 end
 

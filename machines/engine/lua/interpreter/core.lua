@@ -118,7 +118,7 @@ local function run_step(ctx, transition)
     take_transition(ctx, transition)
     local state = ctx.program.states[ctx.state]
     if state.always[1] or ctx.internal[1] then run_to_completion(ctx) end
-    if ctx.heavy then fields.check_size(ctx) end
+    if ctx.needs_size_check then fields.check_size(ctx) end
 end
 
 local function try_step(ctx, transitions, find)

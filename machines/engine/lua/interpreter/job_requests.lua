@@ -18,7 +18,7 @@ function job_requests.compile(spec, program)
     spec.make_delay = compile_optional(spec.delay, program)
     spec.make_unique = compile_optional(spec.unique, program)
     spec.plain = not (spec.make_input or spec.make_priority or spec.make_delay or spec.make_unique)
-    spec.unusual = spec.plain and jobs.list_unusual(spec) or nil
+    spec.non_defaults = spec.plain and jobs.list_non_defaults(spec) or nil
     return spec
 end
 
@@ -71,7 +71,7 @@ function job_requests.make_spec(ctx, spec, plan, invoke)
             src = spec.src,
             queue = spec.queue,
             priority = spec.priority,
-            unusual = spec.unusual,
+            non_defaults = spec.non_defaults,
         }
     end
     return {

@@ -94,7 +94,7 @@ end
 -- it. A definition without rules for people ignores it.
 function permits.read(ctx, text, actor)
     local compiled = ctx.program
-    if not compiled.guarded and not compiled.approval then return nil end
+    if not compiled.has_allow and not compiled.approval then return nil end
     local permit = last_permit
     if text ~= last_text then
         local why
@@ -115,7 +115,7 @@ local function is_member(groups, allowed)
 end
 
 -- Tells whether one of the selected transitions, in any region, is reserved for groups that the person is not in. Then
--- `ctx.barred` is the first of them, and none may be taken.
+-- `ctx.not_allowed` is the first of them, and none may be taken.
 function permits.is_barred(ctx, transitions)
     local groups = ctx.permit.groups
     ctx.selected = transitions
@@ -123,7 +123,7 @@ function permits.is_barred(ctx, transitions)
     for i = 1, #transitions do
         local allowed = transitions[i].allow
         if allowed and not is_member(groups, allowed) then
-            ctx.barred = transitions[i]
+            ctx.not_allowed = transitions[i]
             return true
         end
     end

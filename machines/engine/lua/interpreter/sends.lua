@@ -38,7 +38,7 @@ end
 
 -- Answers why the outbox is full; nil when it is not.
 local function check_outbox(ctx)
-    if ctx.mail[1] then return nil end -- checked once in a step
+    if ctx.messages[1] then return nil end -- checked once in a step
     local waiting = redis.pcall('XLEN', keys.outbox(ctx.program.root))
     if type(waiting) ~= 'number' or waiting < MAX_OUTBOX then return nil end
     return waiting .. ' messages wait to be delivered: no more are taken'
@@ -46,10 +46,10 @@ end
 
 -- Limits what an instance sends. Messages about its end and that of its children are never refused.
 local function check_limits(ctx, body)
-    if #ctx.mail >= MAX_MESSAGES then values.fail('more than ' .. MAX_MESSAGES .. ' messages in one step') end
-    ctx.mail_bytes = (ctx.mail_bytes or 0) + #(body.data or '')
+    if #ctx.messages >= MAX_MESSAGES then values.fail('more than ' .. MAX_MESSAGES .. ' messages in one step') end
+    ctx.message_bytes = (ctx.message_bytes or 0) + #(body.data or '')
     work_budget.charge(MESSAGE + #(body.data or '') / 50)
-    if ctx.mail_bytes > MAX_BYTES then values.fail('the messages of one step have at most ' .. MAX_BYTES .. ' bytes') end
+    if ctx.message_bytes > MAX_BYTES then values.fail('the messages of one step have at most ' .. MAX_BYTES .. ' bytes') end
     local why = check_outbox(ctx)
     if why then values.fail(why) end
 end
@@ -59,7 +59,7 @@ function sends.add_message(ctx, kind, to, body)
     if kind == 'event' or kind == 'start' then check_limits(ctx, body) end
     if kind == 'start' then body.depth = sends.count_depth(ctx) + 1 end
     body.from = { machine = ctx.program.machine, id = ctx.id }
-    shared_lists.append(ctx, 'mail', { kind = kind, machine = to.machine, id = to.id, body = body })
+    shared_lists.append(ctx, 'messages', { kind = kind, machine = to.machine, id = to.id, body = body })
 end
 
 -- Throws when a computed name is no valid name of an event.

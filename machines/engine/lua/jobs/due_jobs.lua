@@ -10,7 +10,7 @@ local MAX_QUEUES = 1000 -- queues
 -- Starts the counts of a pass: moved jobs, errors, and the next due time in ms. `leeway`: ms after its end for which a lease
 -- is left alone; `over` tells whether the call has used its time.
 function due_jobs.new_tally(leeway, over)
-    return { back = 0, woken = 0, buried = 0, due = math.huge, leeway = leeway, over = over, why = {} }
+    return { taken_back = 0, woken = 0, dead = 0, due = math.huge, leeway = leeway, is_over = over, why = {} }
 end
 
 -- Describes a thrown value in words.
@@ -19,7 +19,7 @@ function due_jobs.describe_error(caught)
 end
 
 function due_jobs.count_moved(tally)
-    return tally.back + tally.woken + tally.buried
+    return tally.taken_back + tally.woken + tally.dead
 end
 
 -- Tells whether the partition has nothing that could become due. Two commands for any number of queues.
@@ -35,7 +35,7 @@ end
 local function kill(root, queue, job, row, now, tally, why)
     local ok, reply = pcall(completion.kill, root, job, row, now, why)
     if ok and reply[1] == replies.OK then
-        tally.buried = tally.buried + 1
+        tally.dead = tally.dead + 1
     else
         redis.call('ZADD', keys.leased(root, queue), now + RETRY_MS, job) -- so that it does not block the jobs behind it
     end
@@ -52,16 +52,16 @@ local function take_back(root, queue, job, now, tally)
     row.log = jobs.append_attempt(row, now, timed_out and 'timeout' or 'lost', why)
     if jobs.is_last_attempt(row) then return kill(root, queue, job, row, now, tally, why) end
     jobs.make_ready(root, job, row, 'leased', now, 'token', '', 'error', why.error, 'kind', why.kind, 'log', row.log)
-    tally.back = tally.back + 1
+    tally.taken_back = tally.taken_back + 1
 end
 
 local function recover_expired(root, queue, now, limit, tally)
-    local before = tally.back + tally.buried
+    local before = tally.taken_back + tally.dead
     for _, job in ipairs(redis.call('ZRANGEBYSCORE', keys.leased(root, queue), '-inf', now - tally.leeway, 'LIMIT', 0, limit)) do
         take_back(root, queue, job, now, tally)
-        if tally.over() then break end
+        if tally.is_over() then break end
     end
-    local lost = tally.back + tally.buried - before
+    local lost = tally.taken_back + tally.dead - before
     if lost > 0 then queue_counters.increment(root, queue, 'lost', lost) end
 end
 
@@ -73,7 +73,7 @@ end
 local function sweep_queue(root, queue, now, limit, tally)
     local leased, delayed = keys.leased(root, queue), keys.delayed(root, queue)
     local ending, waking = due_jobs.find_first(leased) + tally.leeway, due_jobs.find_first(delayed)
-    if ending <= now and not (due_jobs.count_moved(tally) > 0 and tally.over()) then
+    if ending <= now and not (due_jobs.count_moved(tally) > 0 and tally.is_over()) then
         recover_expired(root, queue, now, limit, tally)
         ending = due_jobs.find_first(leased) + tally.leeway
     end

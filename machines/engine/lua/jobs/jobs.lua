@@ -85,7 +85,7 @@ jobs.DEFAULT = { attempts = 3, backoff = 1000, lease = 30000, priority = PRIORIT
     input = '', jitter = true }
 
 -- Lists the fields of a job that differ from the defaults, names and values in turn.
-function jobs.list_unusual(spec)
+function jobs.list_non_defaults(spec)
     local flat, count = {}, 0
     for name, default in pairs(jobs.DEFAULT) do
         local value = spec[name]
@@ -105,9 +105,9 @@ local function list_fields(spec, place, now)
         flat[9], flat[10], count = 'instance', spec.instance, 10
         if spec.invoke ~= '' then flat[11], flat[12], count = 'invoke', spec.invoke, 12 end
     end
-    local unusual = spec.unusual or jobs.list_unusual(spec)
-    for i = 1, #unusual do flat[count + i] = unusual[i] end
-    count = count + #unusual
+    local non_defaults = spec.non_defaults or jobs.list_non_defaults(spec)
+    for i = 1, #non_defaults do flat[count + i] = non_defaults[i] end
+    count = count + #non_defaults
     if place == 'delayed' then flat[count + 1], flat[count + 2] = 'due', now + spec.delay end
     return flat
 end
@@ -129,10 +129,10 @@ end
 
 -- Adds a job; the caller rings the bell. `spec`: instance, invoke (both empty for a job that no instance waits for), src,
 -- queue, input, and where they differ from the defaults attempts, backoff, lease, priority, timeout, delay, unique, jitter
--- (false), stop; `unusual` is the result of jobs.list_unusual where the caller has it. `ending`: ids, between spaces, of
--- jobs that end in this step and no longer hold their unique keys. Answers the job; where an open job holds the unique key,
--- that job and true. The third result is the previous holder of the key, for an undo. All or nothing: when it throws, no key
--- has changed.
+-- (false), stop; `non_defaults` is the result of jobs.list_non_defaults where the caller has it. `ending`: ids, between
+-- spaces, of jobs that end in this step and no longer hold their unique keys. Answers the job; where an open job holds the
+-- unique key, that job and true. The third result is the previous holder of the key, for an undo. All or nothing: when it
+-- throws, no key has changed.
 function jobs.enqueue(root, spec, now, ending)
     local holder
     if spec.unique then

@@ -46,7 +46,7 @@ local function read(root, handle)
     local last = from + parse_figure(length, handle)
     local session = {
         handle = handle, version = parse_figure(version, handle), created = parse_figure(created, handle),
-        slide = parse_figure(slide, handle), ends = parse_figure(ends, handle), parting = parse_figure(parting, handle),
+        slide = parse_figure(slide, handle), ends = parse_figure(ends, handle), former_until = parse_figure(parting, handle),
         digest = digest, former = former,
         subject = string.sub(text, from, last - 1), state = string.sub(text, last),
     }
@@ -67,14 +67,14 @@ function sessions.find_by_secret(root, handle, digest, now)
     local session = read(root, handle)
     if not session or not session.expires or session.expires <= now then return nil end
     if session.digest == digest then return session, false end
-    if session.former == digest and now < session.parting then return session, true end
+    if session.former == digest and now < session.former_until then return session, true end
     return nil
 end
 
 -- Writes the session; `...`: NX or nothing. Tells whether it was written.
 function sessions.write(root, session, now, grace, ...)
     local line = string.format('%d %d %d %d %d %s %s %d\n', session.version, session.created, session.slide,
-        session.ends, session.parting, session.digest, session.former, #session.subject)
+        session.ends, session.former_until, session.digest, session.former, #session.subject)
     return redis.call('SET', pattern_keys.session_one(root, session.handle), line .. session.subject .. session.state,
         'PX', session.expires - now + grace, ...)
 end

@@ -83,7 +83,7 @@ function data_indexes.attach(compiled)
         elseif fact then
             table.insert(compiled.facts, { name = name, read = fact, lookup = keys.lookup(compiled.root, name) })
         end
-        if complete == '0' then compiled.lagging = true end
+        if complete == '0' then compiled.has_incomplete_index = true end
     end
 end
 
@@ -130,7 +130,7 @@ end
 -- Selects the indexed fields that a step may have changed; all of them while instances are missing.
 local function select_changed(ctx)
     local program = ctx.program
-    if program.lagging then return program.indexed end
+    if program.has_incomplete_index then return program.indexed end
     local found = {}
     for _, field in ipairs(ctx.changed) do
         if field.lookup then found[#found + 1] = field end
@@ -138,15 +138,15 @@ local function select_changed(ctx)
     return found
 end
 
--- Only the actor can change; `ctx.renamed` is the previous one.
+-- Only the actor can change; `ctx.previous_actor` is the one before.
 local function write_facts(ctx)
     for _, fact in ipairs(ctx.program.facts) do
-        local renamed = fact.name == ACTOR and ctx.named
-        if ctx.born or ctx.program.lagging or renamed then
+        local renamed = fact.name == ACTOR and ctx.actor_changed
+        if ctx.is_new or ctx.program.has_incomplete_index or renamed then
             local entry = make_entry(fact.read(ctx.id, ctx.raw), ctx.id)
             if entry then add(fact.lookup, entry) end
         end
-        if renamed and ctx.renamed then drop(fact.lookup, make_entry(ctx.renamed, ctx.id)) end
+        if renamed and ctx.previous_actor then drop(fact.lookup, make_entry(ctx.previous_actor, ctx.id)) end
     end
 end
 
@@ -155,10 +155,10 @@ function data_indexes.write(ctx)
     local program, id, raw = ctx.program, ctx.id, ctx.raw
     undo_log = {}
     local listed = select_changed(ctx)
-    local was = ctx.born and EMPTY or read_stored(ctx.key, listed)
+    local was = ctx.is_new and EMPTY or read_stored(ctx.key, listed)
     for i, field in ipairs(listed) do
         local before, after = make_member(field, was[i], id), make_member(field, raw[field.name], id)
-        if after and (after ~= before or program.lagging) then add(field.lookup, after) end
+        if after and (after ~= before or program.has_incomplete_index) then add(field.lookup, after) end
         if before and before ~= after then drop(field.lookup, before) end
     end
     write_facts(ctx)

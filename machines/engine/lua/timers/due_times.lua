@@ -11,24 +11,24 @@ local MAIL_MS = 250 -- the process that posted a message delivers it at once; af
 local MAX_BELL = 1
 local MAX_PARTITIONS = 10000
 
--- `due`: nothing is due before it; `sure`: a tick has read the keys, so `due` is complete; `seen`: ms of the latest tick;
--- `mailed`: messages were posted since the latest check; `unrung`: the bell has to ring at the end of the call; `before`:
--- `due` at the start of the latest check.
+-- `due`: nothing is due before it; `is_complete`: a tick has read the keys, so nothing else is due; `last_tick`: in ms;
+-- `has_messages`: messages were posted since the latest check; `bell_pending`: the bell has to ring at the end of the call;
+-- `before`: `due` at the start of the latest check.
 local entries, entry_count, pending_bells = {}, 0, 0
 
 local function add_entry(root)
     if entry_count >= MAX_PARTITIONS then entries, entry_count, pending_bells = {}, 0, 0 end
-    local entry = { due = math.huge, sure = false, seen = 0, mailed = false, unrung = false }
+    local entry = { due = math.huge, is_complete = false, last_tick = 0, has_messages = false, bell_pending = false }
     entries[root], entry_count = entry, entry_count + 1
     return entry
 end
 
 local function clear_bell(entry)
-    if entry.unrung then entry.unrung, pending_bells = false, pending_bells - 1 end
+    if entry.bell_pending then entry.bell_pending, pending_bells = false, pending_bells - 1 end
 end
 
 local function request_bell(entry, due, now)
-    if due - now <= HORIZON_MS and not entry.unrung then entry.unrung, pending_bells = true, pending_bells + 1 end
+    if due - now <= HORIZON_MS and not entry.bell_pending then entry.bell_pending, pending_bells = true, pending_bells + 1 end
 end
 
 -- Notes that something is due at `due` ms.
@@ -42,8 +42,8 @@ end
 -- Notes that messages were posted, by the server's own clock, whatever time the caller gave the step.
 function due_times.note_messages(root)
     local entry = entries[root] or add_entry(root)
-    if entry.mailed then return end
-    entry.mailed = true
+    if entry.has_messages then return end
+    entry.has_messages = true
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     due_times.note(root, now + MAIL_MS, now)
@@ -54,7 +54,7 @@ end
 function due_times.ring_bell(root)
     if pending_bells == 0 then return end
     local entry = entries[root]
-    if not entry or not entry.unrung then return end
+    if not entry or not entry.bell_pending then return end
     clear_bell(entry)
     local bell = keys.clock(root)
     local length = redis.pcall('LPUSH', bell, '1')
@@ -65,8 +65,8 @@ end
 -- that was set back makes the memory void.
 function due_times.find_next(root, now)
     local entry = entries[root]
-    if not entry or not entry.sure or now < entry.seen or now >= entry.due then return nil end
-    entry.seen = now
+    if not entry or not entry.is_complete or now < entry.last_tick or now >= entry.due then return nil end
+    entry.last_tick = now
     return entry.due
 end
 
@@ -74,7 +74,7 @@ end
 function due_times.begin_check(root)
     local entry = entries[root] or add_entry(root)
     if entry.due > -math.huge then entry.before = entry.due end
-    entry.due, entry.sure, entry.mailed = -math.huge, false, false
+    entry.due, entry.is_complete, entry.has_messages = -math.huge, false, false
 end
 
 -- Ends a check: `due` is next, and `mail` tells whether messages wait. Answers when to check again. Rings the bell if that
@@ -82,7 +82,7 @@ end
 function due_times.end_check(root, due, mail, now)
     local entry = entries[root] or add_entry(root)
     if mail then due = math.min(due, now + MAIL_MS) end
-    entry.due, entry.sure, entry.seen = due, true, now
+    entry.due, entry.is_complete, entry.last_tick = due, true, now
     if due < (entry.before or math.huge) then request_bell(entry, due, now) end
     return due
 end

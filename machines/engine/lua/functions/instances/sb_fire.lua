@@ -35,8 +35,8 @@ return function(KEYS, ARGV)
     if not ctx.program.known[event] and reserved_events.is_reserved(event) then
         return { replies.BAD_ARGUMENT, reserved_events.describe(event) }
     end
-    local payload, noted = payloads.parse(payload_text)
-    local why, field = noted, nil
+    local payload, history_payload = payloads.parse(payload_text)
+    local why, field = history_payload, nil
     if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
     local permit = ARGV[9]
@@ -44,7 +44,7 @@ return function(KEYS, ARGV)
         bad = permits.read(ctx, permit, actor)
         if bad then return { replies.BAD_ARGUMENT, bad } end
     end
-    local reply = steps.fire(ctx, event, payload, actor, reason, noted, clock)
+    local reply = steps.fire(ctx, event, payload, actor, reason, history_payload, clock)
     if reply[1] == replies.REFUSED then
         -- Callers may invent any number of names: events that the definition does not know are counted together.
         redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)

@@ -14,7 +14,7 @@
 local function clear_memory(ctx)
     timers.clear(ctx)
     for _, name in ipairs(ctx.program.histories) do
-        if ctx.raw[name] then ctx.raw[name], ctx.noted[name] = nil, true end
+        if ctx.raw[name] then ctx.raw[name], ctx.changed_meta[name] = nil, true end
     end
 end
 

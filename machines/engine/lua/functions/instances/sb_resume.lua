@@ -46,8 +46,8 @@ return function(KEYS, ARGV)
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     local since = ctx.raw._suspended
     if not since then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
-    ctx.raw._suspended, ctx.noted = nil, ctx.noted or {}
-    ctx.noted._suspended = true
+    ctx.raw._suspended, ctx.changed_meta = nil, ctx.changed_meta or {}
+    ctx.changed_meta._suspended = true
     if ctx.chart then timers.resume(ctx, tonumber(since), policy == 'shift') end
     if dry then
         ctx.held = redis.call('LLEN', keys.held(root, id))

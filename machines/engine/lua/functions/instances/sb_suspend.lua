@@ -25,8 +25,8 @@ return function(KEYS, ARGV)
     local refusal = repairs.check_approval(ctx, 'suspend', ARGV[7] or '', actor)
     if refusal then return refusal end
     ctx.raw._suspended = string.format('%.0f', now)
-    ctx.noted = ctx.noted or {}
-    ctx.noted._suspended = true
+    ctx.changed_meta = ctx.changed_meta or {}
+    ctx.changed_meta._suspended = true
     redis.call('ZCARD', keys.timers(root)) -- throws before any write when a key has another type
     redis.call('ZCARD', keys.late(root))
     local ok, fault = commit.write_step(ctx, '(suspend)', actor, reason, '0')

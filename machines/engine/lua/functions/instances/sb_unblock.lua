@@ -35,8 +35,8 @@ function repairs_by_name.retry(ctx, call, wait)
     if refusal then return refusal end
     jobs.check_place(root, row.queue, 'ready') -- these throw before any write when a place has another type
     jobs.check_place(root, row.queue, row.place)
-    local noted = payloads.encode_for_history({ invoke = wait.invoke, job = wait.job })
-    local ok, fault = commit.write_step(ctx, '(retry)', call.actor, call.reason, noted)
+    local history_payload = payloads.encode_for_history({ invoke = wait.invoke, job = wait.job })
+    local ok, fault = commit.write_step(ctx, '(retry)', call.actor, call.reason, history_payload)
     if not ok then return { replies.FAULT, fault } end
     completion.redrive(root, row.queue, row.place, wait.job, ctx.now)
     ctx.raw = instances.read(root, ctx.id)
@@ -44,10 +44,10 @@ function repairs_by_name.retry(ctx, call, wait)
 end
 
 -- Commits the step of an instance that no longer waits for the job, and removes the job.
-local function finish(ctx, call, wait, event, noted)
+local function finish(ctx, call, wait, event, history_payload)
     if call.dry ~= '' then return previews.build_reply(ctx) end
     if wait.row then jobs.check_place(ctx.program.root, wait.row.queue, wait.row.place) end
-    local reply = repairs.finish(ctx, call, event, payloads.encode_for_history(noted))
+    local reply = repairs.finish(ctx, call, event, payloads.encode_for_history(history_payload))
     if reply[1] == replies.OK and wait.job then jobs.remove(ctx.program.root, wait.job, 'withdrawn') end
     return reply
 end

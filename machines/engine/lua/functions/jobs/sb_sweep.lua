@@ -28,5 +28,5 @@ return function(KEYS, ARGV)
     due_times.ring_bell(root)
     if due_jobs.count_moved(tally) > 0 then commit.ring_pulse(root, clock) end
     if tally.why[1] then return { replies.FAULT, tally.why[1] } end
-    return { replies.OK, tally.back, tally.woken, tally.buried }
+    return { replies.OK, tally.taken_back, tally.woken, tally.dead }
 end

@@ -32,7 +32,7 @@ local function lease_job(key, row, taking)
     local now, timeout = taking.now, row.timeout and tonumber(row.timeout)
     local attempt = row.attempt and json.number(row.attempt + 1) or '1'
     local token = row.attempt and attempt .. '-' .. taking.nonce or taking.first
-    local lease_end = now + (taking.asked or row.lease or LEASE)
+    local lease_end = now + (taking.lease or row.lease or LEASE)
     if not timeout and not row.taken then
         call('HSET', key, 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', taking.worker, 'taken', taking.stamp)
         return token, lease_end
@@ -79,7 +79,7 @@ return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
     local bad = check_arguments(queue, worker, ARGV[3], ARGV[4] or '', ARGV[5] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local taking = { worker = worker, asked = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
+    local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
     local now, clock = arguments.read_now(ARGV[5])
     taking.now, taking.stamp = now, json.number(now)
     if taking.nonce == '' then

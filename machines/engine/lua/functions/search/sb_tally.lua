@@ -74,7 +74,7 @@ local function count_by_index(search, tally, root, position, look)
         local row = filters.match(search.filter, root, id, several and entry)
         tally.looked = i
         if row then count_instance(search, tally, root, id, row) end
-        if i % tally.every == 0 and tally.over() and i < #found then return data_indexes.to_hex(entry) end
+        if i % tally.every == 0 and tally.is_over() and i < #found then return data_indexes.to_hex(entry) end
     end
     return #found < look and '' or data_indexes.to_hex(found[#found])
 end
@@ -89,7 +89,7 @@ local function count_in_state(search, tally, root, state, cursor, look)
             local as_one = parse_single_leaf(row) == state or choose_leaf(search, parse_leaves(row)) == state
             count_in_leaf(tally, state, as_one)
         end
-        if tally.looked % tally.every == 0 and tally.over() then return found[i + 1], found[i] end
+        if tally.looked % tally.every == 0 and tally.is_over() then return found[i + 1], found[i] end
     end
     if #found == look * 2 then return found[#found], found[#found - 1] end
 end
@@ -133,7 +133,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local every = search.filter and search.filter.reads_data and 1 or EVERY
-    local tally = { counts = {}, total = 0, looked = 0, every = every, over = time_limit.start(LIMIT_MS) }
+    local tally = { counts = {}, total = 0, looked = 0, every = every, is_over = time_limit.start(LIMIT_MS) }
     local stop
     if search.lead then
         stop = count_by_index(search, tally, root, ARGV[2] or '', look)

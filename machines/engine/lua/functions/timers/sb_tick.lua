@@ -32,18 +32,18 @@ end
 
 -- Takes the step of a timer. Without a step or message the timer is over all the same.
 local function take_step(ctx, timer)
-    local taken, why, noted
+    local taken, why, history_payload
     ctx.timers_changed = nil -- the end of this timer alone makes no step
     if timer[4] ~= 0 then
         taken, why = core.step(ctx, timer[3], nil, { type = 'platform' })
     else
-        taken, why, noted = send_delayed(ctx, timer)
+        taken, why, history_payload = send_delayed(ctx, timer)
     end
     if taken == nil then return nil, why end
-    ctx.timers_changed, ctx.own = true, true
+    ctx.timers_changed, ctx.by_engine = true, true
     local ok, fault
     if taken or ctx.numbered then
-        ok, fault = commit.write_step(ctx, timer[3], ACTOR, '', noted or '0')
+        ok, fault = commit.write_step(ctx, timer[3], ACTOR, '', history_payload or '0')
     else
         ok, fault = commit.write_bookkeeping(ctx)
     end
@@ -83,7 +83,7 @@ end
 local function fire_list(root, key, now, tally)
     local due = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, tally.limit - tally.fired - tally.postponed)
     for _, member in ipairs(due) do
-        if tally.fired + tally.postponed > 0 and tally.over() then return end
+        if tally.fired + tally.postponed > 0 and tally.is_over() then return end
         local ok, outcome, extra = pcall(fire_timer, root, member, now)
         if ok and outcome == 'fired' then
             tally.fired = tally.fired + 1
@@ -123,15 +123,15 @@ local function format_ms(ms)
     return ms < math.huge and string.format('%.0f', ms) or ''
 end
 
--- Checks one partition. `call.over` tells whether the whole call has used its time; it starts with the first work.
+-- Checks one partition. `call.is_over` tells whether the whole call has used its time; it starts with the first work.
 local function check_partition(root, now, limit, call)
     due_times.begin_check(root)
     local tally, swept = { fired = 0, postponed = 0, limit = limit }, due_jobs.new_tally(LEEWAY_MS)
     local why, timer, mail = swept.why, math.huge, 0
     local queues = try_part(why, redis.call, 'SMEMBERS', keys.queues(root)) or {}
     if not try_part(why, due_jobs.has_none, root, queues) then
-        call.over = call.over or time_limit.start(LIMIT_MS)
-        tally.over, swept.over = call.over, call.over
+        call.is_over = call.is_over or time_limit.start(LIMIT_MS)
+        tally.is_over, swept.is_over = call.is_over, call.is_over
         timer = try_part(why, fire_timers, root, now, tally) or timer
         due_jobs.sweep(root, queues, now, limit, swept)
         mail = try_part(why, redis.call, 'XLEN', keys.outbox(root)) or mail

@@ -21,7 +21,7 @@ local function parse(ARGV)
     if not limit then return nil, 'a subject has 1 to ' .. MAX_EACH .. ' sessions at most' end
     local now, grace = sessions.read_clock(ARGV[10])
     if not now then return nil, grace end
-    return { ttl = ttl, life = life, most = limit, now = now, longer = grace, drops = ARGV[9] == '1' }
+    return { ttl = ttl, life = life, most = limit, now = now, grace = grace, evicts = ARGV[9] == '1' }
 end
 
 -- Makes room for one more session. Tells whether there is room, and how many sessions there are.
@@ -31,7 +31,7 @@ local function make_room(root, list, call)
     redis.call('ZREMRANGEBYSCORE', list, '-inf', call.now)
     count = redis.call('ZCARD', list)
     if count < call.most then return true, count end
-    if not call.drops then return false, count end
+    if not call.evicts then return false, count end
     for _, handle in ipairs(redis.call('ZRANGE', list, 0, math.min(count - call.most, MAX_EACH))) do
         redis.call('ZREM', list, handle)
         redis.call('UNLINK', pattern_keys.session_one(root, handle))
@@ -44,13 +44,13 @@ return function(KEYS, ARGV)
     if not call then return { replies.BAD_ARGUMENT, bad } end
     local root, now, ends = KEYS[1], call.now, call.life > 0 and call.now + call.life or 0
     local session = {
-        handle = ARGV[1], digest = ARGV[2], subject = ARGV[3], state = ARGV[4], version = 1, created = now, parting = 0,
+        handle = ARGV[1], digest = ARGV[2], subject = ARGV[3], state = ARGV[4], version = 1, created = now, former_until = 0,
         slide = ARGV[6] == '1' and call.ttl or 0, ends = ends, former = sessions.NONE,
         expires = ends > 0 and math.min(now + call.ttl, ends) or now + call.ttl,
     }
     local free, count = make_room(root, pattern_keys.session_of(root, session.subject), call)
     if not free then return { replies.FULL, count } end
-    if not sessions.write(root, session, now, call.longer, 'NX') then return { replies.EXISTS } end
-    sessions.update_list(root, session, now, call.longer, count == 0)
+    if not sessions.write(root, session, now, call.grace, 'NX') then return { replies.EXISTS } end
+    sessions.update_list(root, session, now, call.grace, count == 0)
     return sessions.build_reply(replies.OK, session)
 end

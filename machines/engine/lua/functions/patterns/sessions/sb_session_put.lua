@@ -14,7 +14,7 @@ local function parse(ARGV)
     if expect == nil then return nil, 'expect is a version, a whole number' end
     local now, grace = sessions.read_clock(ARGV[5])
     if not now then return nil, grace end
-    return { expect = expect, now = now, longer = grace }
+    return { expect = expect, now = now, grace = grace }
 end
 
 return function(KEYS, ARGV)
@@ -24,6 +24,6 @@ return function(KEYS, ARGV)
     if not session then return { replies.GONE } end
     if call.expect and call.expect ~= session.version then return { replies.CONFLICT, session.version } end
     session.state, session.version = ARGV[3], session.version + 1
-    sessions.touch(KEYS[1], session, call.now, call.longer, true)
+    sessions.touch(KEYS[1], session, call.now, call.grace, true)
     return sessions.build_reply(replies.OK, session)
 end

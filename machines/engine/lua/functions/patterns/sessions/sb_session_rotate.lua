@@ -7,7 +7,7 @@
 --          first · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log N) for N sessions of the subject
-local MAX_PARTING = 3600000
+local MAX_OVERLAP = 3600000
 
 local function parse(ARGV)
     local by_secret = ARGV[2] ~= '' and sessions.is_digest(ARGV[2])
@@ -16,11 +16,11 @@ local function parse(ARGV)
         return nil, 'a session is asked for by handle and digest, or handle and subject'
     end
     if not sessions.is_digest(ARGV[4]) then return nil, 'a digest has 64 hexadecimal digits' end
-    local parting = arguments.parse_count(ARGV[5], 0, MAX_PARTING)
-    if not parting then return nil, 'grace is in ms, an hour at most' end
+    local overlap = arguments.parse_count(ARGV[5], 0, MAX_OVERLAP)
+    if not overlap then return nil, 'grace is in ms, an hour at most' end
     local now, grace = sessions.read_clock(ARGV[6])
     if not now then return nil, grace end
-    return { parting = parting, now = now, longer = grace, by_secret = by_secret }
+    return { overlap = overlap, now = now, grace = grace, by_secret = by_secret }
 end
 
 return function(KEYS, ARGV)
@@ -33,8 +33,9 @@ return function(KEYS, ARGV)
         session = sessions.find_by_handle(KEYS[1], ARGV[1], ARGV[3], call.now)
     end
     if not session or is_former then return { replies.GONE } end
-    session.former, session.parting = call.parting > 0 and session.digest or sessions.NONE, call.now + call.parting
+    session.former = call.overlap > 0 and session.digest or sessions.NONE
+    session.former_until = call.now + call.overlap
     session.digest = ARGV[4]
-    sessions.touch(KEYS[1], session, call.now, call.longer, true)
+    sessions.touch(KEYS[1], session, call.now, call.grace, true)
     return sessions.build_reply(replies.OK, session)
 end
