@@ -24,28 +24,29 @@ _NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags: *(.+)$", re.MULTILINE)
 _BEFORE = re.compile(r"^-- before each call: *(.+)$", re.MULTILINE)
 _KEYS = re.compile(r"^-- KEYS: *(none|1)\b(.*\bany further\b)?", re.MULTILINE)
-# A call without a root would write keys without one, and a second key would be ignored in silence: `refused` answers
-# both. `failed` turns each kind of error into a reply: the server's own errors keep their text and code, the engine's
-# keep their text, and all others (damaged keys, a fault of the library) are logged by the server with file and line.
-# No error leaves as a table without `err`: that would end a server of Redis 7.0.
-_ANSWERS = """local function refused(name, takes, given)
+_COMMENT = re.compile(r"^\s*--")
+# A call without a root would write keys without one, and a second key would be ignored in silence: `refuse` answers
+# both. `explain` turns each kind of error into a reply: the server's own errors keep their text and code, the engine's
+# keep their text, and all others (damaged keys, a fault of the library) are logged by the server with their line. No
+# error leaves as a table without `err`: that would end a server of Redis 7.0.
+_ANSWERS = """local function refuse(name, takes, given)
 return { 'BADARG', name .. ' takes ' .. takes .. ', not ' .. given }
 end
-local function failed(name, why)
+local function explain(name, why)
 if type(why) == 'table' and why.err then return { err = why.err } end
-local told = type(why) == 'table' and why.sb
-if not told and type(why) == 'string' and not string.find(why, '^%S+:%d+: ') then return { err = why } end
-if not told then
+local message = type(why) == 'table' and why.sb
+if not message and type(why) == 'string' and not string.find(why, '^%S+:%d+: ') then return { err = why } end
+if not message then
 redis.log(redis.LOG_WARNING, name .. ' failed: ' .. tostring(why))
-told = 'it met what the engine does not write, or is at fault itself; the log of the server says where'
+message = 'it read damaged keys, or is at fault itself; the log of the server says where'
 end
-if string.sub(name, 1, 3) == 'sm_' then return { err = 'ERR ' .. name .. ': ' .. told } end
-return { 'FAULT', name .. ': ' .. told }
+if string.sub(name, 1, 3) == 'sm_' then return { err = 'ERR ' .. name .. ': ' .. message } end
+return { 'FAULT', name .. ': ' .. message }
 end
 local function answer(name, keys, args)
 local ok, reply = pcall(prepare()[name], keys, args)
 if ok then return reply end
-return failed(name, reply)
+return explain(name, reply)
 end
 """
 OWN = "sb_"  # functions named sm_ answer in the style of the module whose commands they replace
@@ -153,15 +154,24 @@ def _sort(modules: dict[str, Source]) -> list[Source]:
     return placed
 
 
+def _strip(text: str) -> str:
+    """Drop comment lines, empty lines and indentation: servers load, keep and replicate the text that is left.
+
+    No Lua file has a string of several lines, so that each line stands for itself.
+    """
+    lines = (line.strip() for line in text.splitlines() if not _COMMENT.match(line))
+    return "\n".join(line for line in lines if line)
+
+
 def _build(function: Source) -> str:
-    return f"library.{function.name} = (function()\n{function.text}\nend)()\n"
+    return f"library.{function.name} = (function()\n{_strip(function.text)}\nend)()\n"
 
 
 def _register(function: Source) -> str:
     name, flags = function.name, ", ".join(f"'{flag}'" for flag in function.flags)
     least, most = function.keys
     takes = f"{least} key{'s' * (least != 1)}{'' if most is not None else ' or more'}"
-    asked = f"if #keys {'<' if most is None else '~='} {least} then return refused('{name}', '{takes}', #keys) end\n"
+    asked = f"if #keys {'<' if most is None else '~='} {least} then return refuse('{name}', '{takes}', #keys) end\n"
     return (
         f"redis.register_function{{ function_name = '{name}', flags = {{ {flags} }}, callback = function(keys, args)\n"
         f"{asked if name.startswith(OWN) else ''}return answer('{name}', keys, args) end }}\n"
@@ -172,7 +182,7 @@ def compose(folder: Path = FOLDER) -> str:
     """Compose the whole library as one Lua text, ready for FUNCTION LOAD."""
     modules, functions = _read(folder)
     parts = [f"#!lua name={NAME}\n", "local library\n", "local function build()\nlibrary = {}\n"]
-    parts += [f"local {m.name} = (function()\n{m.text}\nend)()\n" for m in _sort(modules)]
+    parts += [f"local {m.name} = (function()\n{_strip(m.text)}\nend)()\n" for m in _sort(modules)]
     parts += [_build(function) for function in functions]
     first = "".join(f"{m.name}.{name}()\n" for m in modules.values() for name in m.before)
     parts += [f"library.before = function()\n{first}end\nreturn library\nend\n"]

@@ -1,6 +1,7 @@
 """Composing the functions library, and getting it onto the server."""
 
 import contextlib
+import re
 import threading
 from collections import Counter
 
@@ -70,6 +71,26 @@ def test_no_folder_of_the_library_has_more_than_fifteen_files():
     folders = Counter(path.parent for path in library.FOLDER.rglob("*.lua"))
     assert {folder.name: count for folder, count in folders.items() if count > 15} == {}
     assert library.FOLDER not in folders
+
+
+def test_comments_and_indentation_stay_in_the_files(tmp_path):
+    lines = [
+        "-- needs: b",
+        "local a = {}",
+        "",
+        "function a.f()",
+        "    -- why",
+        "    return '--' -- kept",
+        "end",
+        "return a",
+    ]
+    text = library.compose(write(tmp_path, a="\n".join(lines), b="return {}\n"))
+    assert "local a = (function()\nlocal a = {}\nfunction a.f()\nreturn '--' -- kept\nend\nreturn a\nend)()\n" in text
+
+
+def test_no_file_has_a_string_of_several_lines():
+    for path in library.FOLDER.rglob("*.lua"):
+        assert not re.search(r"^(?!\s*--).*\[=*\[", path.read_text(encoding="utf-8"), re.MULTILINE), path
 
 
 def test_the_text_and_its_fingerprint_depend_on_the_files_alone():
@@ -165,7 +186,7 @@ def thrower(request, tmp_path):
 
 
 def test_what_is_thrown_gets_out_as_an_answer_and_never_as_it_is(thrower):
-    at_fault = "it met what the engine does not write, or is at fault itself; the log of the server says where"
+    at_fault = "it read damaged keys, or is at fault itself; the log of the server says where"
     assert thrower.fcall("throws_table", 0) == ["FAULT", "throws_table: too much"]
     assert thrower.fcall("throws_foreign", 0) == ["FAULT", f"throws_foreign: {at_fault}"]
     assert thrower.fcall("throws_fault", 0) == ["FAULT", f"throws_fault: {at_fault}"]

@@ -27,7 +27,7 @@ NOTHING = frozenset(
     ["BADARG", "BADPAYLOAD", "NOMACHINE", "NOINSTANCE", "CONFLICT", "REFUSED", "SUSPENDED", "EXISTS", "LOST"]
 )
 #: what any function answers where it met damaged keys, or is at fault itself
-UNEXPECTED = "it met what the engine does not write"
+UNEXPECTED = "it read damaged keys"
 LITERAL = "!"  # a key that begins so is sent without the prefix
 ASIDE = (b":refused", b":pulse")  # what a call leaves that was refused, or that goes by itself
 MOST_WORDS, MOST_LARGE = 6_000, 20  # words of a call, and how many of them are large
