@@ -194,7 +194,7 @@ def test_an_approval_of_something_else_is_none(engine):
 
 def test_nobody_is_their_own_second_person(engine):
     publish(engine, kept("Done", **TWO), "x")
-    with unchanged(engine), pytest.raises(BadInput, match="their own second person: ann"):
+    with unchanged(engine), pytest.raises(BadInput, match="the second person must be another one than ann"):
         engine.fire("m", "x", "go", permit=ANYONE.approved("fire:go", "ann"), **WHO)
 
 

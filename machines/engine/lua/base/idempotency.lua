@@ -11,7 +11,7 @@ function idempotency.read(key)
     if not stored then return nil end
     local ok, reply = pcall(cmsgpack.unpack, stored)
     if not ok or type(reply) ~= 'table' or type(reply[4]) ~= 'string' then
-        return { replies.FAULT, 'what is kept under ' .. key .. ' was not written by the engine' }
+        return { replies.FAULT, 'the reply stored under ' .. key .. ' was not written by the engine' }
     end
     reply[3] = '1'
     return reply

@@ -102,7 +102,7 @@ function permits.read(ctx, text, actor)
         if not permit then return why end
         last_text, last_permit = text, permit
     end
-    if permit.by and permit.by == actor then return 'nobody is their own second person: ' .. actor end
+    if permit.by and permit.by == actor then return 'the second person must be another one than ' .. actor end
     ctx.permit = permit
     return nil
 end

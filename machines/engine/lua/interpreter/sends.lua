@@ -117,7 +117,7 @@ local function resolve_target(ctx, to)
         local child = sends.read_children(ctx)[string.sub(to, 3)]
         return child and { machine = child.machine, id = child.id } or NOT_FOUND
     end
-    values.fail('there is no way to send to ' .. values.describe(to))
+    values.fail('no event can be sent to ' .. values.describe(to))
 end
 
 -- Sends an event at once. `text`: the payload as JSON where it is encoded already. `sends.send` refuses reserved names; a
@@ -133,7 +133,7 @@ function sends.send_now(ctx, to, event, payload, facts, text)
     elseif target == 'internal' then
         sends.raise(ctx, event, payload, { type = 'internal', sendid = facts.sendid })
     elseif target == NOT_FOUND then
-        sends.raise_platform(ctx, 'error.communication', 'nobody is there to send to: ' .. values.describe(to), facts.sendid)
+        sends.raise_platform(ctx, 'error.communication', 'the target does not exist: ' .. values.describe(to), facts.sendid)
     else
         text = text or values.encode('the data of ' .. event, payload)
         local why = ctx.program.raises and check_outbox(ctx)
@@ -145,7 +145,7 @@ end
 -- Sends an event. `spec`: event, to, payload, delay ms, id given by the definition or nil, type of target; all evaluated.
 function sends.send(ctx, spec)
     sends.check_event(spec.event)
-    if not TYPES[spec.type or ''] then values.fail('there is no way to send of the type ' .. values.describe(spec.type)) end
+    if not TYPES[spec.type or ''] then values.fail('no event can be sent by the type ' .. values.describe(spec.type)) end
     local facts = { sendid = spec.id, origin = sends.make_address(ctx), origintype = PROCESSOR }
     if not spec.delay or spec.delay == 0 then return sends.send_now(ctx, spec.to, spec.event, spec.payload, facts, spec.text) end
     if spec.to == '#_internal' then values.fail('an internal event cannot be delayed') end

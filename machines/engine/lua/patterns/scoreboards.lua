@@ -62,7 +62,7 @@ function scoreboards.read_scale(board, root)
     local kept = redis.call('GET', pattern_keys.board_epoch(root))
     if not kept then return board.now, 0, 0 end
     local epoch, touched = string.match(kept, '^(%d+) (%d+)$')
-    if not epoch then error({ err = 'ERR the moment a board is scaled from is no time' }) end
+    if not epoch then error({ err = 'ERR the epoch of the board is no time' }) end
     epoch, touched = tonumber(epoch), tonumber(touched)
     return epoch, math.max(-scoreboards.WORTHLESS_AFTER, (board.now - epoch) / board.half), touched
 end

@@ -20,7 +20,7 @@ end
 return function(KEYS, ARGV)
     local root, names, mode = KEYS[1], ARGV[1] or '', ARGV[2] or ''
     local bad = arguments.check_present(ARGV[1], 'the names') or check_names(names)
-    if mode ~= '' and mode ~= 'once' and mode ~= 'open' then bad = bad or 'the manners are once and open' end
+    if mode ~= '' and mode ~= 'once' and mode ~= 'open' then bad = bad or 'the modes are once and open' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local meta = redis.call('HMGET', keys.meta(root), 'current', 'granted')
     if not meta[1] then return { replies.NO_MACHINE } end

@@ -27,7 +27,7 @@ local function check_program(source, root)
     if ok then return nil end
     -- A definition that passed the checks always compiles, so another program wrote this one.
     local why = type(caught) == 'table' and values.describe_error(caught) or string.match(tostring(caught), 'definition: (.*)$')
-    return 'the program is none that a definition compiles to' .. (why and ': ' .. why or '')
+    return 'the program is not what a definition compiles to' .. (why and ': ' .. why or '')
 end
 
 local function store(root, def, version, row)

@@ -20,7 +20,7 @@ end
 
 return function(KEYS, ARGV)
     local call, data = repairs.parse_call(ARGV, 3), ARGV[2] or ''
-    if data ~= '' and data ~= 'keep' then return { replies.BAD_ARGUMENT, "data is to be kept with 'keep', or not with ''" } end
+    if data ~= '' and data ~= 'keep' then return { replies.BAD_ARGUMENT, "data is kept with 'keep', or reset with ''" } end
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end
     if data == '' then

@@ -57,7 +57,7 @@ function repairs_by_name.skip(ctx, call, wait, text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local event, payload = 'done.invoke.' .. wait.invoke, result ~= nil and { result = result } or {}
     if not core.has_transition(ctx, event) then
-        return refuse('nothing listens for ' .. event .. ': to skip would lead nowhere')
+        return refuse('nothing listens for ' .. event .. ': skip would have no effect')
     end
     if wait.open then completion.remove_awaited(ctx, wait.job) end
     local taken, failure = steps.take_step(ctx, event, payload, FACTS)
@@ -83,7 +83,8 @@ end
 
 return function(KEYS, ARGV)
     local call, verb, invoke = repairs.parse_call(ARGV, 5), ARGV[2] or '', ARGV[3] or ''
-    local bad = arguments.check_present(ARGV[1], 'the id') or not repairs_by_name[verb] and 'the verbs are retry, skip and cancel'
+    local bad = arguments.check_present(ARGV[1], 'the id')
+        or not repairs_by_name[verb] and 'the repairs are retry, skip and cancel'
     if bad then return refuse(bad) end
     local ctx, reply = repairs.open(KEYS[1], call)
     if not ctx then return reply end

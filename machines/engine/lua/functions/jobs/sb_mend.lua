@@ -16,11 +16,11 @@ local MOST = 500
 local function check_arguments(ARGV)
     local queue, place, first = ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
     if first == '' then return 'the jobs are missing' end
-    if #ARGV > MOST + 3 then return 'at most ' .. MOST .. ' jobs are looked at in a call' end
+    if #ARGV > MOST + 3 then return 'at most ' .. MOST .. ' jobs are checked in a call' end
     if (queue ~= '' or place ~= '') and not (queue ~= '' and jobs.places[place]) then
         return 'a place is ready, leased, delayed or dead, of a queue'
     end
-    if queue ~= '' and not string.find(first, '^%d+$') then return 'to go on takes the number an earlier call gave' end
+    if queue ~= '' and not string.find(first, '^%d+$') then return 'a cursor is the number that an earlier call answered' end
     return arguments.check('', '', '', '', ARGV[1])
 end
 

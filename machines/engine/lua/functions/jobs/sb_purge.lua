@@ -21,7 +21,7 @@ local function delete_job(root, job, now, why, approval)
     local row = jobs.read(root, job)
     if not row then return 'there is no job ' .. job end
     local refusal = row.place ~= 'dead' and repairs.check_job_approval(root, job, 'cancel', approval[1], approval[2], now)
-    if refusal then return 'it takes a second person', refusal end
+    if refusal then return 'it needs the approval of a second person', refusal end
     local ok, reply = pcall(completion.remove, root, job, row, now, why, FAILURES[why])
     if not ok then return type(reply) == 'table' and reply.err or values.describe_error(reply) end
     if reply[1] ~= replies.OK then return reply[2] end

@@ -29,7 +29,7 @@ return function(KEYS, ARGV)
     if not ARGV[2] then return { replies.BAD_ARGUMENT, 'no message is named' } end
     for i = 2, #ARGV, 3 do
         local fits = string.match(ARGV[i], '^%d+%-%d+$') and (ARGV[i + 1] == 'done' or ARGV[i + 1] == 'failed') and ARGV[i + 2]
-        if not fits then return { replies.BAD_ARGUMENT, 'each message has an id, a verdict and a reason' } end
+        if not fits then return { replies.BAD_ARGUMENT, 'each message has an id, an outcome and a reason' } end
     end
     local now, gone = arguments.read_now(ARGV[1]), 0
     redis.call('XLEN', keys.outbox(root))

@@ -96,7 +96,7 @@ local function change_scores(board, root, ARGV, size)
     local factor = 2 ^ (shift > 0 and (board.now - board.epoch) / board.half or age)
     local held, order = compute_scores(ARGV, key, shrunk, factor)
     if not held then
-        return { replies.BAD_ARGUMENT, 'a score would leave what is between -2^53 and 2^53', 'overflow' }
+        return { replies.BAD_ARGUMENT, 'a score would not be between -2^53 and 2^53', 'overflow' }
     end
     if board.scaled then scale_back(key, shift) end
     local standing, text = write_scores(board, root, key, held, order, size)
@@ -135,7 +135,7 @@ return function(KEYS, ARGV)
     elseif what == 'remove' then
         bad = bad or check_members(ARGV, 1)
     elseif what ~= 'reset' then
-        bad = bad or 'what to do is add, set, remove or reset'
+        bad = bad or 'the changes are add, set, remove and reset'
     end
     if bad then return { replies.BAD_ARGUMENT, bad, '' } end
     if what == 'remove' then return remove_members(board, KEYS[1], ARGV) end

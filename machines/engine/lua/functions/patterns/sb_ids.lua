@@ -73,7 +73,7 @@ local function claim_node(root, call)
     local guard = read_guard(root, call)
     local node, ended = choose_node(root, call)
     if not node then return { replies.OK, 0, ended } end
-    if not ended then return { replies.FAULT, 'what is kept of node ' .. string.sub(node, 1, 40) .. ' is no time' } end
+    if not ended then return { replies.FAULT, 'the stored range of node ' .. string.sub(node, 1, 40) .. ' is no time' } end
     local from = math.max(call.now, ended, guard.floor, EPOCH)
     local range_end = from + call.lease
     if range_end > END then return { replies.FAULT, 'these ids end in 2093, and the clock or a range is past that' } end

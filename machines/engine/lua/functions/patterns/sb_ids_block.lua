@@ -15,7 +15,7 @@ return function(KEYS, ARGV)
     if not known then return { replies.BAD_ARGUMENT, 'known is a whole number from 1 to 2^53' } end
     local key = pattern_keys.block_next(KEYS[1])
     local kept = arguments.parse_whole(redis.call('GET', key) or '1')
-    if not kept or kept < 1 then return { replies.FAULT, 'what is kept of the sequence is no number' } end
+    if not kept or kept < 1 then return { replies.FAULT, 'the sequence holds no number' } end
     local first = math.max(kept, known) -- a server that lost its latest writes knows less than the callers
     if first > MAX_EXACT - size then return { replies.OK, 0, MAX_EXACT - first } end
     redis.call('SET', key, string.format('%.0f', first + size))

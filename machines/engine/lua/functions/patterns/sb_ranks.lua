@@ -50,7 +50,7 @@ local function read_union(board, root, span, ...)
     if members > MAX_UNION then
         return { replies.BAD_ARGUMENT, 'these periods have ' .. members .. ' members; ' .. MAX_UNION .. ' is the most' }
     end
-    if call('EXISTS', key) == 1 then error({ err = 'ERR something stands where periods are added up' }) end
+    if call('EXISTS', key) == 1 then error({ err = 'ERR the key for the sum of periods exists' }) end
     call('ZUNIONSTORE', key, #found, unpack(found))
     local reply = read_board(key, ...)
     call('DEL', key)
@@ -62,7 +62,7 @@ return function(KEYS, ARGV)
     local what, member = ARGV[5] or '', ARGV[8] or ''
     local count = arguments.parse_count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MAX_PLACES or MAX_AROUND)
     local span = arguments.parse_count(ARGV[7], 1, MAX_SPAN)
-    if what ~= 'top' and what ~= 'around' then bad = bad or 'what to read is top or around' end
+    if what ~= 'top' and what ~= 'around' then bad = bad or 'the kinds are top and around' end
     if not count then
         bad = bad or 'how many is a whole number up to ' .. MAX_PLACES .. ', around a member up to ' .. MAX_AROUND
     end

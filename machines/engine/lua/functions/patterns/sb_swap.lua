@@ -86,7 +86,7 @@ return function(KEYS, ARGV)
     if bad or not count then return { replies.BAD_ARGUMENT, bad or 'the contents seen have 0 to ' .. MAX_WORDS .. ' words' } end
     local before, after, bytes = split(ARGV, count)
     if not is_look and not (is_valid(seen, before) and is_valid(new_kind, after) and #before == count) then
-        return { replies.BAD_ARGUMENT, 'a string is one word, a hash 1 to ' .. MAX_WORDS / 2 .. ' fields with their values' }
+        return { replies.BAD_ARGUMENT, 'a string is one value, a hash 1 to ' .. MAX_WORDS / 2 .. ' fields with their values' }
     end
     if bytes > MAX_BYTES then return { replies.BAD_ARGUMENT, 'contents have at most ' .. MAX_BYTES .. ' bytes' } end
     local kind = redis.call('TYPE', key).ok

@@ -56,7 +56,7 @@ local function check_put(value, ttl)
 end
 
 local function check_arguments(action, key, expect, value, ttl)
-    if not actions[action or ''] then return 'the acts are put and delete' end
+    if not actions[action or ''] then return 'the actions are put and delete' end
     if not key or key == '' or #key > MAX_KEY then return 'a key has 1 to ' .. MAX_KEY .. ' bytes' end
     if not expect or expect ~= '' and not arguments.parse_count(expect, 0, monotonic.MOST) then
         return 'expect is a generation, a whole number from 0 to 2^53 - 1, or nothing'

@@ -108,7 +108,7 @@ local function parse(text)
     local ok, search = pcall(json.decode, text or '')
     if not ok or type(search) ~= 'table' then return nil, 'a search is a JSON object' end
     local why = filters.check_states(search.states) or search.lead and data_indexes.check_conditions({ search.lead })
-    if search.before ~= nil and type(search.before) ~= 'number' then why = 'a moment is a number of ms' end
+    if search.before ~= nil and type(search.before) ~= 'number' then why = 'a time is a number of ms' end
     if why then return nil, why end
     search.filter, why = filters.make(search.where, search.lead and search.named and search.states or nil)
     if why then return nil, why end
@@ -128,8 +128,8 @@ return function(KEYS, ARGV)
     local root, look = KEYS[1], arguments.parse_count(ARGV[3], 1, MAX_LOOK)
     local search, bad = parse(ARGV[1])
     local stopped = search and not search.lead and parse_cursor(ARGV[2] or '')
-    if not look then bad = 'how many to look at is 1 to ' .. MAX_LOOK end
-    if search and not search.lead and not stopped then bad = 'where to go on is what an earlier call answered' end
+    if not look then bad = 'how many to check is 1 to ' .. MAX_LOOK end
+    if search and not search.lead and not stopped then bad = 'a cursor is what an earlier call answered' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local every = search.filter and search.filter.reads_data and 1 or EVERY

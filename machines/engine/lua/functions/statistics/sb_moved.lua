@@ -49,7 +49,7 @@ local function parse(ARGV)
         most = arguments.parse_count(ARGV[1], 1, MAX_LOOK), exact = arguments.parse_count(ARGV[2], 0, MAX_EXACT),
         keep = arguments.parse_count(ARGV[3], 1, MAX_KEEP),
     }
-    if not look.most then bad = bad or 'how many to look at is 1 to ' .. MAX_LOOK end
+    if not look.most then bad = bad or 'how many to check is 1 to ' .. MAX_LOOK end
     if not look.exact then bad = bad or 'exact is a whole number from 0 to ' .. MAX_EXACT end
     if not look.keep then bad = bad or 'keep is in days, from 1 to ' .. MAX_KEEP end
     if bad then return nil, bad end

@@ -29,7 +29,7 @@ local function parse(ARGV)
     call.idle = arguments.parse_count(ARGV[4], 1, MAX_IDLE)
     if not call.idle then return nil, 'idle is in ms, a whole number from 1 to 30 days' end
     if call.cursor == '' then call.cursor = START end
-    if not streams.is_id(call.cursor) then return nil, 'where to look is an id' end
+    if not streams.is_id(call.cursor) then return nil, 'a cursor is an id' end
     call.tries = arguments.parse_count(ARGV[6], 0, MAX_TRIES)
     if not call.tries then return nil, 'tries is a whole number from 0 to ' .. MAX_TRIES end
     call.foreign = ARGV[7] == '1'

@@ -7,7 +7,7 @@
 -- Cost:    O(log N) for N sessions of the subject; writes once in a hundredth of its time to live
 return function(KEYS, ARGV)
     if not sessions.is_well_formed(ARGV[1], ARGV[2]) then
-        return { replies.BAD_ARGUMENT, 'a session is asked for by handle and digest' }
+        return { replies.BAD_ARGUMENT, 'a session is named by handle and digest' }
     end
     local now, grace = sessions.read_clock(ARGV[3])
     if not now then return { replies.BAD_ARGUMENT, grace } end

@@ -7,7 +7,7 @@
 -- Cost:    O(log N) for N sessions of the subject
 local function parse(ARGV)
     if not sessions.is_well_formed(ARGV[1], ARGV[2]) then
-        return nil, 'a session is asked for by handle and digest'
+        return nil, 'a session is named by handle and digest'
     end
     if not sessions.is_state(ARGV[3]) then return nil, 'state is a JSON object of at most ' .. sessions.MAX_STATE .. ' bytes' end
     local expect = ARGV[4] ~= '' and arguments.parse_count(ARGV[4], 0, 2 ^ 53 - 1)

@@ -13,7 +13,7 @@ local function parse(ARGV)
     local by_secret = ARGV[2] ~= '' and sessions.is_digest(ARGV[2])
     local by_subject = ARGV[2] == '' and sessions.is_subject(ARGV[3])
     if not sessions.is_handle(ARGV[1]) or not (by_secret or by_subject) then
-        return nil, 'a session is asked for by handle and digest, or handle and subject'
+        return nil, 'a session is named by handle and digest, or handle and subject'
     end
     if not sessions.is_digest(ARGV[4]) then return nil, 'a digest has 64 hexadecimal digits' end
     local overlap = arguments.parse_count(ARGV[5], 0, MAX_OVERLAP)
