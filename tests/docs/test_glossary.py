@@ -165,6 +165,14 @@ def test_no_class_has_a_private_name():
     assert {name: words for name, words in found.items() if words and name not in CLASSES_NOT_YET | PUBLIC} == {}
 
 
+def test_no_file_of_the_functions_library_has_a_private_name_or_comment():
+    found = {}
+    for file in (ROOT / "machines/engine/lua").rglob("*.lua"):
+        comments = " ".join(re.findall(r"-- (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE))
+        found[file.name] = find_private(split_words(file.stem)) + find_private(comments)
+    assert {name: words for name, words in found.items() if words} == {}
+
+
 @pytest.mark.parametrize("text", ["The doorbell rang.", "Pull the lever", "what came of it", "a veil over it"])
 def test_a_private_word_is_found(text: str):
     assert find_private(text)

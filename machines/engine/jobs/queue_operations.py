@@ -178,7 +178,7 @@ def _rate(rate: str | None) -> tuple[int, int] | str:
 
 
 def _share(whole: int, number: int, partitions: int) -> int:
-    """As ``limits.share`` in Lua: together the whole, and at least one for each; 0 is no limit."""
+    """Split a limit as ``queue_limits.compute_share`` does in Lua: at least one for each; 0 is no limit."""
     return 0 if whole == 0 else max(1, whole // partitions + (1 if number < whole % partitions else 0))
 
 
