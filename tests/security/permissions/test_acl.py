@@ -125,13 +125,13 @@ def run_by_lua() -> set[str]:
 
 def sent_by_python() -> set[str]:
     """Words in quotes, or methods of a client, that are commands, in what an engine or a pattern sends beside it."""
-    folder = library.FOLDER.parent.parent
+    machines = library.FOLDER.parent.parent
     texts = [
         path.read_text(encoding="utf-8")
-        for path in [*folder.joinpath("engine").glob("*.py"), *folder.joinpath("patterns").glob("*.py"),
-                     *folder.joinpath("bulk").glob("*.py"), *folder.joinpath("mapreduce").glob("*.py")]
-        if path.name != "permissions.py"
-    ]  # fmt: skip
+        for folder in ("engine", "patterns", "bulk", "mapreduce")
+        for path in (machines / folder).rglob("*.py")
+        if path.name != "server_permissions.py"
+    ]
     words = {word.lower() for text in texts for word in re.findall(r'"([A-Z_]{3,})"', text)}
     calls = {
         word for text in texts for word in re.findall(r"(?:client|_client|redis|pipe|pipeline)\.([a-z_]+)\(", text)
