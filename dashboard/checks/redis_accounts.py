@@ -80,7 +80,7 @@ def wrapped(name: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Prints what Redis or Valkey is told of each account.")
+    parser = argparse.ArgumentParser(description="Prints the ACL line of each account for Redis or Valkey.")
     parser.add_argument("names", nargs="*", metavar="ACCOUNT", help=f"{', '.join(ACCOUNTS)}; default: all")
     parser.add_argument("--prefix", default=PREFIX, help="SIGNALBOX_PREFIX (default: sb:)")
     asked = parser.parse_args()

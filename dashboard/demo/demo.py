@@ -44,7 +44,7 @@ class Options:
 
 
 class Stopped(BaseException):
-    """Somebody asked us to end. Like KeyboardInterrupt, it is nobody's to catch on the way."""
+    """The demo was asked to end. Like KeyboardInterrupt it is caught only at the top."""
 
 
 class Demo:

@@ -25,7 +25,7 @@ ACCOUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """``password`` is empty where somebody has changed it since."""
+    """``password`` is empty where it was changed since."""
 
     name: str
     password: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from machines.engine import Engine
 
 ACTOR = "night shift"
-ENOUGH = 12  # dead jobs of a queue that are left for whoever looks at the demo
+ENOUGH = 12  # dead jobs of a queue that stay visible in the demo
 AGAIN = (("service_activation", "devices"),)  # what waits for the work: it is done once more
 OVER = (("new_device", "provision"), ("service_activation", "entitlement"))  # nobody waits for it any more
 

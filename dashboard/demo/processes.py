@@ -55,7 +55,7 @@ class Processes:
         return member
 
     def look(self) -> None:
-        """One pass over the members: whoever ended is noticed, whoever is due starts again."""
+        """Makes one pass over the processes: notices those that ended, restarts those that are due."""
         now = time.monotonic()
         for member in self.members:
             if member.guarded is None:

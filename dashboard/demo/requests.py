@@ -20,7 +20,7 @@ RIGHT = 0.8  # how often a customer enters the right code
 class Requests:
     """Each ``move`` is one thing that happens to one request; it may raise what the engine raises.
 
-    ``account`` picks the account somebody asks for: the id of an instance of ``activation``.
+    ``account`` picks the requested account: the id of an instance of ``activation``.
     """
 
     def __init__(self, engine: Engine, random: Random, account: Callable[[Random], str]) -> None:
@@ -30,7 +30,7 @@ class Requests:
         self._next = 0
 
     def move(self) -> None:
-        """The next of the ring. One that waits for a worker, or for somebody to look after its dead job, is left."""
+        """The next of the ring. One that waits for a worker, or for an operator to re-drive its dead job, is left."""
         id = request_id(self._next)
         self._next = (self._next + 1) % REQUESTS
         try:

@@ -14,7 +14,7 @@ ACTOR = "traffic"
 NAME = "viewing"
 VIEWS = 600  # items of a run: as many as make several chunks, and few enough to be nothing to Redis
 CHUNKS = 20
-LONGEST = 180  # minutes somebody watches
+LONGEST = 180  # minutes of one viewing
 KEPT = 300  # seconds a run that is over stays to be looked at
 OVER = ("done", "failed")
 

@@ -51,7 +51,7 @@ class Snapshot(Collector):
 
     ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
     taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet. ``kept``:
-    duty of the house -> whether a worker has it. ``activity``: None where it cannot be read. ``unwritten``:
+    background duty -> whether a worker has it. ``activity``: None where it cannot be read. ``unwritten``:
     what waits for the database.
     """
 

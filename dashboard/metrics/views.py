@@ -85,7 +85,7 @@ def _has_token(request: HttpRequest) -> bool:
 
 
 def _refusal(request: HttpRequest) -> HttpResponse:
-    """403 for somebody who is known and may not look, 401 for all others."""
+    """Answers 403 to an account without the permission, 401 without an account."""
     if settings.SIGNALBOX_METRICS == "login" and request.user.is_authenticated:
         return HttpResponse("permission denied\n", content_type="text/plain; charset=utf-8", status=403)
     answer = HttpResponse("a bearer token is required\n", content_type="text/plain; charset=utf-8", status=401)

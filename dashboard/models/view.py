@@ -20,7 +20,7 @@ MOST = 100  # views of one person
 PAGES = ("overview", "machine", "queues", "queue", "workers", "audit")
 """Names of the addresses that can be kept; every one is a page that only shows."""
 PLACES = ("cursor", "back", "before")
-"""Terms that say where in a list somebody stood."""
+"""Terms that name a position in a list."""
 AUDIT = "/audit/"
 
 

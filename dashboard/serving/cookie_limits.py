@@ -1,7 +1,7 @@
 """Refuses a Cookie header that would take too long to parse, before any code parses it.
 
 Reading a quoted value takes Python before 3.11.10 and 3.12.6 time that grows with the square of its escapes
-(CVE-2024-7592): a header of 60 KB held a process for seconds, whoever sent it. This site's own cookies need some 200
+(CVE-2024-7592): a header of 60 KB held a process for seconds, from any sender. This site's own cookies need some 200
 bytes and no escape; the rest is room for other sites on the same host.
 """
 

@@ -111,7 +111,7 @@ def _staying() -> None:
 
 
 class HealthChecks:
-    """What Redis and the database said, asked by one thread of its own; whoever asks meanwhile shares the answer.
+    """Checks Redis and the database in one thread; concurrent requests share the answer.
 
     Nobody waits longer than ``PATIENCE`` for it while the last one is not older than ``FRESH``. Both in seconds.
     """

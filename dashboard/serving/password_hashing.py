@@ -1,8 +1,8 @@
 """Limits concurrent password hashing: a hash is slow by design and occupies a core.
 
 It does not hold the interpreter, so one for each request would be one core for each request: fifty logins at a time
-would leave nothing to anybody else. Whoever comes when all places are taken waits, in a thread of the gate's; one
-address has so few places that others always get through.
+would leave nothing to other requests. A login that comes when all places are taken waits, in a thread of the gate's;
+one address has so few places that others always get through.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ PING = 20.0  # seconds between two pings, and before an answer counts as missing
 
 
 class Site(uvicorn.Server):
-    """Says on ``/readyz`` that it is going as soon as it is told to, while open requests get their answers."""
+    """Fails ``/readyz`` as soon as it is asked to stop, while open requests get their answers."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """What is there from the start stays: to look through it for garbage would hold the loop for 0.1 s, again and

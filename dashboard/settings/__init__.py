@@ -71,7 +71,7 @@ SIGNALBOX_FIRE_RATE = _rate("SIGNALBOX_FIRE_RATE", "120/m")
 SIGNALBOX_API_RATE = _rate("SIGNALBOX_API_RATE", "1200/m")
 SIGNALBOX_WEBHOOK_RATE = _rate("SIGNALBOX_WEBHOOK_RATE", "600/m")
 
-# Prometheus. A token alone opens it to whoever sends it; "login" takes one, too, where there is one.
+# Prometheus. A token alone opens it to every client that sends it; "login" takes one, too, where there is one.
 SIGNALBOX_METRICS = _env.choice("SIGNALBOX_METRICS", "login", ["off", "login", "token", "open"])
 SIGNALBOX_METRICS_TOKEN = _env.secret("SIGNALBOX_METRICS_TOKEN")
 if SIGNALBOX_METRICS == "token" and not SIGNALBOX_METRICS_TOKEN:

@@ -20,7 +20,7 @@ def plain(text: str) -> str:
 
 
 def closed(text: str) -> str:
-    """The same without secrets of tokens that somebody put into an address."""
+    """The same without secrets of tokens that stand in an address."""
     return SECRET.sub(r"\1...", text)
 
 

@@ -74,7 +74,7 @@ def caches(url: str, prefix: str) -> dict[str, Any]:
             "KEY_PREFIX": web_prefix(prefix),
             "TIMEOUT": 300,  # seconds
             "OPTIONS": {
-                # Not pickle: whoever can write to Redis must not be able to run code here.
+                # Not pickle: write access to Redis must not allow to run code here.
                 "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
                 "SOCKET_CONNECT_TIMEOUT": 2,  # seconds
                 "SOCKET_TIMEOUT": 5,  # seconds

@@ -106,7 +106,7 @@ def value(anything: Any) -> str:
 
 @register.filter
 def masked(anything: Any) -> bool:
-    """Whether a value is hidden from whoever looks."""
+    """Says whether a value is redacted."""
     return bool(anything == MASK)
 
 

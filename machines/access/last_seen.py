@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 EVERY = 60.0  # s between two notes of one person in one process
 AWAY = 10.0  # s for which nothing is noted after Redis did not answer
 MOST = 10_000  # people a process remembers
-GATHER = 15.0  # s that an entry waits for more, so that somebody busy is one row of a batch
+GATHER = 15.0  # s that an entry waits for more, so that an active person is one row of a batch
 RECEIPTS_KEPT = timedelta(days=3)  # an entry comes again within its lease, or from a file no older than this
 MAX_PK, MAX_MORE = 2**63, 2**31  # what a database counts to, and more than an entry ever gathers
 AT_ONCE = 5_000  # receipts one run removes at most

@@ -1,8 +1,8 @@
 """Checks permissions: which account may do what, on which machines.
 
 A right is held globally, by a Django permission, or on single machines, by the same permission given on the row of a
-``Machine`` (django-guardian, to a user or to a group). A right without ``view`` is worth nothing: whoever may not see a
-machine may not move its instances either. A machine without a row goes by the global permissions alone.
+``Machine`` (django-guardian, to a user or to a group). A right without ``view`` is worth nothing: an account that may
+not see a machine may not move its instances either. A machine without a row goes by the global permissions alone.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def scope_of(user: Any, right: str = "view") -> Scope:
 
 
 def rights_of(user: Any, machine: str = "") -> frozenset[str]:
-    """Every right the user holds on the machine, or globally: what templates ask before they show a lever."""
+    """Every right the user holds on the machine, or globally: templates read it before they show an action."""
     return frozenset(right for right in RIGHTS if allows(user, right, machine))
 
 

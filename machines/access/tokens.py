@@ -43,7 +43,8 @@ class Unmakeable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a token goes at most. ``machines``: a Scope; whoever asks crosses it with what the owner may do."""
+    """How far a token goes at most. ``machines``: a Scope; the caller intersects it with the permissions of the
+    owner."""
 
     rights: frozenset[str]
     machines: Scope

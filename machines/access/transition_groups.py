@@ -12,7 +12,7 @@ from typing import Any
 from machines.engine import Explanation, NotAllowed
 
 Groups = frozenset[str] | None
-"""Names of somebody's groups; None for who may take any transition."""
+"""Names of an account's groups; None for an account that may take any transition."""
 
 
 def groups_of(user: Any) -> Groups:

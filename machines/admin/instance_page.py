@@ -66,7 +66,7 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
     except ApprovalNeeded as needed:
         return _filed(request, machine, seen, form, needed)
     except TooFast:
-        raise  # whoever is refused can come a million times, and it is in the audit
+        raise  # a refused person may repeat it any number of times, and the audit has it
     except SignalboxError as error:
         log_entries.failed(request, machine, event, seen.id, error)
         return _failed(request, machine, seen, form, error)

@@ -2,16 +2,16 @@
 
 An entry is written after the action, by the same request, because only then its outcome is known. Redis and SQL share
 no transaction, so one of them can fail alone. A write that fails never hides what was done: the entry goes to the log
-in full, as an error, and the operator is told. A process that is killed in between leaves no entry; an instance's own
-history, written with its step, names actor and reason even then.
+in full, as an error, and the operator gets a warning. A process that is killed in between leaves no entry; an
+instance's own history, written with its step, names actor and reason even then.
 
 Services write through here (``Actor.records``), and pages that have no service. Three ways::
 
-    with recorded(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as deed:
+    with record_action(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as deed:
         after = engine.suspend(...)
         deed.note(state=after.state, version=after.version)
 
-    with audited(request, "suspend", ...) as deed:  # whoever sent the request
+    with record_request_action(request, "suspend", ...) as deed:  # for the sender of the request
 
     record(user, "publish", machine=name, target="v3", outcome="refused", source="api 10.0.0.7")
 """
@@ -138,7 +138,7 @@ def record_action(
 
 
 def record_request_action(request: HttpRequest, action: str, **about: Any) -> AbstractContextManager[AuditRecord]:
-    """As ``recorded``, by whoever sent ``request``."""
+    """Does as ``record_action``, for the sender of ``request``."""
     return record_action(
         request.user, action, source=source_of(request), unwritten=lambda: warn_operator(request), **about
     )  # fmt: skip
@@ -240,7 +240,7 @@ def _shown(entry: AuditEntry) -> dict[str, Any]:
 
 
 def warn_operator(request: HttpRequest) -> None:
-    """On the next page; whoever has no pages finds it in the log."""
+    """Shows a warning on the next page. It stands in the log as well."""
     try:
         messages.error(request, NOT_WRITTEN)
     except MessageFailure:

@@ -2,7 +2,7 @@
 
 An entry names the person, the machine, the instance and the fields, and no value. A request leaves one for each machine
 of which it showed something; what the same person was shown of the same instance in the last quarter of an hour, as far
-as this process remembers, is not written again. Whoever may reveal reads through a ``Disclosing``::
+as this process remembers, is not written again. Callers with the permission read through a ``RevealAudit``::
 
     seen = redactor_of(actor, "payment")                  # machines.services.reading
     page["instance"] = seen.instance(instance)        # as it is; what of it is sensitive is noted
@@ -146,7 +146,8 @@ def tell(viewer: Viewer, machine: str, shown: Shown) -> None:
 
 
 class RevealAudit(Redactor):
-    """For somebody who may see everything of a machine: hides nothing, and notes what it gives out of sensitive fields.
+    """For an account that may see all data of a machine: redacts nothing, and notes what it gives out of sensitive
+    fields.
 
     ``instance``: the one that records without an id of their own belong to.
     """

@@ -22,7 +22,7 @@ LIVE = ("collecting", "previewing", "previewed", "running", "paused", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One instance of a bulk: as it was frozen, what the dry run said, and what came of it."""
+    """One instance of a bulk action: as it was selected, the result of the dry run, and the outcome."""
 
     item: Item
     verdict: Note | None
@@ -32,7 +32,7 @@ class Row:
 class Bulk:
     """A bulk that is there. Calls raise UnknownInstance once it is removed, and NotNow in a state that is not for them.
 
-    Callers answer for who may: whoever calls ``start`` and ``run`` has others moved.
+    Callers check permissions: ``start`` and ``run`` move instances.
     """
 
     def __init__(self, engine: Engine, id: str) -> None:
@@ -72,7 +72,7 @@ class Bulk:
         self._store().put_rate(rate)
 
     def approve(self, second: str, seen: Instance) -> None:
-        """``second``: whoever looked at it, beside the person who ordered it; ``seen``: as it was then."""
+        """``second``: the person who approved it; ``seen``: as it was then."""
         self._store().approve(second, seen.data["selection"])
 
     def is_approved(self) -> bool:
@@ -86,7 +86,7 @@ class Bulk:
         return self._tell("run", actor, key="run", expect=expect)
 
     def pause(self, actor: str) -> Instance:
-        """No further instance is moved, but for those in hand just now (25 at most)."""
+        """Stops moving instances, except for the current batch (25 at most)."""
         told = self._tell("pause", actor)
         self._store().revoke()
         return told

@@ -3,7 +3,7 @@
 An event, and a repair that takes one, carries an idempotency key of the instance's own. The others are made on the
 version that was just read, after a look into the history for a step of this very bulk, so that of two workers on the
 same instance one gets through and the other finds its step. Of what is deleted no history tells: there it counts that
-somebody had begun. What the person who ordered it may do is decided in each step, by the permit it carries.
+another worker had begun. What the person who ordered it may do is decided in each step, by the permit it carries.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .store import Item, Note, Store
 
 KEYED = ("force", "edit", "reset", *WORK)
 OUTCOMES = ("done", "refused", "changed", "gone", "failed")
-TOGETHER = 25  # instances moved before anybody looks whether to go on
+TOGETHER = 25  # instances moved between two checks whether to go on
 TRIES = 5  # of a repair whose instance moves all the time
 UNSTEADY = f"it changed {TRIES} times during the attempt"
 LOOKED = 20  # steps of the history in which an own one is looked for
 
 
 def act(engine: Engine, store: Store, bulk: str, order: Order, permit: Permit | None, items: Sequence[Item]) -> None:
-    """Move these instances, as far as ``permit`` goes, and keep what came of each.
+    """Move these instances, as far as ``permit`` goes, and keep the outcome of each.
 
     Raises EngineUnavailable when that is not known of some.
     """

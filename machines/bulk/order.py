@@ -51,8 +51,8 @@ class Order:
     person: bool = False
 
     def permit(self, second: str = "") -> Permit | None:
-        """What the engine holds each step to; None for a program's order. ``second``: who approved it, if anybody has.
-        Orders of older releases do not say that a person gave them, but name their groups."""
+        """What the engine holds each step to; None for a program's order. ``second``: the person who approved it, if
+        any. Orders of older releases do not say that a person gave them, but name their groups."""
         if not self.person and self.groups is None:
             return None
         permit = Permit(self.groups)

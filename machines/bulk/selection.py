@@ -18,7 +18,7 @@ AGAIN = frozenset(["refused", "changed", "failed"])
 
 
 def found(engine: Engine, order: Order, made: int) -> Iterator[Item]:
-    """All instances that are meant. ``made``: ms; whoever entered its state later is not one of them.
+    """All instances that are meant. ``made``: ms; an instance that entered its state later is not selected.
 
     That also keeps an instance that moves meanwhile from being found twice: it stands behind ``made`` from then on.
     """

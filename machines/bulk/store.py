@@ -1,8 +1,8 @@
 """Stores the order, selection and results of a bulk action: hashes in the partition of its instance.
 
-What a bulk does is read from here and never from the data of its instance: an order stands here only when somebody who
-may operate gave it, and ``released`` only while such a person lets it run. Whoever may merely create instances and fire
-events cannot have others moved that way.
+What a bulk does is read from here and never from the data of its instance: an order stands here only when an account
+that may operate gave it, and ``released`` only while such a person lets it run. An account that may only create
+instances and fire events cannot have others moved that way.
 
 Every write may be said twice and then stands once. All keys expire by themselves should nobody remove the bulk.
 """
@@ -72,7 +72,7 @@ class Store:
     # The order
 
     def put_order(self, order: Order) -> None:
-        """The first one stays: what people looked at, and somebody approved, is what is done."""
+        """Keeps the first selection: what was reviewed and approved is what is done."""
         self._write(self._order, ("HSETNX", self._order, "order", order.encode()))
 
     def order(self) -> Order:

@@ -43,7 +43,7 @@ def takes(machine: str, sender: str) -> bool:
     try:
         found = engine.acceptance(machine)
         if found.declared is None and found.granted is None:
-            grant_used()  # else everyone would be accepted by whoever is quick
+            grant_used()  # else the first sender would be accepted without a grant
             found = engine.acceptance(machine)
     except UnknownMachine:
         return False

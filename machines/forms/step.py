@@ -8,7 +8,7 @@ from machines.engine.limits import MAX_REASON as REASON_LIMIT
 
 
 class StepForm(forms.Form):
-    """``expect`` is the revision the operator saw: whoever was faster makes the other's form a conflict.
+    """``expect`` is the revision the operator saw: a step in between makes the form a conflict.
 
     The page writes it into the form itself, so that a second try is on what is shown then.
     """

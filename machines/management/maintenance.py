@@ -38,7 +38,7 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "webhook prune": "removes old webhook deliveries",
     }
 )
-"""Of the house: name -> what people are told. One worker at a time has each."""
+"""The exclusive duties: name -> description for people. One worker at a time runs each."""
 
 
 class DatabaseDuty:

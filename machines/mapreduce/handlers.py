@@ -66,7 +66,7 @@ def map_chunk(job: Job) -> None:
     except errors.UnknownInstance:
         engine.delete(CHUNK, job.instance, actor=job.actor, reason="its run was deleted")
         return
-    with suppress(errors.Suspended, errors.Refused):  # its work goes on; what comes of it waits
+    with suppress(errors.Suspended, errors.Refused):  # its work goes on; its result waits
         engine.fire(CHUNK, job.instance, "begin", actor=job.actor)
     store = Store(engine, chunk["run"])
     items: list[Any] = []
@@ -123,7 +123,7 @@ def _put_off(engine: Engine, job: Job, why: str) -> NoReturn:
 
 
 def _tell(engine: Engine, job: Job, machine: str, id: str, event: str, payload: dict[str, Any] | None = None) -> None:
-    """Fire an event that nobody may listen for any more: then there is nothing to do. One that is suspended is told
+    """Fire an event that the instance may no longer accept: then there is nothing to do. One that is suspended is told
     later, by another attempt."""
     try:
         engine.fire(machine, id, event, payload, actor=job.actor)

@@ -65,7 +65,7 @@ class Store:
             self._write(("HDEL", self._pages, *some), ("HDEL", self._index, *some))
 
     def freeze(self) -> plan.Plan:
-        """What the run works on from now on, whoever asks first: the pages of the adders that are complete."""
+        """Fixes the input of the run at the first call: the pages of the adders that are complete."""
         index = self._read_index()
         if FROZEN not in index:
             adders = json.dumps(plan.complete(index))

@@ -75,7 +75,7 @@ class Approval(models.Model):
 
     @property
     def name(self) -> str:
-        """The lever: ``fire``, or the name of a repair."""
+        """The action: ``fire``, or the name of a repair."""
         return self.action.partition(":")[0]
 
     @property

@@ -59,7 +59,7 @@ class MeasuredStretch(models.Model):
 
 
 class SamplingTurn(models.Model):
-    """One row, which whoever writes statistics changes first: of two at the same moment the second waits."""
+    """One row, which every writer of statistics changes first: of two at the same moment the second waits."""
 
     number = models.BigIntegerField(default=0, help_text="how often something was written")
     at = models.BigIntegerField(default=0, help_text="ms since 1970, by the clock of Redis: the last sampling written")

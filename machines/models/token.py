@@ -41,7 +41,7 @@ class Token(models.Model):
 
     @classmethod
     def holding(cls, owner: Any, now: datetime | None = None) -> models.QuerySet[Token]:
-        """Those of somebody that are neither revoked nor expired."""
+        """Returns the tokens of an account that are neither revoked nor expired."""
         return cls.objects.filter(owner=owner, revoked=None, expires__gt=now or timezone.now())
 
     def state(self, now: datetime | None = None) -> str:

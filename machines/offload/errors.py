@@ -4,7 +4,7 @@
 
     SignalboxError
     └── OffloadError
-        ├── AtOnce      whoever asks has something under way already
+        ├── AtOnce      the person has a task under way already
         ├── NoHelper    all helpers are busy, or none can be started
         └── Overrun     it took more processor time or memory than it may
 """

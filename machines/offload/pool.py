@@ -36,7 +36,7 @@ class Pool:
 
     def run(self, task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done:
         """``who``: whose task it is, "" for nobody's; ``cpu``: seconds of processor time that it may take; ``words``:
-        what it is told beside its text. Raises AtOnce, NoHelper, Overrun.
+        its parameters. Raises AtOnce, NoHelper, Overrun.
         """
         with self.turn(who), self.helper() as helper:
             return helper.do(task, text, words, cpu)

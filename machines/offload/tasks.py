@@ -27,7 +27,7 @@ def _read(text: str | bytes, *, format: str, name: str = "", **wanted: bool) -> 
 
 
 def _check(text: str | bytes, **wanted: bool) -> dict[str, Any]:
-    """A definition as JSON, checked as an object that somebody sent."""
+    """A definition as JSON, checked like any submitted object."""
     return _told(Submission.of(json.loads(text)), **wanted)
 
 

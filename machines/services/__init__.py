@@ -6,11 +6,11 @@
     after = instances.fire(actor, "order", "o-1", "ship", {"by": "air"}, expect=3, key="...", reason="...")
 
 Each function that changes something checks the right, calls the engine with what the person may, which holds the step
-to the group rule and the approval rule, and leaves an entry in the audit whatever came of it. Each that reads answers
+to the group rule and the approval rule, and leaves an entry in the audit with any outcome. Each that reads answers
 masked what its actor may not see in clear.
 
 - ``actor``: who acts, by which door, and within which limits; ``errors``: what is said no to here
-- ``instances``, ``queues``, ``jobs``, ``workers``, ``definitions``, ``bulks``: one function for each lever
+- ``instances``, ``queues``, ``jobs``, ``workers``, ``definitions``, ``bulks``: one function for each action
 - ``keys``: state machines that the SM commands keep, outside of the engine
 - ``notes``: what one shift wants the next one to know
 - ``tokens``: those of the API, made and revoked; ``sessions``: what programs make of them

@@ -108,7 +108,7 @@ def _facts(instance: Any) -> dict[str, Any]:
 
 
 def _held(instance: Any) -> dict[str, Any]:
-    """What somebody had, or a group gave."""
+    """Returns the permissions that an account or group held."""
     if isinstance(instance, Group):
         members = [member.get_username() for member in instance.user_set.all()]
         return _listed("members", members) | _listed("rights", map(_permission, instance.permissions.all()))

@@ -26,7 +26,7 @@ class Scopes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """``user``: a Django user, or the name of somebody who is none and is trusted (the command line).
+    """``user``: a Django user, or the name of a trusted caller without an account (the command line).
 
     ``source``: the door and the address, as the audit says it. ``scopes``: of a token; None reaches all that its owner
     does. ``unwritten`` is called where an entry of the audit could not be written. ``granted``: rights, each with its
@@ -49,7 +49,7 @@ class Actor:
 
     @classmethod
     def console(cls) -> Actor:
-        """Whoever has a shell here."""
+        """The actor of the command line."""
         try:
             name = getpass.getuser()
         except (OSError, KeyError):  # an account without a name, as containers have
@@ -62,7 +62,7 @@ class Actor:
 
     @property
     def id(self) -> str:
-        """Of the account; "" for somebody who has none."""
+        """Of the account; "" for an actor without one."""
         return "" if isinstance(self.user, str) or self.user.pk is None else str(self.user.pk)
 
     @property
@@ -118,7 +118,7 @@ class Actor:
     def records(
         self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str
     ) -> AbstractContextManager[AuditRecord]:
-        """One entry of the audit for what the block does, whatever comes of it: see ``machines.audit.entries``."""
+        """Writes one audit entry for the block, with its outcome: see ``machines.audit.entries``."""
         return record_action(
             self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about
         )

@@ -1,7 +1,7 @@
 """Approval requests: file one, decide it, and carry out what was approved.
 
 A request is done as it was asked for, on the version that was seen then, by the transitions that an event selected
-then, in the name of whoever asked; so their rights and groups count at that moment, too. However many approve at the
+then, in the name of the requester; so their rights and groups count at that moment, too. However many approve at the
 same time, it is done once: the one whose update finds it open goes on. Nobody decides a request of their own, with
 whichever token, and superusers are no exception.
 """
@@ -35,7 +35,7 @@ from .reading import redactor_of
 State = Approval.State
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
 CUT_OFF = timedelta(minutes=5)  # after which nobody is taken to be doing it any more
-SAID = 2000  # characters of what came of it
+SAID = 2000  # characters of the outcome
 CLOCK = "signalbox"  # who lets requests expire
 
 
@@ -122,7 +122,7 @@ def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
 
 
 def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
-    """Have it done. What came of it stands in the request: done, or failed with the reason.
+    """Approve the request and carry it out. The request holds the outcome: done, or failed with the reason.
 
     Raises Forbidden, OwnRequest, NotOpen.
     """
@@ -149,7 +149,7 @@ def decline(actor: Actor, id: int, *, note: str) -> Approval:
 
 
 def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
-    """Whoever asked wants it no more. Raises Forbidden for anybody else, NotOpen."""
+    """Withdraw a request, by its requester. Raises Forbidden for other accounts, NotOpen."""
     approval = get(actor, id, action="approval.withdraw")
     with actor.records("approval.withdraw", **_about(approval), reason=note) as deed:
         deed.note(**approval.facts())
@@ -162,7 +162,7 @@ def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
 def expire(now: datetime | None = None) -> int:
     """Close those whose time is over, and those of which nobody heard the end; how many.
 
-    The latter may still be done: who does it then says what came of it.
+    The latter may still be done: the account that carries it out records the outcome.
     """
     now = now or timezone.now()
     over = Approval.objects.filter(state=State.OPEN, expires_at__lte=now)
@@ -178,7 +178,8 @@ def expire(now: datetime | None = None) -> int:
 
 
 def _is_own(actor: Actor, approval: Approval) -> bool:
-    """Of whoever asked, also without the right they had then; but of no token of theirs that does not reach so far."""
+    """Says whether the actor is the requester, also without the right they had then; but of no token of theirs that
+    does not reach so far."""
     reaches = actor.scopes is None or actor.scopes.covers(approval.right, approval.machine)
     return approval.asker_id == actor.id and reaches
 
@@ -213,7 +214,7 @@ def _take(approval: Approval, state: str, actor: Actor, note: str) -> None:
 
 
 def _finish(approval: Approval, actor: Actor) -> None:
-    """Do it; whatever happens, the request says what came of it and keeps nothing that was asked for."""
+    """Do it; the request keeps the outcome, and nothing of the payload."""
     facts: dict[str, Any] = {"state": State.FAILED, "outcome": "internal error: see the server log"}
     try:
         facts = {"state": State.DONE, "outcome": _do(approval, actor.name), "code": ""}

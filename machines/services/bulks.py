@@ -1,8 +1,8 @@
 """Bulk actions: one event or repair for every instance that a filter finds. They need ``operate`` on the machine, and
 ``fire`` for events.
 
-The dry run moves nothing, so anybody who may start one may look; letting it run is what a second person approves where
-a version of the machine asks for one.
+The dry run moves nothing, so every account that may start one may look; letting it run is what a second person
+approves where a version of the machine asks for one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .reading import demand_findable, redactor_of
 
 RIGHTS = ("operate", "fire")
 WAITING = {"previewed": "run", "paused": "resume", "failed": "retry"}
-"""state -> the lever that has instances moved from there."""
+"""state -> the action that moves instances from there."""
 DRY = ("collecting", "previewing")  # stages in which nothing is moved
 
 
@@ -61,7 +61,7 @@ def start(
     with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as deed:
         deed.note(does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None)
         _demand(actor, order)
-        # The filter is kept, and shown with the bulk: it names no value that is hidden from anybody.
+        # The filter is kept, and shown with the bulk: it names no redacted value.
         demand_findable(False, machine, order.filter)
         bulk = Bulk.start(get_engine(), order, id=id)
         deed.name(target=bulk.id)
@@ -177,7 +177,7 @@ def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk
 
 
 def _known(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
-    """Whoever does not hold the right on every machine does not learn which bulks there are. Raises OrderLost."""
+    """An account without the right on every machine does not learn which bulk actions exist. Raises OrderLost."""
     bulk = Bulk(get_engine(), id)
     try:
         bulk.get()
@@ -188,7 +188,7 @@ def _known(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
 
 
 def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "", expect: int | None = None) -> Instance:
-    """Pull a lever behind which instances are moved."""
+    """Carry out an action that moves instances."""
     bulk, order = _known(actor, id)
     with actor.records(action, machine=order.machine, target=id) as deed:
         _demand(actor, order)
@@ -230,7 +230,7 @@ def _moved(deed: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) 
 
 def _demand(actor: Actor, order: Order) -> None:
     for right in _rights(order):
-        if not actor.may(right, order.machine):  # which machine it is on is told to who may see that one
+        if not actor.may(right, order.machine):  # only accounts that may see the machine learn its name
             raise Forbidden(right, order.machine if actor.may("view", order.machine) else "")
 
 

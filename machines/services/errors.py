@@ -7,7 +7,7 @@
     it
     │   └── NotAccepted   a definition reaches a machine that does not accept it, without a right on that one
     ├── ApprovalNeeded    the engine's NeedsApproval, or of a bulk, with all that ``approvals.ask`` files
-    ├── OwnRequest        whoever asked cannot be the second person
+    ├── OwnRequest        the requester cannot approve their own request
     ├── NotOpen           the request is decided, withdrawn or expired
     ├── NotMoved          a job is not where it was seen, so it was left there
     ├── TooFast           more events in a short time than one account or address may send
@@ -54,7 +54,7 @@ class NotAccepted(Forbidden):
 
 
 class ApprovalNeeded(NeedsApproval):
-    """The same with all that a request is filed from. ``name``: the lever, ``delete`` or ``fire``; ``asked``: what it
+    """The same with all that a request is filed from. ``name``: the action, ``delete`` or ``fire``; ``asked``: what it
     takes beside who and why; ``expect``: the revision that was looked at.
 
     ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then.
@@ -118,7 +118,7 @@ class NotMoved(SignalboxError):
 
 
 class TooFast(SignalboxError):
-    """Nothing was done. ``rate``: the one that was reached; ``by``: account or address, whoever reached it;
+    """Nothing was done. ``rate``: the one that was reached; ``by``: account or address that reached it;
     ``retry_after``: seconds until one more is allowed."""
 
     code = "SB711"

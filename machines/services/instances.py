@@ -231,7 +231,7 @@ def _tell(deed: AuditRecord, call: Call, before: Instance, after: Instance) -> N
 
 
 def _noted(call: Call) -> dict[str, Any]:
-    """What was asked for, as the audit keeps it: masked, whoever asked."""
+    """What was asked for, as the audit keeps it: always redacted."""
     noted = {name: value for name, value in call.asked.items() if name in NOTED and value is not None}
     return redaction.strict_redactor(call.machine).asked(noted)
 

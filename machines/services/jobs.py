@@ -15,7 +15,7 @@ from .errors import NotMoved
 from .reading import redactor_of
 
 REPAIR = {"redrive": "retry", "move": "retry", "withdraw": "cancel"}
-"""lever -> the repair that does the same, named from the instance."""
+"""action -> the repair that does the same, named from the instance."""
 UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "trace": "", "log": ()}
 UNMOVED = {
     "redrive": "It is not dead any more, or another job with its unique key is open.",

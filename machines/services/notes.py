@@ -41,7 +41,8 @@ def read(actor: Actor) -> Note:
 
 
 def write(actor: Actor, text: str, *, expect: int | None) -> Note:
-    """In place of the version ``expect``; None: of whichever there is. Whoever may ``fire`` at a machine may.
+    """In place of the version ``expect``; None: of whichever there is. An account that may ``fire`` on any machine
+    may write.
 
     Raises Forbidden, BadInput, and Changed with what stands there now as ``found``. What stands there already is
     written once.

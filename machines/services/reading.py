@@ -1,7 +1,8 @@
 """Reads instances for an actor, redacted where fields are sensitive and the actor may not reveal them.
 
-Each raises Forbidden without ``view`` on the machine, and what the engine raises. Whoever reads several things of one
-instance hands the same ``redactor`` to each: what is hidden in one answer is found in the texts of those after it.
+Each raises Forbidden without ``view`` on the machine, and what the engine raises. A caller that reads several things
+of one instance hands the same ``redactor`` to each: what is hidden in one answer is found in the texts of those after
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Applies the rules of a definition to people: transitions for certain groups, actions that need an approval.
 
-The engine decides it, in the call that commits: it is told with a permit who is behind the call. What is said here
-beside is for pages, which tell it before somebody tries.
+The engine decides it, in the call that commits: a permit names the person behind the call. The functions here
+are for pages, which show it before a person tries.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _covers(named: str, action: str) -> bool:
 
 @contextmanager
 def alone(actor: Actor, machine: str, action: str) -> Iterator[Permit | None]:
-    """For a lever on a job, or on many: what the engine is to hold it to. ``action``: the repair that does the same.
+    """Makes the permit of an action on jobs. ``action``: the repair that does the same.
 
     Raises BadInput where a version asks for a second person for that, and where the engine finds that the version of an
     instance does: no request could be filed for it.

@@ -36,7 +36,7 @@ def make(
 
 
 def revoke(actor: Actor, token: Token) -> bool:
-    """Whether it held until now. Raises PermissionDenied for one of somebody else without the permission."""
+    """Whether it held until now. Raises PermissionDenied for another person's token without the permission."""
     with actor.records("token.revoke", refusals=(PermissionDenied,), target=token.handle) as deed:
         if actor.is_person and token.owner != actor.user and not actor.user.has_perm(REVOKE):
             raise PermissionDenied("you cannot revoke tokens of other people")

@@ -45,8 +45,8 @@ class ActivityCounter:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """``moved``: instances, of all machines that were asked for; ``by_machine``: of each. ``people``: who pulled a
-    lever anywhere; None where that was not asked for."""
+    """``moved``: instances, of all machines that were asked for; ``by_machine``: of each. ``people``: who took an
+    action anywhere; None where that was not requested."""
 
     moved: Counts
     by_machine: dict[str, Counts] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def operators(redis: Client, prefix: str) -> Cardinality:
 
 
 def count_operator(actor: Any) -> None:
-    """A person pulled a lever. Where that cannot be counted nothing else fails."""
+    """Count a person who took an action. A failure to count fails nothing else."""
     if isinstance(actor, str) or actor.pk is None:
         return
     try:
@@ -69,7 +69,7 @@ def count_operator(actor: Any) -> None:
 
 
 def activity(machines: Iterable[str], *, people: bool = False, at: int | None = None) -> Activity:
-    """Of these machines, which the caller's viewer may all see; ``people``: for whoever may see every machine.
+    """Of these machines, which the caller's viewer may all see; ``people``: only for viewers of every machine.
 
     One round trip, and three for people. Raises EngineUnavailable. ``at``: ms.
     """

@@ -15,7 +15,7 @@ from .recording import GAP, Period, readings
 
 MINUTES = 2  # that were measured and count as now
 LEAST = 20_000  # ms: of a shorter time nothing is said
-STORM = 60  # refused events a minute, from which on somebody should look
+STORM = 60  # refused events a minute, from which on it needs attention
 UNUSUAL = 3  # times what was usual in the last day
 DAY = 86_400  # s
 

@@ -1,5 +1,5 @@
-"""Puts what has happened since the last reading into a write buffer, in one call with the new reading: whoever samples,
-whenever and however often, each count is put there once. ``writing`` takes it from there to SQL.
+"""Puts what has happened since the last reading into a write buffer, in one call with the new reading: whichever
+worker samples, whenever and however often, each count is put there once. ``writing`` takes it from there to SQL.
 
 The order is what makes that so: the readings are looked up *before* the counters are read, and the call is refused
 unless they are still the same. A reading that is older than the last one can therefore never come after it. One that
@@ -121,7 +121,7 @@ def readings(machines: Iterable[str]) -> dict[str, Reading]:
 
 
 def record(survey: Survey, seen: Turn, *, now: int) -> bool:
-    """Add the differences. False, and nothing is added, where somebody else sampled since ``seen``.
+    """Add the differences. False, and nothing is added, where another worker sampled since ``seen``.
 
     ``now``: ms by the clock of Redis. A machine that is met for the first time only leaves its reading: when its counts
     came about nobody knows. So does one whose counters went back. Raises EngineUnavailable, and Full where as much

@@ -21,7 +21,7 @@ EARLY_EVERY = 10_000  # ms
 
 
 class Sampler:
-    """Every worker looks each minute whether somebody has measured already. It needs no database: what it measures
+    """Every worker checks each minute whether another has measured already. It needs no database: what it measures
     waits in Redis until a ``Flusher`` has written it. Where as much waits as may, what happens is measured later, as
     one gap."""
 

@@ -109,7 +109,7 @@ class Written:
 
 
 def write(batch: Batch) -> None:
-    """All of it or nothing; what has been written before is left out. Whoever writes at the same moment waits."""
+    """All of it or nothing; what has been written before is left out. A concurrent writer waits."""
     SamplingTurn.objects.get_or_create(pk=1)
     with transaction.atomic():
         SamplingTurn.objects.filter(pk=1).update(number=F("number") + 1)  # first: from here on nobody else does

@@ -21,7 +21,7 @@ from .errors import BadWebhook, Unreachable
 LONGEST = 2000  # characters
 MOST = 3  # addresses of one name that are tried
 PORTS = {"http": 80, "https": 443}
-# Addresses that stand for IPv4 addresses of somebody's choice, which may be inside.
+# Addresses that stand for IPv4 addresses of a stranger's choice, which may be inside.
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 # What clouds tell a machine about itself, credentials among it, and their link to its agent. Azure's lies in the public
@@ -85,7 +85,7 @@ async def resolved(url: httpx.URL) -> list[str]:
 
 
 def is_allowed(host: str) -> bool:
-    """Whether whoever runs this installation named it."""
+    """Says whether the settings of this installation name it."""
     return host.strip("[]").lower() in {name.strip("[]").lower() for name in settings.SIGNALBOX_WEBHOOK_HOSTS}
 
 

@@ -1,5 +1,5 @@
 """What operators do with webhooks: the service that pages and the API call. It takes ``operate`` on every machine,
-since a webhook carries messages out of the house. Each call is in the audit, refused ones too."""
+since a webhook carries messages out of the installation. Each call is in the audit, refused ones too."""
 
 from __future__ import annotations
 

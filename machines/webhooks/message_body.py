@@ -26,7 +26,7 @@ class Writer:
     def _masked(self, machine: str, entry: LogEntry) -> Any:
         """What is called like a sensitive field, and what the instance holds in one, wherever it stands.
 
-        Of an instance that is gone, or damaged, nobody knows what its fields held: nothing of the payload is told.
+        Of an instance that is gone, or damaged, the fields are unknown: the payload is left out.
         """
         if self._sensitive.get(machine) is False:
             return entry.data

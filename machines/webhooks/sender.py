@@ -128,7 +128,7 @@ def _take(row: Delivery, now: datetime) -> bool:
 
 
 def settle(delivery: Delivery, answer: PostResult, now: datetime) -> None:
-    """Writes what came of an attempt, unless the delivery is another worker's by now."""
+    """Writes the outcome of an attempt, unless the delivery is another worker's by now."""
     tries = delivery.tries + 1
     attempts = [*delivery.attempts, answer.facts()][-KEPT:]
     changes = {"tries": tries, "attempts": attempts, "claim": ""}

@@ -102,7 +102,7 @@ class Launcher:
         self._inbox.put("stop")
 
     def quiet(self) -> None:
-        """Asks to take no further jobs; those in hand are done."""
+        """Asks to take no further jobs; running jobs finish."""
         self._inbox.put("quiet")
 
     def work(self) -> None:
@@ -115,7 +115,7 @@ class Launcher:
         self._inbox.put(order["order"])
 
     def summary(self) -> str:
-        """What came of the jobs, for people."""
+        """Summarizes the outcomes of the jobs."""
         return str(self.counters)
 
     def run(self) -> None:
@@ -163,7 +163,7 @@ class Launcher:
         self._beating.wake()
 
     def _finish(self, taking: threading.Thread, until: float | None) -> None:
-        """Jobs in hand may finish, up to the deadline or a further ``stop``. Where there is none, ``stop`` sets one."""
+        """Running jobs may finish, up to the deadline or a further ``stop``. Where there is none, ``stop`` sets one."""
         while taking.is_alive() or len(self.in_flight):
             if self.in_flight.wait_empty(0.1):
                 taking.join(0.1)
@@ -182,7 +182,7 @@ class Launcher:
         return False
 
     def _hand_back(self) -> None:
-        """What is still in hand goes back to its queue, as if it had not been taken."""
+        """A job that is still in flight goes back to its queue, as if it had not been taken."""
         left = [job for job in self.in_flight.held() if job.end()]  # from here on their handlers are not heard
         self._completer.stop(SETTLE)
         for job in left:

@@ -78,7 +78,7 @@ class LeaseRenewal:
         return min(map(_lease, jobs)) / 3000 < self._planned
 
     def pause(self) -> float:
-        """Seconds to the next beat: a third of the shortest lease in hand, so that two beats may fail."""
+        """Seconds to the next beat: a third of the shortest lease in flight, so that two beats may fail."""
         shortest = min((_lease(job) / 3000 for job in self._in_flight.held()), default=self._pause)
         self._planned = min(self._pause, shortest)
         return self._planned

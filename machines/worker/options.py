@@ -27,7 +27,7 @@ class Options:
     prefetch: int | None = None  # jobs taken ahead of that; None: as many as are over in a blink, see Pace
     drain: bool = False  # stop when the queues hold nothing to do
     once: bool = False  # stop after one batch
-    grace: float = 20.0  # after TERM, jobs in hand have this long to finish; below the usual 30 s before a KILL
+    grace: float = 20.0  # after TERM, running jobs have this long to finish; below the usual 30 s before a KILL
     block: float = 5.0  # an idle worker waits on the doorbell this long, then looks whether a ring was lost
     rescan: float = 5.0  # a doorbell can be lost (its waker died): every queue is looked into this often
     beat: float = 2.0  # the longest pause between two heartbeats: also how soon a withdrawn job is known

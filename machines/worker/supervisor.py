@@ -99,7 +99,7 @@ class Supervisor:
         return failed
 
     def _in_order(self, code: int) -> bool:
-        """A worker that is told to stop before it listens for signals ends by the signal, and has nothing in hand."""
+        """A worker that gets the signal before it listens for it ends by it, and has no jobs."""
         return code == 0 or (self._stopping is not None and code == -signal.SIGTERM)
 
     def _wait(self) -> None:

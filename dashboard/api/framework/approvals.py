@@ -35,7 +35,7 @@ class ApprovalOut(Out):
     decider: str
     decided_at: Ms | None = None
     note: str = Field(description="the decision note")
-    outcome: str = Field(description="what came of it")
+    outcome: str = Field(description="the outcome")
     code: str = Field(description="of the error it failed with")
 
 

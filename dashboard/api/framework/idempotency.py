@@ -1,7 +1,7 @@
 """Handles the Idempotency-Key header: a POST that is sent twice takes effect once, and both requests get the same
 answer.
 
-What came of the first is kept for a day under caller, path and key, with a digest of the request; the header follows
+The first response is kept for a day under caller, path and key, with a digest of the request; the header follows
 the IETF's draft. Only an answer that says "done" (2xx) is kept: after any other nothing was changed, and the same key
 may be tried again. Where the engine takes a key of its own it gets one made of this, so that even a request whose
 answer was lost with the process counts once.

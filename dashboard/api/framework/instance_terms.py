@@ -25,7 +25,7 @@ class Filter(BaseModel):
     older: str = Field("", description="at least so long in its state, such as `15m`")
     version: str = Field("", description="of the definition it runs")
     tag: str = Field("", description="some active state carries it")
-    actor: str = Field("", description="whoever moved it last; `ann*` for names that begin so")
+    actor: str = Field("", description="the last actor; `ann*` for names that begin so")
     error: str = Field("", description="what holds it up: `any`, or the kind of an exception")
     id: str = Field("", description="ids that begin so")
     by: str = Field("", description="an indexed data field, with `is`")

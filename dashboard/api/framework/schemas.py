@@ -77,7 +77,7 @@ class Problem(Out):
     detail: str = Field(examples=["machine 'order' has no instance 'o-17'"])
     instance: str = Field(examples=["/api/v1/machines/order/instances/o-17"])
     code: str = Field(examples=["SB421"])
-    request: str = Field(examples=["0b5c2jw000c07"], description="what to name to whoever runs this site")
+    request: str = Field(examples=["0b5c2jw000c07"], description="the id to quote to an administrator of this site")
 
 
 class Mistaken(Exception):

@@ -65,18 +65,18 @@ def _decided(request: HttpRequest, decide: Callable[..., Approval], approval: in
 
 @group.post(f"{APPROVAL}/approve", id="approve", right="view", answers=ApprovalOut, summary="Approve a request")
 def approve(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
-    """By whoever holds the action's own right and is not who asked. It runs at once, as it was asked for, on the
-    version that was seen then; `state` and `outcome` say the result."""
+    """For an account that holds the action's own right and did not file the request. It runs at once, as it was asked
+    for, on the version that was seen then; `state` and `outcome` say the result."""
     return _decided(request, approvals.approve, approval, body.note)
 
 
 @group.post(f"{APPROVAL}/decline", id="decline", right="view", answers=ApprovalOut, summary="Decline a request")
 def decline(request: HttpRequest, approval: int, body: Declining) -> ApprovalOut:
-    """By whoever could approve it."""
+    """For an account that could approve it."""
     return _decided(request, approvals.decline, approval, body.note)
 
 
 @group.post(f"{APPROVAL}/withdraw", id="withdraw", right="view", answers=ApprovalOut, summary="Withdraw a request")
 def withdraw(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
-    """By whoever asked."""
+    """For the account that filed the request."""
     return _decided(request, approvals.withdraw, approval, body.note)

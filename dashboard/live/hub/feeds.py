@@ -143,7 +143,7 @@ class Feeds:
     # What has to be read
 
     def plan(self) -> set[Source]:
-        """Every source that somebody's topic needs."""
+        """Returns every source that a watched topic needs."""
         if self._stale_plan:
             self._stale_plan = False
             self._needed = defaultdict(set)
@@ -170,7 +170,7 @@ class Feeds:
         return set(islice((source for source in turns if source is not None), most))
 
     def unfed(self) -> bool:
-        """Whether somebody still waits for a first value."""
+        """Says whether a socket still waits for a first value."""
         return any(feed.value is None for feed in self._feeds.values())
 
     def of(self, roots: Iterable[str]) -> set[Source]:

@@ -1,7 +1,7 @@
 """The hub of an ASGI process and event loop: receives notifications, reads what changed, and gives it to the sockets.
 
 It starts with the first socket and ends with the last. Whatever goes wrong with Redis ends the current link; the
-sockets are told "stale", and the next link begins with reading everything again.
+sockets get "stale", and the next connection begins with reading everything again.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Hub:
 
     @property
     def well(self) -> bool:
-        """Does it serve those it has? One that nobody watches does not run, and starts when somebody does."""
+        """Does it serve those it has? A hub without sockets does not run; it starts with the first socket."""
         return self._task is None or (not self._task.done() and self._state != STALE)
 
     # What sockets ask for
 
     def enter(self, owner: str = "") -> Outbox | None:
-        """An outbox for a new socket of somebody; None when the process holds as many as it may."""
+        """Makes an outbox for a new socket; None when the process holds as many as it may."""
         if len(self._outboxes) >= self._limits.sockets:
             return None
         outbox = Outbox(self._board.snapshot, notices=self._limits.notices, owner=owner)
@@ -184,7 +184,7 @@ class Hub:
         return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
 
     async def _rest(self) -> None:
-        """Until something is due or somebody calls."""
+        """Waits until something is due or the hub is woken."""
         _heed()
         now = self._clock()
         due = [self._reconcile_at, self._agenda.next() or self._reconcile_at]
@@ -204,12 +204,12 @@ class Hub:
         self._wake.set()
 
     def _published(self) -> None:
-        """Which machines there are, and what is current of them, is read now; whoever did not hear it does so with the
-        next reconcile."""
+        """Which machines there are, and what is current of them, is read now; a hub that missed the message does so
+        with the next reconcile."""
         self._has_news = True
         self._wake.set()
 
-    # What sockets are told of Redis itself
+    # What sockets learn about Redis itself
 
     def _confirm(self) -> None:
         self._state = LIVE

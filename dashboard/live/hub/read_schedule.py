@@ -1,6 +1,6 @@
 """Decides when a partition that sent a pulse may be read.
 
-A step rings at most once in 50 ms; the steps of the next 50 ms are silent. Whoever reads after they are over
+A step rings at most once in 50 ms; the steps of the next 50 ms are silent. A read after they are over
 has every step since the ring, and a step after the read rings anew. So each ring asks for a read ``settle``
 later, and a ring that comes while a read is already due asks for another one after it.
 """

@@ -1,7 +1,7 @@
 """Says what is read from Redis for a topic, and builds the topic's value from it.
 
 A *source* is what one command reads: a partition, an instance, the rows of the workers. Topics share sources, so a
-partition that rang is read once whoever watches. Some sources are only known after others were read (the partitions
+partition that rang is read once for all sockets. Some sources are only known after others were read (the partitions
 of a machine, how an instance's data reads), so asking again after a read may bring more.
 """
 

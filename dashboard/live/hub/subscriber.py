@@ -23,7 +23,7 @@ ENDED = "the subscriber connection ended"
 
 class Subscriber:
     """``ring`` is called with a partition's root when it may have changed, and with "" when the connection ended;
-    ``published`` when somebody said on ``channel``, if the server has it, that a definition was published."""
+    ``published`` when a message on ``channel``, if the server has it, announced a published definition."""
 
     def __init__(
         self, url: str, limits: Limits, ring: Callable[[str], None], published: Callable[[], None], channel: str = ""
@@ -124,7 +124,7 @@ class Subscriber:
             del self._pongs[token]
 
     async def _listen(self) -> None:
-        """Until the connection ends; whoever waits for a sign of life is told why there will be none."""
+        """Runs until the connection ends. A pending ping fails with the reason."""
         try:
             while True:
                 message = await self._pubsub.get_message(timeout=None)

@@ -2,7 +2,7 @@
 and session.
 
 Nothing has been asked of Redis or the database by then. Who comes too often gets a 403 in place of the handshake, which
-costs least; who has too many open is told so with a close code, which a page can read.
+costs least; a socket over the limit is closed with a code, which a page can read.
 """
 
 from __future__ import annotations

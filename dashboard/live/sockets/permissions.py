@@ -43,7 +43,7 @@ class Rights:
 
 
 def least(topic: Topic) -> Topic:
-    """The topic as anybody may watch it, of whom it is not known what they may."""
+    """The topic with the least that any account may watch: for an account whose permissions are unknown."""
     if topic.kind in (*PLAIN, "instance"):
         topic = replace(topic, scope=NOTHING)
     return replace(topic, redacted=topic.kind in REDACTED)

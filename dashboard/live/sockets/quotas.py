@@ -1,6 +1,6 @@
 """Limits what one person and one address may use of the live view: sockets, topics, commands, connection attempts.
 
-Counted in each process by itself, on its event loop: whoever has more than their share is turned away before anything
+Counted in each process by itself, on its event loop: a client over its share is refused before anything
 is looked up for them.
 """
 
@@ -22,7 +22,7 @@ KNOWN = (
 
 
 class Person:
-    """What somebody has open here, in all of their windows."""
+    """What one person has open in this process, in all windows."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self.sockets = self.topics = 0

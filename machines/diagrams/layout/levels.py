@@ -34,7 +34,7 @@ TOO_MANY = 1500  # transitions; beyond this no try has ever succeeded
 def lay_out(tree: Tree, fuel: int = FUEL) -> Layout:
     """Places for every part. Milliseconds for most definitions, and at most two or three seconds.
 
-    ``fuel``: instructions that Graphviz may run for it in all; a grid is what comes of too few.
+    ``fuel``: instructions that Graphviz may run for it in all; with too few the result is a grid.
     """
     return _Levels(tree, fuel).layout()
 

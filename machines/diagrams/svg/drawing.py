@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DRAWING = 4
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
-FOLDED_FUEL = FUEL // 4  # a drawing that somebody asked for while they wait
+FOLDED_FUEL = FUEL // 4  # a drawing that a person waits for
 SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 

@@ -94,7 +94,7 @@ class Command(BaseCommand):
 
 
 def _scheduler(options: Options) -> Scheduler:
-    """Of the duties of the house. A worker that ends with its work leaves them to those that stay."""
+    """Makes the scheduler of exclusive duties. A worker that ends with its work leaves them to workers that stay."""
     duties = {} if options.once or options.drain else make_exclusive_duties(get_engine(), options)
     return Scheduler(get_pattern(Locks), duties, options.id)
 

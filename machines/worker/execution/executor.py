@@ -16,7 +16,7 @@ from .threads import Threads
 
 
 class Executor:
-    """Gives each job to whoever runs its kind of handler."""
+    """Gives each job to the threads or the event loop, as its handler needs."""
 
     def __init__(self, registry: Registry, in_flight: InFlightJobs, completer: Completer) -> None:
         self._registry = registry

@@ -14,8 +14,9 @@ MOST_STUCK = 20  # handlers that may be left behind, at least as many as work
 class InFlightJobs:
     """Shared by the threads of one worker: the crew lays down, the heartbeat reads, the launcher waits.
 
-    A job is *open* from being picked up until its handler has ended: so long it takes up room. It stays in hand until
-    Redis has been told how it ended. Sets and dicts change in one step of the interpreter: only who waits takes a lock.
+    A job is *open* from being picked up until its handler has ended: it takes up room until then. It stays in flight
+    until Redis has been told how it ended. Sets and dicts change in one step of the interpreter: only who waits takes
+    a lock.
     """
 
     def __init__(self, size: int, clock: Callable[[], float] = time.time) -> None:
@@ -26,8 +27,8 @@ class InFlightJobs:
         self._open: set[Job] = set()
         self._running: dict[Job, float] = {}
         self._changed = threading.Condition()
-        self._mark: int | None = None  # somebody waits for the number of open jobs to be no more than this
-        self._watched = False  # somebody waits for the hand to be empty
+        self._mark: int | None = None  # a thread waits for the number of open jobs to fall to this
+        self._watched = False  # a thread waits until no job is in flight
         self.picked_up = 0
         self.stuck: set[Job] = set()  # their deadline is over and their threads are still at it
 
@@ -48,7 +49,7 @@ class InFlightJobs:
         return [job for job in list(self._jobs) if not job.lost]
 
     def holds(self, machine: str, id: str) -> bool:
-        """Whether the job is in hand, lost or not."""
+        """Says whether the job is in flight, lost or not."""
         return any(job.id == id and job.machine == machine for job in list(self._jobs))
 
     def running(self) -> list[tuple[Job, int]]:
@@ -78,7 +79,7 @@ class InFlightJobs:
                 self._changed.notify_all()
 
     def lay_down(self, jobs: Iterable[Job]) -> None:
-        """The jobs are over here, whatever came of them."""
+        """Removes finished jobs, with any outcome."""
         self._jobs.difference_update(jobs)
         if self._watched:
             with self._changed:

@@ -20,8 +20,8 @@ STOPPED = "the worker stopped and returned the job"
 class Processor:
     """Shared by all threads and the loop.
 
-    The delivery rule: a handler runs at least once, its effect on the machine happens exactly once. Whoever ends a job
-    first, its handler or its deadline, is the one that is heard.
+    The delivery rule: a handler runs at least once, its effect on the machine happens exactly once. The part that
+    ends a job first, its handler or its deadline, is the one that is heard.
     """
 
     def __init__(self, in_flight: InFlightJobs, completer: Completer) -> None:

@@ -16,8 +16,8 @@ from .served_queues import ServedQueue, ServedQueues
 
 log = logging.getLogger(__name__)
 
-BUSY_RESCAN = 0.1  # seconds: with work in hand nobody listens for bells, so that the other queues are looked into
-BUSY_HOLD = 0.5  # seconds a queue that is paused or full is left alone, with work in hand
+BUSY_RESCAN = 0.1  # seconds: while jobs run no bell is waited for, so that the other queues are looked into
+BUSY_HOLD = 0.5  # seconds a queue that is paused or full is left alone while jobs run
 REFRESH = 10.0  # seconds between two looks at what is published, should the news of it have been missed
 NAMES = 30.0  # seconds between two looks for queues that no definition feeds
 DEAF = 1.0  # seconds the news is left to the other workers after it was heard here

@@ -57,7 +57,7 @@ class PollLoop:
         self._away = False
         self._reclaim_at: float | None = None
         self._full_since: float | None = None
-        self._tried: list[Job] = []  # those in hand that are not at their first attempt
+        self._tried: list[Job] = []  # jobs in flight that are not at their first attempt
 
     def quiet(self) -> None:
         """Takes no further jobs for now."""
@@ -112,7 +112,7 @@ class PollLoop:
         return False
 
     def _ahead(self) -> int:
-        """A job that was tried before may be one that kills its worker, and costs all that is in hand an attempt: while
+        """A job that was tried before may be one that kills its worker, and costs every job in flight an attempt: while
         such a one is at work nothing is taken ahead."""
         ahead = self._prefetch.ahead(self._in_flight.ended)
         self._tried = [job for job in self._tried if not job.ended]
@@ -142,7 +142,7 @@ class PollLoop:
             log.info("%d jobs that were taken ahead go back: those at work take their time", count)
 
     def _drained(self) -> bool:
-        """Nothing in hand, nothing ready, leased or delayed on the queues served, no message that could change that."""
+        """No job in flight, none ready, leased or delayed on the queues served, no message that could change that."""
         machines = {route.machine for route in self._served_queues.heard}
         if len(self._in_flight) or any(map(self._open, machines)):
             return False

@@ -21,7 +21,7 @@ class Reclaim:
     """
 
     def __init__(self, engine: Engine, worker: str, holds: Callable[[str, str], bool]) -> None:
-        """``holds(machine, id)``: whether the job is in hand here."""
+        """``holds(machine, id)``: whether the job is in flight here."""
         self._engine = engine
         self._worker = worker
         self._holds = holds

@@ -78,8 +78,8 @@ class ServedQueues:
     Every published version counts: instances of an old one still need their handlers. A queue is
     served when at least one of its handlers is here; the jobs of the others are left for other workers.
 
-    Jobs may also be put on queues that no definition feeds. Of those a worker serves what it is told to, those that are
-    called like a handler of its own, and those that hold a job for one when it looks.
+    Jobs may also be put on queues that no definition feeds. Of those a worker serves the ones named in its options,
+    those that are called like a handler of its own, and those that hold a job for one when it looks.
     """
 
     def __init__(self, engine: Engine, registry: Registry, only: Iterable[str] = ()) -> None:

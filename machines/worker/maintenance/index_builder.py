@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class IndexBuilder:
-    """Fills a machine's indexes, in small calls. Of several that look at once whoever comes first does, and the others
+    """Fills a machine's indexes, in small calls. Of several concurrent workers the first one fills, and the others
     leave it alone."""
 
     def __init__(self, engine: Engine, *, pause: float = 10.0) -> None:

@@ -24,7 +24,7 @@ class Duty(Protocol):
 @runtime_checkable
 class Wakeable(Protocol):
     def on_call(self, wake: Callable[[], None]) -> None:
-        """For a duty that somebody may call before its pause is over: ``wake`` ends it."""
+        """For a duty that may be woken before its pause is over: ``wake`` ends it."""
 
 
 class Periodic:

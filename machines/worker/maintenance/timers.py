@@ -14,10 +14,10 @@ log = logging.getLogger(__name__)
 
 class DueWork:
     """Every worker does this for all machines, also those it does not serve: the engine sees to it that each timer
-    fires once and each message is applied once, whoever comes first.
+    fires once and each message is applied once, in whichever worker comes first.
 
     One call asks all machines what is due and when the next thing will be. The wait lasts until then, ``pause`` seconds
-    at most: whoever else was to tick may have died meanwhile.
+    at most: the worker that was to process it may have died meanwhile.
     """
 
     FAULTY = 1.0  # seconds: where something went wrong, the next try comes soon

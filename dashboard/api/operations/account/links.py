@@ -67,7 +67,7 @@ def listed(request: HttpRequest) -> dict[str, Any]:
     example={"page": "/machines/payment/", "query": "state=paying&older=1h"},
 )  # fmt: skip
 def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
-    """It opens the page to whoever is logged in and may open it, until `expires`, however often."""
+    """It opens the page for every account that may open it, until `expires`."""
     try:
         made = links.make_link(actor_of(request).user, body.page, body.query)
     except ValidationError as error:

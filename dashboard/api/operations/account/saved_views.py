@@ -34,7 +34,7 @@ class Saving(Body):
     name: str = Field(min_length=1, max_length=60)
     page: str = Field(max_length=300, description="the path of a page that only shows")
     query: str = Field("", max_length=2000)
-    shared: bool = Field(False, description="whoever may see the page may see the view, too")
+    shared: bool = Field(False, description="every account that may see the page may see the view")
 
 
 class Gone(Out):

@@ -125,7 +125,7 @@ def of_place(
 
 @group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")
 def pause(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
-    """Those in hand may finish, others may come."""
+    """Running jobs may finish, and new jobs may be enqueued."""
     queues.pause(actor_of(request), machine, queue, reason=body.reason)
     return one(request, machine, queue)
 

@@ -33,7 +33,9 @@ class CountsOut(Out):
 class ActivityOut(Out):
     moved: CountsOut = Field(description="instances that entered a state, each counted once, of all these machines")
     machines: dict[str, CountsOut]
-    operators: CountsOut | None = Field(None, description="people who pulled a lever; for who may see every machine")
+    operators: CountsOut | None = Field(
+        None, description="people who acted; only for accounts that may see every machine"
+    )
 
 
 class PlaceOut(Out):
