@@ -156,7 +156,7 @@ def is_live(page: Page) -> None:
 
 def keys_work(page: Page) -> None:
     """Waits until the page's script is there: a page that was just gone to does not hear keys before."""
-    expect(page.get_by_role("button", name="Keys")).to_be_visible()
+    expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_visible()
 
 
 def _listen(message, complaints: list[str]) -> None:

@@ -193,7 +193,7 @@ def test_a_countdown_ticks_down_and_a_suspension_holds_it(page, engine, order):
     first = clock.text_content()
     expect(clock).not_to_have_text(first)
     engine.suspend("delivery", "R-1", actor="sue", reason="a test")
-    expect(page.locator(".waiting-panel td")).to_have_text("held")
+    expect(page.locator(".waiting-panel td")).to_have_text("paused")
     expect(page.locator("div.head .held")).to_be_visible()
 
 

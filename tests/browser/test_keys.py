@@ -17,10 +17,10 @@ INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 
 def test_the_question_mark_lists_the_keys_and_escape_gives_the_focus_back(page, waiting):
     page.goto(INSTANCE)
-    expect(page.get_by_role("button", name="Keys")).to_be_visible()
+    expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_visible()
     page.get_by_role("link", name="Queues").first.focus()
     page.keyboard.press("?")
-    dialog = page.get_by_role("dialog", name="Keys")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_be_visible()
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     expect(dialog).to_contain_text("Machine of this page")
@@ -31,7 +31,7 @@ def test_the_question_mark_lists_the_keys_and_escape_gives_the_focus_back(page, 
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("link", name="Queues").first).to_be_focused()
-    page.get_by_role("button", name="Keys").click()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
     expect(dialog).to_be_visible()
     page.keyboard.press("Enter")
     expect(dialog).to_be_hidden()
@@ -116,7 +116,7 @@ def test_shortcuts_can_be_switched_off_and_the_button_still_lists_them(without_k
     page.keyboard.type("?/gq")
     expect(page.locator("dialog")).to_have_count(0)
     expect(page).to_have_url(re.compile("/$"))
-    page.get_by_role("button", name="Keys").click()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
     expect(page.get_by_role("dialog")).to_contain_text("turned off in your account")
 
 

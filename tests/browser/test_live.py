@@ -127,7 +127,7 @@ def test_a_new_version_is_announced_and_the_old_drawing_stays(page, engine, wait
     definition["states"]["Suspended"]["on"]["retire"] = "Retired"
     engine.publish(definition)
     expect(page.get_by_text("Version 2 is available.")).to_be_visible()
-    page.get_by_role("link", name="Show it").click()
+    page.get_by_role("link", name="Reload").click()
     expect(page.locator(".sb-diagram [data-state='Retired']")).to_be_visible()
 
 

@@ -58,6 +58,6 @@ def test_a_long_list_is_paged_and_turned_round(plain, engine, activation):
 
 def test_an_instance_is_opened_by_its_id(plain, waiting):
     plain.goto("/machines/activation/")
-    plain.get_by_label("open an instance by its id").fill("ATV-123:NBCSports")
+    plain.get_by_label("Open an instance by id").fill("ATV-123:NBCSports")
     plain.get_by_role("button", name="Open").click()
     expect(plain.locator("h1")).to_have_text("ATV-123:NBCSports")

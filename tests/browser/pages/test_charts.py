@@ -71,14 +71,14 @@ def test_lines_are_drawn_and_the_next_minute_comes_without_a_reload(page, device
 def test_what_nobody_has_measured_yet_appears_once_a_worker_does(as_, devices):
     page = as_("viewer", viewport={"width": 390, "height": 800})
     page.goto("/machines/new_device/")
-    expect(page.get_by_text("No worker has measured yet")).to_be_visible()
+    expect(page.get_by_text("No data yet. Workers record")).to_be_visible()
     expect(page.locator("[data-chart='instances']")).to_be_hidden()
     Measurement.objects.create(
         machine="new_device", period=60, at=int(time.time()) // 60 * 60 - 60, covered=60_000, instances=3
     )
     SamplingTurn.objects.create(pk=1, at=int(time.time() * 1000), began=1)
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    expect(page.get_by_text("No worker has measured yet")).to_have_count(0)
+    expect(page.get_by_text("No data yet. Workers record")).to_have_count(0)
     expect(page.locator("[data-chart='instances'] [data-value]")).to_have_text("3")
     page.wait_for_function(DRAWN, arg=["[data-chart='instances']", "--line-a"])
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "no wider than the phone"

@@ -48,11 +48,11 @@ def test_figures_follow_a_search_and_views_are_kept(page, engine, activation):
     for place in (tab, drawn, page.locator(".narrower [data-found]")):
         expect(place).to_have_text("3")
     expect(page.locator(".facts [data-total]")).to_have_text("5")
-    page.get_by_label("a name for this view").fill("anna's")
+    page.get_by_label("Name of the view").fill("anna's")
     page.get_by_role("button", name="Save view").click()
     page.goto("/machines/activation/")
     page.locator(".narrower summary").first.click()
     page.get_by_role("link", name="anna's").click()
     expect(page.locator("tr[data-row]")).to_have_count(3)
-    page.get_by_role("link", name="without actor anna").click()
+    page.get_by_role("link", name="Remove filter actor anna").click()
     expect(page.locator("tr[data-row]")).to_have_count(5)

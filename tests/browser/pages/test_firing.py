@@ -75,7 +75,7 @@ def test_the_second_of_two_operators_gets_a_conflict_and_may_go_on_knowingly(as_
     expect(bob.locator("div.head .lit")).to_have_text("Active")
     alice.get_by_role("button", name="Fire entitle").click()
     conflict = alice.locator("#conflict")
-    expect(conflict).to_contain_text("Conflict: the instance changed")
+    expect(conflict).to_contain_text("The instance changed")
     expect(conflict).to_contain_text("bob")
     expect(lever(alice, "entitle").get_by_label("token")).to_have_value("late")
     assert engine.get("activation", waiting.id).version == 3

@@ -25,7 +25,7 @@ def told(page: Page, name: str):
 
 
 def test_the_throttle_is_hit_in_place_until_it_refuses(patterns, engine):
-    button = part(patterns, "throttle").get_by_role("button", name="Hit it by pace")
+    button = part(patterns, "throttle").get_by_role("button", name="Send by pace")
     for left in range(limited.LIMIT - 1, -1, -1):
         button.click()
         expect(told(patterns, "throttle")).to_contain_text(f"Allowed: 1 taken, {left} left")
@@ -64,15 +64,15 @@ def test_a_lock_is_taken_in_one_browser_and_seen_and_refused_in_another(page, as
     other = as_("operator", "bob")
     for one in (page, other):
         one.goto("/patterns/#locks")
-    part(page, "locks").get_by_role("button", name="Take it as Ann").click()
+    part(page, "locks").get_by_role("button", name="Acquire as Ann").click()
     expect(told(page, "locks")).to_contain_text("Ann has it")
     expect(part(other, "locks")).to_contain_text("Ann, played by alice")
-    part(other, "locks").get_by_role("button", name="Take it as Ben").click()
+    part(other, "locks").get_by_role("button", name="Acquire as Ben").click()
     expect(told(other, "locks")).to_contain_text("held by Ann, played by alice")
     expect(told(other, "locks")).to_contain_text("SB485")
     part(page, "locks").get_by_role("button", name="Release").first.click()
     expect(told(page, "locks")).to_contain_text("Ann let go")
-    part(other, "locks").get_by_role("button", name="Take it as Ben").click()
+    part(other, "locks").get_by_role("button", name="Acquire as Ben").click()
     expect(told(other, "locks")).to_contain_text("Ben has it")
     expect(part(page, "locks")).to_contain_text("Ben, played by bob")
 

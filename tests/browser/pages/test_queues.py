@@ -48,14 +48,14 @@ def test_pausing_redriving_and_purging(supervisor, engine, dead):
     expect(count(page, "ready")).to_have_text("1")
 
     page.get_by_role("button", name="Purge all dead jobs…").click()
-    sheet.get_by_label("type 2 to confirm").fill("3")
+    sheet.get_by_label("enter 2 to confirm").fill("3")
     sheet.get_by_label("reason").fill("a test")
     sheet.get_by_role("button", name="Purge all dead jobs").click()
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("You entered 3; 2 dead jobs are there now.")
-    notice.get_by_label("type 2 to confirm").fill("2")
+    notice.get_by_label("enter 2 to confirm").fill("2")
     notice.get_by_role("button", name="Purge all dead jobs").click()
-    expect(page.get_by_text("2 dead jobs of start are purged")).to_be_visible()
+    expect(page.get_by_text("2 dead jobs of start purged")).to_be_visible()
     assert engine.stats(dead)["start"].depth == {"ready": 1, "leased": 0, "delayed": 0, "dead": 0}
     told = [(entry.action, entry.outcome) for entry in AuditEntry.objects.exclude(action="login").order_by("id")]
     assert told == [
@@ -104,7 +104,7 @@ def test_rows_do_not_move_under_a_hand(supervisor, engine, dead):
     engine.redrive(dead, "start", "0-3", actor="bob", reason="it is back")
     expect(page.get_by_text("The list has changed.")).to_be_visible()
     expect(page.locator("tr[data-job='0-3']")).to_have_count(1)
-    page.get_by_role("button", name="Show current revision").click()
+    page.get_by_role("button", name="Reload list").click()
     expect(page.locator("tr[data-job='0-3']")).to_have_count(0)
     expect(page.get_by_text("The list has changed.")).to_be_hidden()
 
@@ -131,7 +131,7 @@ def test_a_job_page_and_an_instance_page_follow_their_job(supervisor, engine, de
     for one in (page, other):
         is_live(one)
     (job,) = engine.take(devices, "start", "box:17:aa")
-    expect(page.locator("div.head")).to_contain_text("held by box:17:aa")
+    expect(page.locator("div.head")).to_contain_text("worker box:17:aa")
     engine.progress(job, 3, 12, "packing")
     for one in (page, other):
         expect(one.locator("[data-progress]")).to_contain_text("3 of 12")
@@ -172,8 +172,8 @@ def test_without_script_a_queue_is_paused_and_purged_all_the_same(as_, engine, d
     page = as_("supervisor", "sue", java_script_enabled=False)
     page.goto(QUEUE)
     page.get_by_role("button", name="Purge all dead jobs…").click()
-    page.get_by_label("type 3 to confirm").fill("3")
+    page.get_by_label("enter 3 to confirm").fill("3")
     page.locator("#act-purge-reason").fill("a test")
     page.get_by_role("button", name="Purge all dead jobs", exact=True).click()
-    expect(page.get_by_text("3 dead jobs of start are purged")).to_be_visible()
+    expect(page.get_by_text("3 dead jobs of start purged")).to_be_visible()
     expect(page.locator("[data-total='enqueued']")).to_have_text("3")

@@ -83,15 +83,15 @@ def test_a_worker_told_to_be_quiet_is_seen_so_everywhere_and_half_written_orders
     card(ann).get_by_label("reason").fill("half a reason")
     ann.get_by_role("heading", name="Workers").click()
 
-    order(sue, "Take no more", "a new release")
+    order(sue, "Quiet", "a new release")
     expect(sue.get_by_text("Takes effect with its next heartbeat.")).to_be_visible()
     workers.beat()
     assert workers.orders[-1] == "quiet"
     workers.shows("box:17", status="quiet")
     for page in (sue, ann):
         expect(card(page).get_by_text("quiet", exact=True)).to_be_visible(timeout=10_000)
-    expect(card(ann).get_by_role("button", name="Work again")).to_be_visible()
-    expect(card(ann).get_by_role("button", name="Take no more")).to_be_hidden()
+    expect(card(ann).get_by_role("button", name="Resume")).to_be_visible()
+    expect(card(ann).get_by_role("button", name="Quiet")).to_be_hidden()
     expect(card(ann).get_by_label("reason")).to_have_value("half a reason")
 
     workers.shows("box:18")
@@ -105,7 +105,7 @@ def test_without_script_orders_are_given_all_the_same(browser, user_of, workers)
     page = browser(java_script_enabled=False).new_page()
     log_in(page, user_of("supervisor").username)
     page.goto("/workers/")
-    order(page, "Stop it", "it is over")
-    expect(page.get_by_text("is told to stop")).to_be_visible()
+    order(page, "Stop", "it is over")
+    expect(page.get_by_text("will stop")).to_be_visible()
     workers.beat()
     assert workers.orders[-1] == "stop"
