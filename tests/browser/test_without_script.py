@@ -32,7 +32,7 @@ def test_an_event_is_fired_refused_and_disputed(plain, engine, waiting):
     plain.get_by_label("token").first.fill("late")
     plain.get_by_role("button", name="Fire entitle").click()
     expect(plain.locator("#conflict")).to_contain_text("bob")
-    plain.get_by_role("button", name="Preview").click()
+    plain.locator("#conflict").get_by_role("button", name="Preview").click()
     expect(plain.locator("#preview")).to_contain_text("Preview: Active → Active")
     plain.get_by_text("1 event not accepted in Active").click()
     plain.get_by_text("Try anyway").click()

@@ -48,7 +48,10 @@ def test_a_section_renews_itself_unless_somebody_reads_there_or_pauses(page, eng
     page.clock.run_for(2500)
     expect(section.locator(".standing")).to_contain_text("demo.hits")
     for stop, go in (
-        (lambda: section.get_by_text("Example").click(), lambda: section.get_by_text("Example").click()),
+        (
+            lambda: section.get_by_text("Example", exact=True).click(),
+            lambda: section.get_by_text("Example", exact=True).click(),
+        ),
         (lambda: page.keyboard.press("p"), lambda: page.keyboard.press("p")),
     ):
         stop()

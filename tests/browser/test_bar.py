@@ -1,0 +1,83 @@
+"""The bar at every width: each entry is in it or in its menu, none lies over another one, with any font."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth import get_user_model
+from playwright.sync_api import Page, expect
+
+from .conftest import PASSWORD, log_in
+
+ENTRIES = ["Machines", "Queues", "Workers", "Approvals", "Audit", "Webhooks", "Admin"]
+WIDTHS = [320, 360, 390, 480, 640, 641, 768, 880, 900, 1024, 1272, 1273, 1280, 1376, 1377, 1400, 1449, 1552, 1553, 1920]
+WIDE_LETTERS = ".bar, .bar * { font-family: 'DejaVu Sans', sans-serif !important; }"
+SET_LETTERS = """css => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(css);
+    document.adoptedStyleSheets = [sheet];
+}"""
+FAULTS = """() => {
+    const PARTS = ".bar nav > a, .bar summary, .bar .search, .bar .who > :not(.unseen), .brand";
+    const seen = [...document.querySelectorAll(PARTS)]
+        .filter((e) => e.checkVisibility() && e.getBoundingClientRect().width > 0)
+        .map((e) => [e.textContent.trim() || e.className, e.getBoundingClientRect()]);
+    const outside = seen.filter(([, box]) => box.right > innerWidth + 0.5 || box.left < 0).map(([name]) => name);
+    const over = ([, a], [, b]) =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    const overlaps = seen.flatMap((a, i) => seen.slice(i + 1).filter((b) => over(a, b)).map((b) => [a[0], b[0]]));
+    const wide = document.documentElement.scrollWidth > innerWidth ? ["the page scrolls"] : [];
+    return [...outside, ...overlaps, ...wide];
+}"""
+
+
+@pytest.fixture
+def staff(as_, waiting) -> Page:
+    """A page of somebody who may open every entry of the bar."""
+    page = as_("supervisor", "sue")
+    get_user_model().objects.filter(username__contains="sue").update(is_staff=True)
+    page.goto("/approvals/")
+    return page
+
+
+def shown(page: Page) -> list[str]:
+    return [link.strip().split()[0] for link in page.locator(".bar nav a:visible").all_inner_texts()]
+
+
+@pytest.mark.parametrize("letters", ["", WIDE_LETTERS], ids=["own", "wide"])
+def test_every_entry_is_in_the_bar_or_in_its_menu_and_nothing_overlaps(staff, letters):
+    if letters:
+        staff.evaluate(
+            "css => { const s = new CSSStyleSheet(); s.replaceSync(css); document.adoptedStyleSheets = [s]; }", letters
+        )
+    more = staff.locator(".bar summary")
+    for width in WIDTHS:
+        staff.set_viewport_size({"width": width, "height": 800})
+        assert staff.evaluate(FAULTS) == [], width
+        if more.is_visible():
+            more.click()
+        assert [name for name in shown(staff) if name != "Search"] == ENTRIES, width
+        if more.is_visible():
+            more.click()
+
+
+def test_the_menu_opens_and_closes_by_the_keyboard(staff):
+    staff.set_viewport_size({"width": 1280, "height": 800})
+    summary = staff.locator(".bar summary")
+    summary.focus()
+    staff.keyboard.press("Enter")
+    staff.keyboard.press("Tab")
+    expect(staff.locator(".more .at-approvals")).to_be_focused()
+    staff.keyboard.press("Escape")
+    expect(staff.locator(".more .at-approvals")).to_be_hidden()
+    expect(summary).to_be_focused()
+    staff.keyboard.press("Enter")
+    staff.get_by_role("link", name="Webhooks").click()
+    expect(staff.get_by_role("heading", name="Webhooks", exact=True)).to_be_visible()
+
+
+def test_the_menu_works_without_script(browser, user_of):
+    plain = browser(java_script_enabled=False, viewport={"width": 1280, "height": 800}).new_page()
+    log_in(plain, user_of("supervisor").username, PASSWORD)
+    plain.locator(".bar summary").click()
+    plain.get_by_role("link", name="Audit").click()
+    expect(plain.get_by_role("heading", name="Audit", exact=True)).to_be_visible()
