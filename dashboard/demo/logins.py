@@ -16,10 +16,10 @@ from machines.access.roles import make
 
 ADMIN = "admin"
 ACCOUNTS = {
-    ADMIN: "sees, moves and changes everything",
-    "supervisor": "sees everything, fires events, repairs and directs",
-    "operator": "sees, and fires events",
-    "viewer": "only sees",
+    ADMIN: "full access",
+    "supervisor": "views, fires events, repairs and manages",
+    "operator": "views and fires events",
+    "viewer": "views only",
 }
 
 

@@ -15,7 +15,7 @@ from machines.engine.connection.client import Client
 from machines.patterns import Bus, Stream
 
 TITLE = "Bus"
-TELLS = "Messages for those who listen now, or kept until every group of readers is done with them."
+TELLS = "Publish and subscribe, and streams with consumer groups."
 
 STREAM, GROUP, TOPIC = "demo.orders", "billing", "demo.news"
 MOST = 8  # messages
@@ -81,7 +81,7 @@ def _shown(id: str, fields: dict[str, str], held: dict[str, Any] | None, given: 
     if held is None:
         return row
     dead = held["time_since_delivered"] >= IDLE * 1000
-    return row | {"state": f"{held['consumer']} has it", "times": held["times_delivered"], "late": dead}
+    return row | {"state": f"delivered to {held['consumer']}", "times": held["times_delivered"], "late": dead}
 
 
 def _said(fields: dict[str, str]) -> str:
@@ -104,9 +104,9 @@ def take(request: HttpRequest, asked: QueryDict) -> str:
     stream.group(GROUP)
     found = stream.read(GROUP, name, count=2, idle=IDLE)
     if not found:
-        return f"{name} got nothing: there is no new message, and none that was taken {IDLE:.0f} s ago"
+        return f"{name} received nothing: no new messages and none idle for {IDLE:.0f} s"
     again = sum(message.deliveries > 1 for message in found)
-    return f"{name} got {len(found)}" + (f", {again} of them taken before and never acknowledged" if again else "")
+    return f"{name} received {len(found)}" + (f", {again} of them redelivered" if again else "")
 
 
 def ack(request: HttpRequest, asked: QueryDict) -> str:
@@ -115,18 +115,18 @@ def ack(request: HttpRequest, asked: QueryDict) -> str:
     own = [row["message_id"] for row in _pending(get_engine().client, stream) if row["consumer"] == name]
     if not own:
         return f"{name} has nothing to acknowledge"
-    return f"{name} is done with {stream.ack(GROUP, *own)}"
+    return f"{name} acknowledged {stream.ack(GROUP, *own)}"
 
 
 def publish(request: HttpRequest, asked: QueryDict) -> str:
     heard = get_pattern(Bus).publish(TOPIC, {"said": asked.get("said", "")[:60]})
-    return f"{heard} heard it" if heard else "nobody listens: it is lost, and that is no error"
+    return f"{heard} received it" if heard else "no subscribers: the message is dropped"
 
 
 def _reader(asked: QueryDict) -> str:
     name = asked.get("who", "")
     if name not in READERS:
-        raise BadInput(f"it is {' or '.join(READERS)} who reads, not {name!r:.40}", code="SB401")
+        raise BadInput(f"the reader is {' or '.join(READERS)}, not {name!r:.40}", code="SB401")
     return name
 
 

@@ -15,7 +15,7 @@ from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Cardinality, Count
 
 TITLE = "Cardinality"
-TELLS = "How many different ones came today, this week, this month: exact while they are few, a sketch of 12 KB after."
+TELLS = "Unique counts per day, week and month: an exact set while small, a 12 KB sketch after."
 
 NAME = "demo.visitors"
 EXACT = 200  # members up to which a day of the demo is exact
@@ -56,17 +56,17 @@ def _day(count: Count) -> date:
 
 
 def come(request: HttpRequest, asked: QueryDict) -> str:
-    return f"{AT_ONCE} came today, {_come(0)} of them for the first time today"
+    return f"{AT_ONCE} visitors today, {_come(0)} of them new today"
 
 
 def yesterday(request: HttpRequest, asked: QueryDict) -> str:
-    return f"{AT_ONCE} came yesterday, {_come(1)} of them new to that day"
+    return f"{AT_ONCE} visitors yesterday, {_come(1)} of them new that day"
 
 
 def same(request: HttpRequest, asked: QueryDict) -> str:
     """Always the same ten: nothing grows after the first time."""
     new = get_pattern(make).add(*(f"regular-{number}" for number in range(10)))
-    return f"the ten regulars came, {new} of them for the first time today"
+    return f"the same 10 visitors, {new} of them new today"
 
 
 def _come(ago: int) -> int:

@@ -13,7 +13,7 @@ from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Changed, Records
 
 TITLE = "Compare and set"
-TELLS = "Write only over what was read: a conflict is seen, and tried again with what is there now."
+TELLS = "Write only over the value that was read; on a conflict, retry with the current value."
 
 NAME, KEY = "demo.cas", "note"
 TTL = 3600.0  # seconds
@@ -54,7 +54,7 @@ def put(request: HttpRequest, asked: QueryDict) -> str:
     if not seen.isascii() or not seen.isdigit() or len(seen) > 16:
         raise BadInput(f"a generation is a whole number, not {seen!r:.40}", code="SB402")
     written = get_pattern(records).put(KEY, {"text": text, "former": int(seen), "tries": 1}, expect=int(seen))
-    return f"written over generation {seen}: it is {written.generation} now"
+    return f"generation {seen} replaced by {written.generation}"
 
 
 def race(request: HttpRequest, asked: QueryDict) -> str:
@@ -64,12 +64,12 @@ def race(request: HttpRequest, asked: QueryDict) -> str:
     def function(value: Any) -> Any:
         seen.append(value)
         if len(seen) < 3:
-            text = f"somebody was faster, {len(seen)}"
+            text = f"concurrent write {len(seen)}"
             held.put(KEY, {"text": text, "former": held.get(KEY).generation}, expect=None)
-        return {"text": f"written at try {len(seen)}", "former": held.get(KEY).generation, "tries": len(seen)}
+        return {"text": f"written at attempt {len(seen)}", "former": held.get(KEY).generation, "tries": len(seen)}
 
     written = held.update(KEY, function)
-    return f"two others wrote first; the third try, one call each, made generation {written.generation}"
+    return f"two conflicts; the third attempt wrote generation {written.generation}"
 
 
 ACTS = {"put": put, "race": race}

@@ -14,7 +14,7 @@ from machines.patterns import Blocks, Snowflakes, decode
 from machines.patterns.ids import Range
 
 TITLE = "Ids"
-TELLS = "Ids that sort by time and never repeat, made here with ranges of time from Redis; and numbers in blocks."
+TELLS = "Unique ids that sort by time, generated locally from time ranges leased in Redis; and numbers in blocks."
 
 NAME, NUMBERS = "demo.ids", "demo.numbers"
 LEASE = 5.0  # seconds: short, so that a node can be taken over while one looks
@@ -89,9 +89,9 @@ def take_over(request: HttpRequest, asked: QueryDict) -> str:
     made = pair.second.next()
     node = decode(made).node
     if still is not None and still.node == node:
-        return f"{made}: by node {node}, which was the first's, in a range that begins after the first's had ended"
+        return f"{made}: by node {node}, taken over from the first generator, in a later range"
     was = f", no longer node {before.node}" if before and before.node != node else ""
-    return f"{made}: by node {node}{was}, the one that was free longest"
+    return f"{made}: by node {node}{was}, the node free for longest"
 
 
 def number(request: HttpRequest, asked: QueryDict) -> str:

@@ -13,7 +13,7 @@ from machines.patterns import HeldLock, Locks, Lost, Taken
 from machines.patterns.locks import CLOCK
 
 TITLE = "Locks"
-TELLS = "One holder at a time, with an end, and a number by which a resource knows who comes late."
+TELLS = "Locks with an expiry and a fence that detects late owners."
 MAKE = Locks
 
 NAME, TTL = "demo.lever", 20.0  # seconds
@@ -45,33 +45,33 @@ def take(request: HttpRequest, asked: QueryDict) -> str:
     name = _person(asked)
     held = get_pattern(Locks).lock(NAME, ttl=TTL, owner=_owner(request, name)).acquire()
     request.session[SESSION] = request.session.get(SESSION, {}) | {name: [held.token, held.fence]}
-    return f"{name} has it, fence {held.fence}, for {TTL:.0f} s"
+    return f"{name} acquired the lock, fence {held.fence}, for {TTL:.0f} s"
 
 
 def renew(request: HttpRequest, asked: QueryDict) -> str:
     _held(request, _person(asked)).renew()
-    return f"{_person(asked)} has it for another {TTL:.0f} s, with the same fence"
+    return f"{_person(asked)} renewed the lock for {TTL:.0f} s, same fence"
 
 
 def release(request: HttpRequest, asked: QueryDict) -> str:
     name = _person(asked)
     if not _held(request, name).release():
-        return f"{name} had not got it any more: nothing was released"
-    return f"{name} let go of it"
+        return f"{name} no longer owned the lock: nothing was released"
+    return f"{name} released the lock"
 
 
 def _held(request: HttpRequest, name: str) -> HeldLock:
     """As this person took it, whatever became of it since."""
     token, fence = request.session.get(SESSION, {}).get(name, ("", 0))
     if not token:
-        raise Lost(f"{name} has not taken it")
+        raise Lost(f"{name} does not own the lock")
     return HeldLock(get_pattern(Locks), NAME, _owner(request, name), token, fence, int(TTL * 1000), CLOCK())
 
 
 def _person(asked: QueryDict) -> str:
     name = asked.get("who", "")
     if name not in PEOPLE:
-        raise BadInput(f"it is {' or '.join(PEOPLE)} who asks, not {name!r:.40}", code="SB401")
+        raise BadInput(f"the owner is {' or '.join(PEOPLE)}, not {name!r:.40}", code="SB401")
     return name
 
 

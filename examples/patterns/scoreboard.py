@@ -13,7 +13,7 @@ from machines.patterns import Scoreboard
 from machines.patterns.arguments import check_key
 
 TITLE = "Scoreboard"
-TELLS = "Who is ahead: ranks with ties, boards of a day, scores that fade, in one call and in bounded space."
+TELLS = "Rankings with ties, daily boards and decaying scores, in bounded space."
 
 NAME, FADING = "demo.today", "demo.fading"
 MOST, HALF_LIFE = 8, 60  # seconds
@@ -60,14 +60,14 @@ def give(request: HttpRequest, asked: QueryDict) -> str:
     boards.fading.add(player, points)
     place = boards.today.add(player, points)
     if place is None:
-        return f"{player} has no room on a board of {MOST}: the lowest there has more"
+        return f"{player} does not reach the top {MOST}"
     return f"{player} has {place.score:g} today, rank {place.rank}{', tied' if place.tied else ''}"
 
 
 def reset(request: HttpRequest, asked: QueryDict) -> str:
     boards = get_pattern(Boards)
     boards.fading.reset()
-    return f"both boards are empty; {boards.today.reset()} places went from that of today"
+    return f"both boards reset; {boards.today.reset()} entries removed from today's board"
 
 
 ACTS = {"give": give, "reset": reset}

@@ -15,7 +15,7 @@ from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Changed, Gone, Held, Sessions
 
 TITLE = "Sessions"
-TELLS = "State under a token that Redis does not know: it slides, ends, is rotated, and one or all are revoked."
+TELLS = "Sessions under a token: sliding expiry, rotation and revocation; Redis stores only a hash of the token."
 
 NAME, TTL, LIFETIME, MOST, PARTITIONS = "demo.baskets", 120, 600, 4, 2  # seconds; sessions of one person; parts
 MOST_TEA = 99
@@ -56,7 +56,7 @@ def show(request: HttpRequest) -> dict[str, Any]:
 def begin(request: HttpRequest, asked: QueryDict) -> str:
     made = get_pattern(MAKE).create(str(request.user.pk), {"tea": 0})
     request.session[KEPT] = made.token
-    return f"this browser holds a token of session {made.handle}; Redis holds the SHA-256 of it"
+    return f"session {made.handle} created; Redis stores the SHA-256 of its token"
 
 
 def put(request: HttpRequest, asked: QueryDict) -> str:
@@ -65,24 +65,24 @@ def put(request: HttpRequest, asked: QueryDict) -> str:
     held = sessions.get(token)
     count = min(MOST_TEA, _count(held) + 1)
     after = sessions.put(token, {"tea": count}, expect=_version(asked))
-    return f"{count} tea in it, version {after.version}"
+    return f"{count} tea in the basket, version {after.version}"
 
 
 def rotate(request: HttpRequest, asked: QueryDict) -> str:
     turned = get_pattern(MAKE).rotate(request.session.get(KEPT, ""))
     request.session[KEPT] = turned.token
-    return f"session {turned.handle} goes on under another token; the former one opens nothing"
+    return f"token of session {turned.handle} rotated; the old one is invalid"
 
 
 def revoke(request: HttpRequest, asked: QueryDict) -> str:
     if not get_pattern(MAKE).revoke_handle(str(request.user.pk), asked.get("handle", "")):
-        raise Gone("it had ended already")
-    return f"session {asked['handle']} is revoked"
+        raise Gone("the session had already ended")
+    return f"session {asked['handle']} revoked"
 
 
 def revoke_all(request: HttpRequest, asked: QueryDict) -> str:
     many = get_pattern(MAKE).revoke_all(str(request.user.pk))
-    return f"{many} of yours {'is' if many == 1 else 'are'} revoked" if many else "you have none"
+    return f"{many} of yours {'is' if many == 1 else 'are'} revoked" if many else "no sessions"
 
 
 def _handle(request: HttpRequest) -> str:

@@ -11,7 +11,7 @@ from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle
 
 TITLE = "Throttle"
-TELLS = "So many at once and so many in a time, shared by all processes, counted in one call."
+TELLS = "Rate limits shared by all processes, checked in one call."
 MAKE = Throttle
 
 NAME, KEY = "demo.hits", "everybody"
@@ -31,8 +31,8 @@ def example(throttle: Throttle) -> None:
 def show(request: HttpRequest) -> dict[str, Any]:
     keys = PatternKeys(get_engine().keys.prefix)
     ways = [
-        {"act": "hit", "title": "By pace", "tells": f"{LIMIT} at once, then one each {PER // LIMIT} s"},
-        {"act": "count", "title": "In a window", "tells": f"{LIMIT} until it ends, {PER} s after the first"},
+        {"act": "hit", "title": "Steady rate", "tells": f"burst of {LIMIT}, then one every {PER // LIMIT} s"},
+        {"act": "count", "title": "Fixed window", "tells": f"{LIMIT} per window of {PER} s"},
     ]
     for way, window in zip(ways, (False, True), strict=True):
         way["now"] = get_throttle().look(NAME, KEY, limit=LIMIT, per=PER, window=window)
@@ -55,8 +55,8 @@ def _hit(how: str, asked: QueryDict) -> str:
     cost = int(wanted) if wanted.isdecimal() and len(wanted) < 4 else 0  # 0 is refused, with the words for it
     verdict = getattr(get_throttle(), how)(NAME, KEY, limit=LIMIT, per=PER, cost=cost)
     if not verdict.allowed:
-        return f"Refused: {cost} can be had in {max(0.1, verdict.retry_after):.1f} s. Nothing was taken."
-    return f"Allowed: {cost} taken, {verdict.remaining} left now, all {LIMIT} again in {verdict.reset_after:.1f} s."
+        return f"Refused: retry in {max(0.1, verdict.retry_after):.1f} s for {cost}."
+    return f"Allowed: {cost} used, {verdict.remaining} remaining, resets in {verdict.reset_after:.1f} s."
 
 
 ACTS = {"hit": hit, "count": count}

@@ -15,7 +15,7 @@ from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Batch, Gone, Write, WriteBuffer
 
 TITLE = "Write buffer"
-TELLS = "Many small writes become few large ones, and what a flusher died with comes again."
+TELLS = "Combines many small writes into few large ones; a batch of a crashed flusher is retried."
 
 NAME, MOST = "demo.clicks", 50
 DOORS = ("front door", "back door", "gate")
@@ -66,18 +66,18 @@ def add(request: HttpRequest, asked: QueryDict) -> str:
     if door not in DOORS:
         raise BadInput(f"there are {', '.join(DOORS)}, and no {door!r:.40}", code="SB401")
     get_pattern(MAKE).add(door, counters={"clicks": 1}, fields={"by": request.user.get_username()[:150]})
-    return f"one click at the {door} waits"
+    return f"one click at the {door} buffered"
 
 
 def burst(request: HttpRequest, asked: QueryDict) -> str:
     get_pattern(MAKE).add_many(Write(DOORS[number % 3], {"clicks": 1}) for number in range(100))
-    return "a hundred clicks in one call: they wait in three entries at most"
+    return "100 clicks buffered in one call, in at most three entries"
 
 
 def flush(request: HttpRequest, asked: QueryDict) -> str:
     told: list[str] = []
     if not get_pattern(MAKE).flush(lambda batch: told.append(write(batch)), limit=LIMIT, lease=LEASE):
-        raise Gone("nothing waits that is not somebody's: add some, or wait until a lease ends")
+        raise Gone("nothing to flush: add clicks, or wait until a lease expires")
     return f"{told[0]}, and settled"
 
 
@@ -85,10 +85,10 @@ def die(request: HttpRequest, asked: QueryDict) -> str:
     """Half of the times it has written already, so that the same comes twice."""
     batch = get_pattern(MAKE).claim(limit=LIMIT, lease=LEASE)
     if batch is None:
-        raise Gone("there is nothing to die with: add some, or wait until a lease ends")
+        raise Gone("nothing to claim: add clicks, or wait until a lease expires")
     if asked.get("when") == "written":
-        return f"{write(batch)}, then its flusher died: in {LEASE:.0f} s it comes again, and counts once all the same"
-    return f"batch {batch.id} was claimed and its flusher died: in {LEASE:.0f} s it comes again"
+        return f"{write(batch)}, then its flusher crashed: retried in {LEASE:.0f} s, counted once"
+    return f"batch {batch.id} was claimed and its flusher crashed: retried in {LEASE:.0f} s"
 
 
 def write(batch: Batch) -> str:
@@ -102,8 +102,8 @@ def write(batch: Batch) -> str:
     cache.set(WRITTEN, kept, KEPT)
     twice = len(batch.entries) - len(fresh)
     many = "entry" if len(fresh) == 1 else "entries"
-    known = f", {twice} known from before and left out" if twice else ""
-    return f"batch {batch.id}, take {batch.takes}: {len(fresh)} {many} written{known}"
+    known = f", {twice} duplicates skipped" if twice else ""
+    return f"batch {batch.id}, attempt {batch.takes}: {len(fresh)} {many} written{known}"
 
 
 ACTS = {"add": add, "burst": burst, "flush": flush, "die": die}

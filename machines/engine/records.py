@@ -177,11 +177,11 @@ class Explanation:
             head = "the instance could not begin"
         if self.why == "unknown event":
             known = ", ".join(self.known_events) or "none"
-            return f"machine {self.machine!r} knows no event {self.event!r}; it knows: {known}"
+            return f"machine {self.machine!r} has no event {self.event!r}; its events: {known}"
         if self.why == "final":
-            return f"{head}: the state is final, nothing more can happen"
+            return f"{head}: the state is final"
         if self.why == "no transition":
-            return f"{head}: no transition listens for it there"
+            return f"{head}: no transition accepts it"
         if self.why == "error":
             return f"{head}: {self.error or 'an action failed'}"
         more = [f"and {self.omitted} more"] if self.omitted else []

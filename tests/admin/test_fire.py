@@ -61,7 +61,7 @@ def test_a_refusal_is_explained_and_logged_and_changes_nothing(operator, machine
     page = response.content.decode()
     assert response.status_code == 409
     assert "Refused: the event was not fired." in page
-    assert "no transition listens for it there" in page
+    assert "no transition accepts it" in page
     assert "SB430" in page
     assert engine.get("activation", ID).version == 2
     assert LogEntry.objects.get().change_message.startswith(f"Refused: activate at {ID}: event 'activate'")

@@ -40,7 +40,7 @@ def test_the_tutorial_machine_publishes_and_moves_as_told(engine):
     code = re.sub(r"^engine = .*$", "", block("docs/tutorial.md", "python", "P-1"), flags=re.MULTILINE)
     printed: list[str] = []
     exec(compile(code, "tutorial.md", "exec"), {"engine": engine, "print": lambda *a: printed.append(str(a[0]))})
-    assert printed[0] == "event 'send' is refused in state Moving: no transition listens for it there"
+    assert printed[0] == "event 'send' is refused in state Moving: no transition accepts it"
     assert "Delivered" in printed[1]
     assert printed[2] == "['send', '(create)']"
 

@@ -25,14 +25,14 @@ def told(page: Page, name: str):
 
 
 def test_the_throttle_is_hit_in_place_until_it_refuses(patterns, engine):
-    button = part(patterns, "throttle").get_by_role("button", name="Send by pace")
+    button = part(patterns, "throttle").get_by_role("button", name="Send steady rate")
     for left in range(limited.LIMIT - 1, -1, -1):
         button.click()
-        expect(told(patterns, "throttle")).to_contain_text(f"Allowed: 1 taken, {left} left")
+        expect(told(patterns, "throttle")).to_contain_text(f"Allowed: 1 used, {left} remaining")
         expect(button).to_be_focused()
     part(patterns, "throttle").get_by_role("combobox").first.select_option("2")
     button.click()
-    expect(told(patterns, "throttle")).to_contain_text("Refused: 2 can be had in")
+    expect(told(patterns, "throttle")).to_contain_text("Refused: retry in")
     expect(part(patterns, "throttle").get_by_role("combobox").first).to_have_value("2")
     expect(patterns).to_have_url("/patterns/")
 
@@ -68,15 +68,15 @@ def test_a_lock_is_taken_in_one_browser_and_seen_and_refused_in_another(page, as
     for one in (page, other):
         one.goto("/patterns/#locks")
     part(page, "locks").get_by_role("button", name="Acquire as Ann").click()
-    expect(told(page, "locks")).to_contain_text("Ann has it")
+    expect(told(page, "locks")).to_contain_text("Ann acquired the lock")
     expect(part(other, "locks")).to_contain_text("Ann, played by alice")
     part(other, "locks").get_by_role("button", name="Acquire as Ben").click()
     expect(told(other, "locks")).to_contain_text("held by Ann, played by alice")
     expect(told(other, "locks")).to_contain_text("SB485")
     part(page, "locks").get_by_role("button", name="Release").first.click()
-    expect(told(page, "locks")).to_contain_text("Ann let go")
+    expect(told(page, "locks")).to_contain_text("Ann released the lock")
     part(other, "locks").get_by_role("button", name="Acquire as Ben").click()
-    expect(told(other, "locks")).to_contain_text("Ben has it")
+    expect(told(other, "locks")).to_contain_text("Ben acquired the lock")
     expect(part(page, "locks")).to_contain_text("Ben, played by bob")
 
 
@@ -87,7 +87,7 @@ def test_clicks_wait_in_the_buffer_until_it_is_flushed_and_a_batch_whose_flusher
     section.get_by_role("button", name="Add 100 clicks").click()
     expect(section).to_contain_text("pending 3")
     section.get_by_role("button", name="Claim and crash").click()
-    expect(told(page, "write_buffer")).to_contain_text("its flusher died")
+    expect(told(page, "write_buffer")).to_contain_text("its flusher crashed")
     expect(section).to_contain_text("in progress 2")
     section.get_by_role("button", name="Flush batch").click()
     expect(told(page, "write_buffer")).to_contain_text("1 entry written")

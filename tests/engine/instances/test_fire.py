@@ -42,7 +42,7 @@ def test_the_same_event_again_in_the_wrong_state_is_refused(engine):
     with pytest.raises(Refused) as caught:
         engine.fire("door", "x", "open")
     assert caught.value.explanation.why == "no transition"
-    assert str(caught.value) == "event 'open' is refused in state Open: no transition listens for it there"
+    assert str(caught.value) == "event 'open' is refused in state Open: no transition accepts it"
 
 
 def test_a_guard_that_does_not_hold_is_explained_with_its_values(engine):
@@ -62,7 +62,7 @@ def test_nothing_more_happens_in_a_final_state(engine):
 
 def test_an_event_no_transition_knows_is_told_apart(engine):
     started(engine, door())
-    with pytest.raises(UnknownEvent, match="machine 'door' knows no event 'opne'; it knows: close, open"):
+    with pytest.raises(UnknownEvent, match="machine 'door' has no event 'opne'; its events: close, open"):
         engine.fire("door", "x", "opne")
 
 

@@ -132,7 +132,7 @@ def test_a_suspended_one_without_a_token_gets_a_random_one(box):
 
 def test_a_new_service_cannot_be_entitled_before_it_is_activated(box):
     box.create(NBC)
-    with pytest.raises(Refused, match="no transition listens for it there"):
+    with pytest.raises(Refused, match="no transition accepts it"):
         box.entitle(NBC, "MTOB1J")
 
 

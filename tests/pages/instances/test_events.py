@@ -70,7 +70,7 @@ def test_an_event_the_state_does_not_listen_to_is_idle_and_comes_last(lever):
     found = lever([{"target": "B"}], B={"on": {"back": "A"}})
     assert list(found) == ["go", "back"]
     assert found["back"].verdict == "idle"
-    assert "no transition listens for it there" in found["back"].told
+    assert "no transition accepts it" in found["back"].told
 
 
 def test_a_required_field_makes_it_depend(lever):
