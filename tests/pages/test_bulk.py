@@ -84,8 +84,8 @@ def test_from_the_form_to_the_last_outcome(as_, shop):
     work_off(shop)
     asked = read(client.get(page))
     assert "previewed" in asked.one("div", data_region="head").text
-    assert asked.one("div", data_verdict="taken").text == "would succeed29"
-    assert asked.one("div", data_verdict="refused").text == "would be refused1"
+    assert asked.one("div", data_verdict="taken").text == "would succeed 29"
+    assert asked.one("div", data_verdict="refused").text == "would be refused 1"
     assert "weight" in asked.one("section", data_region="items").text
     assert shop.counts("parcel")["open"] == 30
     assert "Started" in pull(client, page, "run").text

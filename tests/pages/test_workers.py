@@ -64,7 +64,7 @@ def test_the_jobs_in_hand_lead_to_their_instances(as_, engine, devices):
     held = {"id": "0-7", "machine": devices, "queue": "todo", "src": "provision", "instance": "a/b", "attempt": 2}
     beat(engine, holding=[held | {"since": now - 65_000}])
     (row,) = card(as_("viewer")).one("tbody").all("tr")
-    assert row.text.startswith("0-7provision")
+    assert row.text.startswith("0-7 provision")
     assert row.one("td", class_="of").one("a")["href"] == "/machines/new_device/instances/a~2Fb/"
     assert row.all("td")[-1].text == "1 min"
     assert "and 3 more" in card(as_("operator")).text
@@ -146,7 +146,7 @@ def test_what_waits_for_the_database_is_told_and_what_nobody_can_write(as_, engi
         buffer.claim(lease=0.001, now=now)
         now += 100
     assert rows(client)["statistics"] == ["statistics", "0", "1", "6 min"]
-    assert "failed 6 times. It is retried" in client.get("/workers/").content.decode()
+    assert "failed 6 times. It is retried" in read(client.get("/workers/")).text
 
 
 def rows(client) -> dict[str, list[str]]:

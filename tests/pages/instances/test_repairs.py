@@ -123,8 +123,8 @@ def test_a_preview_shows_before_and_after_and_changes_nothing(as_, engine, waiti
     before = engine.get("activation", waiting.id)
     told = shown(client.post(FORCE, FORCED | {"preview": "1", "reason": ""}))
     assert "Waiting → Active" in told
-    assert "failed0 → 2" in told
-    assert 'token"MTOB1J" → not set' in told
+    assert "failed 0 → 2" in told
+    assert 'token "MTOB1J" → not set' in told
     assert engine.get("activation", waiting.id) == before
     assert not AuditEntry.objects.exists()
 
