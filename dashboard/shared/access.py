@@ -1,4 +1,4 @@
-"""The decorator that asks for a right before a page is made. The rights themselves: ``machines.access.permissions``."""
+"""Requires a right before a page is made. The rights themselves: ``machines.access.permissions``."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ View = Callable[..., HttpResponse]
 
 
 def require(right: str, *, globally: bool | None = None) -> Callable[[View], View]:
-    """Anonymous visitors go to the login page and come back; others without the right get a 403.
+    """Send anonymous visitors to the login page, and answer 403 to others without the right.
 
-    A view that takes a ``machine`` is asked for that machine. Any other has to show no more than the scope of who asks
-    (``scope_of``): the right on one machine opens it. ``globally``: what it shows or does is of no machine, so that
-    only the right on all of them will do; so it is for ``publish``, unless said otherwise.
+    A view that takes a ``machine`` needs the right on that machine. Any other view may show no more than the scope of
+    the viewer (``scope_of``), and the right on one machine opens it. ``globally``: the view concerns no machine, so it
+    needs the right on all of them; this is the default for ``publish``.
 
-    The question comes before any look-up, so that a page does not tell who may not see it what exists.
+    The check comes before any look-up, so that the answer does not reveal what exists.
     """
     if right not in RIGHTS:
         raise ValueError(f"no right {right!r}; there are {', '.join(RIGHTS)}")
@@ -73,5 +73,5 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
 
 
 def _way_back(request: HttpRequest) -> str:
-    """Where to return after login. A POST cannot be repeated by a redirect: it returns to the start page."""
+    """Return the address to open after login. A POST cannot be repeated by a redirect: it leads to the start page."""
     return request.get_full_path() if request.method in ("GET", "HEAD") else "/"

@@ -1,6 +1,6 @@
-"""Middleware that answers in a thread and in the event loop alike.
+"""Middleware that runs in a thread and in the event loop alike.
 
-One that could not wait would push every request in front of it into a thread, static files too.
+Middleware without async support would move every request into a thread, static files too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 
 class AsyncMiddleware:
-    """``__call__`` of a class below this one returns its coroutine where ``iscoroutinefunction(self)``."""
+    """Marks a subclass as async if its ``get_response`` is; its ``__call__`` then returns a coroutine."""
 
     sync_capable = True
     async_capable = True

@@ -28,7 +28,7 @@ PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """``url`` leads to what it is about; ``act_url`` straight to a form that mends it, where there is one."""
+    """Holds an alarm. ``url``: of its subject; ``act_url``: of a form that fixes it, if there is one."""
 
     text: str
     url: str
@@ -38,8 +38,10 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """``count`` instances have been in ``state`` for longer than its service level, ``sla`` ms. ``operated``: whether
-    the viewer may do something to them."""
+    """Counts instances that are in ``state`` for longer than its service level, ``sla`` ms.
+
+    ``operated``: whether the viewer may act on them.
+    """
 
     machine: str
     state: str
@@ -49,12 +51,12 @@ class Stuck:
 
     @property
     def url(self) -> str:
-        """The list of just these."""
+        """Return the address of the list of these instances."""
         return f"{reverse('machine', args=[self.machine])}?{self._terms}#instances"
 
     @property
     def act_url(self) -> str:
-        """The form that does something with all of them."""
+        """Return the address of a bulk action on them."""
         return f"{reverse('bulk-new', args=[self.machine])}?{self._terms}"
 
     @property
@@ -65,7 +67,7 @@ class Stuck:
 def collect_alarms(
     scope: Scope, operated: Scope, survey: Survey, tracks: Iterable[StateCounts], rates: Mapping[str, Present]
 ) -> list[Alarm]:
-    """What needs a person now, on the machines of a scope. ``operated``: those on which the viewer may do something."""
+    """Collect the alarms of the machines in scope. ``operated``: the machines on which the viewer may act."""
     tracks = list(tracks)
     return raise_alarms(
         [depth for track in tracks for depth in track.depths],
@@ -89,7 +91,7 @@ def _find_stuck(track: StateCounts, live: Live, operated: Scope) -> Iterator[Stu
 
 
 def _since_measured(lives: Iterable[Live]) -> int:
-    """ms by the clock of Redis since a worker measured; 0 where nobody ever did, which the charts say themselves."""
+    """Return the ms since the last measurement, by the clock of Redis; 0 before the first."""
     measured = last_measured()
     return max(0, max((live.now for live in lives), default=0) - measured) if measured else 0
 
@@ -107,11 +109,11 @@ def raise_alarms(
     unmeasured: int = 0,
     unwritten: Mapping[str, Stats] | None = None,
 ) -> list[Alarm]:
-    """``overdue``: machine -> how many of its timers should have fired; workers see to that within moments. ``late``:
-    those whose step failed.
+    """Make alarms of the figures.
 
-    ``paused``: queues with their machine; those that are not paused raise nothing. ``approvals``: how many wait.
-    ``unmeasured``: ms since a worker last measured for the charts. ``unwritten``: what waits for the database.
+    ``overdue``: machine -> its overdue timers, which workers fire within moments. ``late``: timers whose step failed.
+    ``paused``: queues with their machine; queues that are not paused raise nothing. ``approvals``: pending requests.
+    ``unmeasured``: ms since a worker last measured. ``unwritten``: pending writes to the database.
     """
     alive = [worker for worker in workers if is_alive(worker)]
     working = [worker for worker in alive if worker.status == "working"]
@@ -142,7 +144,7 @@ def _waiting(count: int) -> Alarm:
 
 
 def _storm(storm: Storm) -> Alarm:
-    """The machine's page shows what is refused; its events there lead to what explains them."""
+    """Make an alarm for a storm of refused events. It links to their chart on the machine's page."""
     named = [event or "events that no state accepts" for event in storm.events[:NAMED]]
     more = f" and {len(storm.events) - NAMED} more" if len(storm.events) > NAMED else ""
     text = f"about {storm.rate:,.0f} events per minute refused by {storm.machine}: {', '.join(named)}{more}"
@@ -190,7 +192,7 @@ def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:
 
 
 def _handlers(depth: Depth, working: Iterable[WorkerInfo]) -> Iterator[Alarm]:
-    """Handlers that all who serve the queue lack. A job without one goes back, so it is ready or set aside."""
+    """Yield an alarm for handlers that all workers of the queue lack. Such a job goes back to ready or delayed."""
     lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
     missing = sorted(set.intersection(*lacking)) if lacking else []
     if missing and depth.ready + depth.delayed:
@@ -203,5 +205,5 @@ def _counted(count: int, what: str) -> str:
 
 
 def is_alive(row: WorkerInfo, now: float | None = None) -> bool:
-    """Whether its last heartbeat is recent at ``now`` (ms); a silent worker may be stuck, cut off or gone."""
+    """Return whether the last heartbeat is recent at ``now`` (ms); a silent worker may be stuck, cut off or gone."""
     return (now if now is not None else time.time() * 1000) - row.seen < SILENT_AFTER

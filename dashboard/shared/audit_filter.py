@@ -1,4 +1,4 @@
-"""Which entries of the audit are asked for: the terms in the address, and the place a page begins at."""
+"""Filters the audit by the terms in an address, and pages through it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARGET_LIMIT = 1000  # characters
 
 
 class TimeField(forms.CharField):
-    """A time: ``2026-11-21`` or ``2026-11-21T08:30``, in the person's zone unless it says another offset."""
+    """Parses ``2026-11-21`` or ``2026-11-21T08:30``, in the person's time zone unless there is an offset."""
 
     widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
@@ -33,7 +33,7 @@ class TimeField(forms.CharField):
         return _parse_time(text) if text else None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """As the browser's own input takes it, however it was written in the address."""
+        """Return the time in the form that the browser's input takes."""
         try:
             return f"{timezone.localtime(_parse_time(data)):%Y-%m-%dT%H:%M:%S}" if data else data
         except forms.ValidationError:
@@ -41,7 +41,7 @@ class TimeField(forms.CharField):
 
 
 class AuditFilter(forms.Form):
-    """What is left empty does not narrow."""
+    """Filters audit entries. Empty terms do not filter."""
 
     actor = forms.CharField(required=False, max_length=MAX_ACTOR, label="person")
     action = forms.ChoiceField(
@@ -62,18 +62,18 @@ class AuditFilter(forms.Form):
 
     @property
     def given(self) -> dict[str, str]:
-        """The terms that narrow, as the address has them; times in UTC, so that the address means the same to all.
+        """Return the terms that filter, with times in UTC, so that the address means the same to everybody.
 
-        Only after ``is_valid()``.
+        Call it after ``is_valid()``.
         """
         asked = {name: self.data[name] for name in self.fields if self.data.get(name) and self.cleaned_data[name]}
         moments = {name: self.cleaned_data[name] for name in asked if name in ("since", "until")}
         return asked | {name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in moments.items()}
 
     def entries(self) -> QuerySet[AuditEntry]:
-        """Newest first, of the machines in scope. What was about no machine is for those who see all of them.
+        """Return the entries of the machines in scope, newest first.
 
-        Only after ``is_valid()``.
+        Entries that concern no machine are for viewers of all machines. Call it after ``is_valid()``.
         """
         terms = {name: term for name, term in self.cleaned_data.items() if term}
         since, until = terms.pop("since", None), terms.pop("until", None)
@@ -86,7 +86,7 @@ class AuditFilter(forms.Form):
 
 
 def older_than(entries: QuerySet[AuditEntry], cursor: str) -> QuerySet[AuditEntry]:
-    """Those behind the entry that ``cursor`` names; raises ValueError where it names none."""
+    """Return the entries after the cursor. Raise ValueError if the cursor is invalid."""
     found = CURSOR.fullmatch(cursor)
     if found is None:
         raise ValueError(f"no cursor of the audit: {cursor[:40]!r}")
@@ -96,7 +96,7 @@ def older_than(entries: QuerySet[AuditEntry], cursor: str) -> QuerySet[AuditEntr
 
 
 def cursor_of(entry: AuditEntry) -> str:
-    """Where the entries older than this one begin."""
+    """Return the cursor at which the entries older than this one begin."""
     return f"{(entry.at - EPOCH) // TICK}-{entry.pk}"
 
 

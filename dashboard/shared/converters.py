@@ -25,7 +25,7 @@ class InstanceId:
 
 
 class Name:
-    """A machine or queue name, as the engine accepts them."""
+    """Matches a machine or queue name, as the engine accepts them."""
 
     regex = "[A-Za-z_][A-Za-z0-9_.-]{0,63}"
 
@@ -37,14 +37,14 @@ class Name:
 
 
 class JobId(Name):
-    """``<partition>-<number>``, as the engine numbers jobs."""
+    """Matches ``<partition>-<number>``, as the engine numbers jobs."""
 
     regex = "[0-9]{1,5}-[0-9]{1,16}"
 
 
 @cache
 def register() -> None:
-    """``<instance:id>``, ``<name:machine>``, ``<job:id>`` in URL patterns. Called by each who reads URLs with them."""
+    """Register ``<instance:id>``, ``<name:machine>``, ``<job:id>``. Every module with such URL patterns calls it."""
     register_converter(JobId, "job")
     register_converter(InstanceId, "instance")
     register_converter(Name, "name")

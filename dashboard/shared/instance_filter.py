@@ -1,4 +1,4 @@
-"""What a list of instances is searched by: terms of an address, as typed and as ``Engine.find`` takes them."""
+"""Filters lists of instances: the terms of an address, as typed and as ``Engine.find`` takes them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ HINT = "a value, a prefix like ATV-*, or a range like 5..10"
 
 @dataclass(frozen=True, slots=True)
 class InstanceFilter:
-    """``texts``: what was typed, by the name of its term; ``terms``: what ``Engine.find`` takes; ``mistakes``: what is
-    wrong with a term, by its name. ``fields``: the data fields one may search by; ``tags``: those of the machine."""
+    """Holds the terms of a filter.
+
+    ``texts``: as typed, by name; ``terms``: as ``Engine.find`` takes them; ``mistakes``: errors by name; ``fields``:
+    the data fields that can be searched; ``tags``: those of the machine.
+    """
 
     texts: Mapping[str, str] = field(default_factory=dict)
     terms: Mapping[str, Any] = field(default_factory=dict)
@@ -32,7 +35,7 @@ class InstanceFilter:
     tags: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Is the list narrowed by more than its state?"""
+        """Return whether the list is filtered by more than its state."""
         return any(name != "state" for name in self.texts)
 
     @property
@@ -41,8 +44,10 @@ class InstanceFilter:
 
 
 def parse_filter(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> InstanceFilter:
-    """From ``{"state": "Waiting", "older": "15m", "by": "serial", "is": "ATV-*", ...}``. ``hidden``: the sensitive
-    fields whose values the person may not see, and so not search by."""
+    """Parse ``{"state": "Waiting", "older": "15m", "by": "serial", "is": "ATV-*", ...}``.
+
+    ``hidden``: the sensitive fields whose values the person may not see, and so not search by.
+    """
     texts = {name: params.get(name, "").strip() for name in NAMES}
     texts = {name: text for name, text in texts.items() if text}
     if "by" not in texts or "is" not in texts:
@@ -62,7 +67,7 @@ def parse_filter(params: Mapping[str, str], outline: Outline, hidden: Collection
 
 
 def parse_terms(params: Mapping[str, str], outline: Outline, hidden: Collection[str] = ()) -> dict[str, Any]:
-    """What ``Engine.find`` and ``Engine.tally`` take. Raises BadInput for the first term that is none."""
+    """Return the terms for ``Engine.find`` and ``Engine.tally``. Raise BadInput for the first invalid one."""
     found = parse_filter(params, outline, hidden)
     for mistake in found.mistakes.values():
         raise mistake
@@ -111,7 +116,7 @@ PLAIN: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
 
 
 def _error(text: str, outline: Outline, hidden: Collection[str]) -> str:
-    """What a handler said may hold what is hidden, and could be guessed letter by letter."""
+    """Parse the term for errors. A text of a handler may hold hidden values, and could be guessed letter by letter."""
     if hidden and text != ANY:
         raise Concealed(outline.id, "error")
     return text
@@ -130,7 +135,7 @@ def _datum(by: str, text: str, outline: Outline, hidden: Collection[str]) -> Map
 
 
 def condition(text: str, types: tuple[str, ...]) -> Any:
-    """As ``Engine.find`` takes it: a number where the field holds numbers and the text is one."""
+    """Return a condition for ``Engine.find``: a number if the field holds numbers and the text is one."""
     if "boolean" in types and text in ("true", "false"):
         return text == "true"
     numbers = "integer" in types or "number" in types
@@ -147,7 +152,7 @@ def condition(text: str, types: tuple[str, ...]) -> Any:
 
 
 def _number(text: str) -> int | float | None:
-    """None for an end that is left open, or is none."""
+    """Return None for an open end, or for a text that is no number."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -166,7 +171,7 @@ SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
 def describe_filter(terms: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What ``Engine.find`` takes as people read it: ``[("min time in state", "15 min"), ("state", "New")]``."""
+    """Describe terms of ``Engine.find`` for people: ``[("min time in state", "15 min"), ("state", "New")]``."""
     plain = [(WORDS.get(name, name), _describe_term(name, term)) for name, term in terms.items() if name != "where"]
     data = [(name, _describe_term(name, term)) for name, term in (terms.get("where") or {}).items()]
     return [pair for pair in plain if pair[1]] + data

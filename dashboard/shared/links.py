@@ -1,7 +1,7 @@
-"""Links to views: an address that opens a page as somebody narrowed it, for a week, for whoever may open that page.
+"""Shared links to views: an address that opens a filtered page for a week, for everybody who may open the page.
 
-Each is a session (``machines.patterns.Sessions``) of who made it, and holds the page and what narrows it. The rules are
-those of a shared view, asked when it is made and again whenever it is opened.
+Each is a session (``machines.patterns.Sessions``) of its creator, and holds the page and its terms. The rules are those
+of a shared view, checked when the link is created and whenever it is opened.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ PARTITIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One as its maker sees it: ``view`` is what it opens, kept nowhere else; times in ms. ``token``: of one that was
-    just made or renewed, else ""."""
+    """Holds a link as its creator sees it. ``view``: what it opens; times in ms; ``token``: of one just made or
+    renewed.
+    """
 
     handle: str
     view: SavedView
@@ -41,31 +42,30 @@ def container(redis: Client, prefix: str) -> Sessions:
 
 
 def make_link(user: Any, page: str, query: str) -> Link:
-    """Raises ValidationError as a shared view does, Full where there are ``MOST``."""
+    """Create a link. Raise ValidationError as a shared view does, Full at ``MAX_LINKS``."""
     view = SavedView.for_all(user, page, query)
     return _link(_links().create(_subject(user), {"machine": view.machine, "page": view.page, "query": view.query}))
 
 
 def renew_link(user: Any, handle: str) -> Link:
-    """Another address for it; the former one opens nothing from here on. Its end stays. Raises Gone."""
+    """Replace the address of a link; the former one opens nothing. Its end stays. Raise Gone."""
     if not HANDLE.fullmatch(handle):
         raise Gone("link not found")
     return _link(_links().rotate_handle(_subject(user), handle))
 
 
 def revoke_link(user: Any, handle: str) -> bool:
-    """Whether it held until now, and was theirs."""
+    """Revoke a link of the user; return whether there was one."""
     return bool(HANDLE.fullmatch(handle)) and _links().revoke_handle(_subject(user), handle)
 
 
 def list_links(user: Any) -> list[Link]:
-    """The one that ends first in front."""
+    """List the links of the user, the one that expires first in front."""
     return [_link(held) for held in _links().of(_subject(user))]
 
 
 def open_link(user: Any, token: str) -> SavedView:
-    """What it opens. Raises Gone; ValidationError for a page that is not there any more, or may not be shown to others
-    now; Forbidden where the user may not open it."""
+    """Return the view of a link. Raise Gone, ValidationError if the page cannot be shared any more, Forbidden."""
     state = _links().get(token).state
     view = SavedView.for_all(user, state["page"], state["query"])
     view.demand(user)

@@ -1,4 +1,4 @@
-"""How much work each queue holds, how fast it goes, and what holds it back."""
+"""Figures of a queue: its jobs by place, its throughput and times, its limits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ PLACES = ("ready", "leased", "delayed", "dead")
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """``ready`` waits for a worker, ``leased`` is in a worker's hands, ``delayed`` waits for its next attempt,
-    ``dead`` is out of attempts and waits for a person."""
+    """Counts jobs by place.
+
+    ``ready`` waits for a worker, ``leased`` is running, ``delayed`` waits for its next attempt, ``dead`` is out of
+    attempts.
+    """
 
     machine: str
     queue: str
@@ -26,7 +29,7 @@ class Depth:
 
     @property
     def route(self) -> str:
-        """``machine/queue``: how the live topic and a worker's row name it."""
+        """Return ``machine/queue``, as the live topic and a worker's row name it."""
         return f"{self.machine}/{self.queue}"
 
     @property
@@ -35,14 +38,16 @@ class Depth:
 
 
 def depths_of(machine: str, queues: Mapping[str, Mapping[str, int]]) -> list[Depth]:
-    """From the engine's ``{queue: {place: n}}``, in its order."""
+    """Read the engine's ``{queue: {place: n}}``, in its order."""
     return [Depth(machine, queue, *(int(held.get(place, 0)) for place in PLACES)) for queue, held in queues.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One queue with everything the engine counts about it. ``recent``: what statistics have counted of it in the last
-    hour. Times in ms; None where nothing was counted."""
+    """Holds the engine's figures of one queue. ``recent``: statistics of the last hour.
+
+    Times in ms; None if nothing was counted.
+    """
 
     machine: str
     stats: QueueStats
@@ -70,17 +75,17 @@ class Figures:
 
     @property
     def ended(self) -> int:
-        """Jobs that left the queue for good: what goes out, as ``enqueued`` is what comes in."""
+        """Count the jobs that left the queue for good."""
         return self.stats.completed + self.stats.withdrawn + self.stats.purged
 
     @property
     def wait(self) -> tuple[float | None, float | None]:
-        """Half of the jobs of the last hour, and 95 in 100, waited less than this until a worker took them."""
+        """Return the median and the 95th percentile of the wait time in the last hour."""
         return _middle_and_slow(histogram(self.recent.get("waits", {})))
 
     @property
     def run(self) -> tuple[float | None, float | None]:
-        """The same of the time from taken to completed."""
+        """Return the median and the 95th percentile of the run time in the last hour."""
         return _middle_and_slow(histogram(self.recent.get("runs", {})))
 
     @property

@@ -1,4 +1,4 @@
-"""What every page is rendered with, whatever it shows."""
+"""Renders pages with the context that all of them share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .access import RIGHTS, anywhere, rights_of
 
 
 def render_page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    """Rendered with the viewer's rights and the time all ages count from (``now_ms``, unless the context brings one).
+    """Render a page with the viewer's rights and the time that ages count from (``now_ms``, unless the context has
+    one).
 
-    The rights (``rights``) are those on the machine the page is of; on a page of many, those held on any of them.
-
-    Pages show what is true now: nothing in between may keep them.
+    ``rights``: those on the machine of the page; on a page of many machines, those on any of them. Pages show the
+    current state: no cache may keep them.
     """
     shared = {"now_ms": int(time.time() * 1000), "rights": _rights(request)}
     response = render(request, template, shared | context, status=status)

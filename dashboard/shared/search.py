@@ -1,7 +1,7 @@
-"""One search for everything: instances of any machine by id, machines and queues by name, jobs by id.
+"""Searches everything: instances of any machine by id, machines and queues by name, jobs by id.
 
-It is bounded however much there is: the names of what is published, one command for each machine, and a page of the
-index of ids where a definition declares one.
+The search is bounded however much there is: the names of what is published, one command for each machine, and a page of
+the index of ids where a definition declares one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ JOB = re.compile(JobId.regex)
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """``of``: the machine, for what belongs to one; ``exact``: all of its name was typed."""
+    """Holds a result. ``of``: its machine; ``exact``: the whole name was typed."""
 
     kind: str
     name: str
@@ -37,7 +37,7 @@ class Hit:
 
 
 def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
-    """Whatever on the machines that the person sees is called so."""
+    """Yield what has this name on the machines that the person sees."""
     engine, scope = get_engine(), scope_of(request.user)
     published = engine.machines()
     names = sorted(name for name in published if name in scope)
@@ -59,7 +59,7 @@ def _find_by_id(engine: Engine, names: list[str], id: str) -> Iterator[Hit]:
 
 
 def _find_by_prefix(engine: Engine, machines: dict[str, int], prefix: str) -> Iterator[Hit]:
-    """Instances whose id begins so and goes on, of machines that index their ids."""
+    """Yield instances whose id begins with the prefix, of machines that index their ids."""
     indexed = [name for name, version in machines.items() if IDS in outline_of(name, version).index]
     for name in indexed[:BY_PREFIX]:
         for instance in engine.find(name, id_prefix=prefix, limit=MAX_HITS):

@@ -1,4 +1,4 @@
-"""A machine's states with how many instances stand in each: the row of blocks, the tabs, the painted diagram."""
+"""Counts the instances in each state of a machine, for the row of states, the tabs and the diagram."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ TABS = 24
 
 @dataclass(frozen=True, slots=True)
 class StateCount:
-    """One state. ``oldest``: ms at which the one longest in it came; of a state with states in it nobody knows.
+    """Holds one state. ``oldest``: ms at which the oldest instance entered it, None for a compound state.
 
-    ``past``: only older versions have the state. ``leaves``: those whose counts add up to its own, where it is none
-    itself. ``depth``: how many states it stands in. ``sla``: ms an instance should be in it at most, 0 where nothing is
-    said.
+    ``past``: only older versions have the state. ``leaves``: those whose counts add up to a compound state's.
+    ``depth``: of nesting. ``sla``: ms an instance should be in it at most, 0 for none.
     """
 
     state: str
@@ -40,15 +39,17 @@ class StateCount:
 
     @property
     def leaves_json(self) -> str:
-        """As the page's script takes them."""
+        """Return the leaves for the page's script."""
         return json.dumps(self.leaves, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StateCounts:
-    """``blocks``: every state. ``shown``: those of the top level, as many as were asked for, the fullest when there are
-    more; ``left_out`` counts the others. ``overdue``: timers that should have fired. ``partial``: there are at least as
-    many instances as the counts say."""
+    """Holds the states of a machine.
+
+    ``blocks``: every state. ``shown``: those of the top level, up to a number the fullest; ``left_out`` counts the
+    others. ``overdue``: overdue timers. ``partial``: the counts are lower bounds.
+    """
 
     plan: VersionView
     blocks: list[StateCount]
@@ -64,8 +65,9 @@ class StateCounts:
         return self.plan.machine
 
     def tabs(self, chosen: str | None = None) -> list[StateCount]:
-        """What one can choose from at a glance: every state of the top level, or of very many those that hold
-        instances; and the chosen one, wherever it stands."""
+        """List the states to choose from: those of the top level, of very many those with instances; and the chosen
+        one.
+        """
         found = self.shown if len(self.shown) <= TABS else [block for block in self.shown if block.count][:TABS]
         block = self.block(chosen) if chosen else None
         return found if block is None or block in found else [*found, block]
@@ -75,7 +77,7 @@ class StateCounts:
 
 
 def narrow(live: Live, tally: Tally | None) -> Live:
-    """The same with the figures of a search in place of all; when each state's oldest came is then not known."""
+    """Replace the counts by those of a filter. The oldest instance of each state is then unknown."""
     return live if tally is None else replace(live, counts=tally.counts, total=tally.total, oldest={})
 
 
@@ -89,7 +91,7 @@ def count_states(plan: VersionView, live: Live, *, shown: int | None = None, par
 
 
 def _level(outline: Outline) -> list[StateOutline]:
-    """The states at the top, whose counts add up to the total; of a machine that is parallel itself, its leaves."""
+    """List the states of the top level, whose counts add up to the total; of a parallel machine, its leaves."""
     root = outline.state(outline.root) if outline.root else None
     if root is not None and root.type == "parallel":
         return [state for state in outline.states if state.is_leaf]
@@ -97,7 +99,7 @@ def _level(outline: Outline) -> list[StateOutline]:
 
 
 def _blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
-    """The states in the order of the definition, then those that only instances of older versions still stand in."""
+    """Yield the states in the order of the definition, then those of older versions that still have instances."""
     outline, sums = plan.outline, plan.index["sums"]
     counts = outline.counted(live.counts)
     lift = 1 if outline.root else 0
@@ -114,7 +116,7 @@ def _blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
 
 
 def _fullest(blocks: list[StateCount], shown: int) -> list[StateCount]:
-    """The ``shown`` blocks with the most instances, still in the order of the definition."""
+    """Return the ``shown`` states with the most instances, in the order of the definition."""
     if len(blocks) <= shown:
         return blocks
     kept = {id(block) for block in sorted(blocks, key=lambda block: -block.count)[:shown]}

@@ -1,7 +1,7 @@
-"""Data fields that hold a time: which they are, and the time they say.
+"""Finds data fields that hold a time, and reads it.
 
-A definition knows integers only; that one of them is a time stands in its description ("unix seconds of ..."), and
-the value has to look like one too, so that a duration in ms is left alone.
+A definition knows integers only; its description says that a field is a time ("unix seconds of ..."). The value has to
+look like a time, too, so that a duration in ms is not taken for one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FROM, UNTIL = 978_307_200_000, 4_102_444_800_000  # ms: the years 2001 to 2099
 
 
 class TimeFields:
-    """The fields of one machine that hold times, each with the ms its unit has."""
+    """Holds the fields of a machine that hold times, each with the ms of its unit."""
 
     def __init__(self, fields: Iterable[FieldOutline]) -> None:
         self._units = {field.name: unit for field in fields if (unit := _unit(field))}
 
     def moment(self, name: str, value: Any) -> int | None:
-        """The time in ms that ``value`` says in the field, or None where it is none."""
+        """Return the time of a value in ms, or None if it is none."""
         unit = self._units.get(name)
         if unit is None or not isinstance(value, int) or isinstance(value, bool):
             return None

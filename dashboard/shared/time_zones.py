@@ -1,4 +1,4 @@
-"""Each person's time zone and clock, while their request is answered: pages and the admin tell times in them."""
+"""Activates each person's time zone and clock while their request is answered, on the pages and in the admin."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ BY_MACHINES = ("/api/", "/healthz", "/readyz", "/metrics")
 
 
 class TimeZoneMiddleware(AsyncMiddleware):
-    """Puts ``request.preferences`` there, and their zone and clock in force; notes that they were seen. Sits behind the
-    authentication."""
+    """Sets ``request.preferences``, activates time zone and clock, and records that the person was seen.
+
+    It sits behind the authentication.
+    """
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
@@ -53,9 +55,9 @@ class TimeZoneMiddleware(AsyncMiddleware):
 
 
 def preferences_of(user: Any) -> Preferences:
-    """Those of the user; for who has none, and for nobody, the defaults, not yet saved. One query.
+    """Return the preferences of the user, or unsaved defaults. One query.
 
-    While the sessions' Redis is away nobody knows who asks: that is for the view to meet, and for the outage page.
+    While the sessions' Redis is away the user is unknown; the view and the outage page handle that.
     """
     try:
         if user.is_authenticated:
@@ -73,7 +75,7 @@ def _read_preferences(user: Any) -> Preferences:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The zone of that name, or the site's where there is none (any more)."""
+    """Return the time zone of that name, or the site's if it does not exist (any more)."""
     if name in _zone_names():
         return ZoneInfo(name)
     return timezone.get_default_timezone()
@@ -85,7 +87,7 @@ def is_zone(name: str) -> bool:
 
 @functools.cache
 def choices() -> list[tuple[str, list[tuple[str, str]]]]:
-    """For a select: the zones people live in, by continent, and UTC."""
+    """List the time zones for a select, by continent, and UTC."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for name in sorted(_zone_names()):
         continent, _, place = name.partition("/")

@@ -1,8 +1,7 @@
-"""Times as people read them. ``static/js/ages.js`` ticks them on with the same words, and ``format.js`` says them.
+"""Formats times. ``static/js/ages.js`` updates them with the same words, and ``format.js`` formats them alike.
 
-Moments are told in the zone and on the clock of whoever asked for the page (``dashboard.shared.time_zones``), with
-the offset from
-UTC beside them, since abbreviations such as IST name several zones.
+Times are in the zone and on the clock of the person (``dashboard.shared.time_zones``), with the offset from UTC, since
+abbreviations such as IST name several zones.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ clock = ContextVar("clock", default=24)
 
 
 def in_ms(moment: datetime) -> int:
-    """As pages, scripts and the API take a moment: milliseconds since the epoch."""
+    """Return milliseconds since the epoch, as pages, scripts and the API take a time."""
     return int(moment.timestamp() * 1000)
 
 
 def format_age(seconds: float) -> str:
-    """Two units at most: ``45 s``, ``3 min``, ``2 h 5 min``, ``3 d 4 h``, ``45 d``. Below zero counts as zero."""
+    """Format two units at most: ``45 s``, ``3 min``, ``2 h 5 min``, ``45 d``. Below zero counts as zero."""
     whole = max(0, int(seconds))
     if whole < MINUTE:
         return f"{whole} s"
@@ -42,12 +41,12 @@ def format_age(seconds: float) -> str:
 
 
 def format_until(seconds: float) -> str:
-    """Until a moment, ``seconds`` after it: ``in 12 s``, and ``overdue 3 s`` once it is past."""
+    """Format the time until a moment: ``in 12 s``, and ``overdue 3 s`` once it is past."""
     return f"in {format_age(-seconds)}" if seconds <= 0 else f"overdue {format_age(seconds)}"
 
 
 def format_duration(ms: float) -> str:
-    """How long something took: ``<1 ms``, ``120 ms``, ``1.4 s``, from ten seconds on like an age."""
+    """Format a duration: ``<1 ms``, ``120 ms``, ``1.4 s``, from ten seconds on like an age."""
     if ms < 1:
         return "<1 ms"
     if ms < 1000:
@@ -60,7 +59,7 @@ def _two(large: int, unit: str, small: int, part: str) -> str:
 
 
 def read_utc(ms: float) -> datetime | None:
-    """A time in ms since 1970 as UTC, or None for one no calendar has."""
+    """Return a time in ms since 1970 as UTC, or None outside of the calendar."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, OSError, ValueError):
@@ -68,7 +67,7 @@ def read_utc(ms: float) -> datetime | None:
 
 
 def read_local(ms: float) -> datetime | None:
-    """The same in the person's zone."""
+    """Return a time in ms since 1970 in the person's zone, or None outside of the calendar."""
     at = read_utc(ms)
     try:
         return at and timezone.localtime(at)
@@ -77,31 +76,31 @@ def read_local(ms: float) -> datetime | None:
 
 
 def format_utc(ms: float) -> str:
-    """``2026-11-21 02:22:03 UTC``: what the title of every time says."""
+    """Format ``2026-11-21 02:22:03 UTC``, the title of every time."""
     at = read_utc(ms)
     return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at else UNKNOWN
 
 
 def format_iso(ms: float) -> str:
-    """``2026-11-21T02:22:03.123+00:00``, for ``datetime`` attributes; empty for a time no calendar has."""
+    """Format ``2026-11-21T02:22:03.123+00:00`` for ``datetime`` attributes; empty outside of the calendar."""
     at = read_utc(ms)
     return at.isoformat(timespec="milliseconds") if at else ""
 
 
 def format_local(ms: float) -> str:
-    """``21 Nov 2026, 03:22:03 UTC+1``."""
+    """Format ``21 Nov 2026, 03:22:03 UTC+1``."""
     at = read_local(ms)
     return f"{at.day} {MONTHS[at.month - 1]} {at.year}, {_time_of_day(at)} {format_offset(at)}" if at else UNKNOWN
 
 
 def format_time_of_day(ms: float) -> str:
-    """``03:22:03 UTC+1``: the time of day."""
+    """Format ``03:22:03 UTC+1``."""
     at = read_local(ms)
     return f"{_time_of_day(at)} {format_offset(at)}" if at else "–"
 
 
 def format_offset(at: datetime) -> str:
-    """``UTC``, ``UTC+1``, ``UTC-3:30``."""
+    """Format ``UTC``, ``UTC+1``, ``UTC-3:30``."""
     minutes = round((at.utcoffset() or UTC.utcoffset(None)).total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
     if not minutes:
@@ -110,7 +109,7 @@ def format_offset(at: datetime) -> str:
 
 
 def format_element(ms: float) -> SafeString:
-    """``<time>`` with the moment in the person's zone; its title is UTC."""
+    """Format a ``<time>`` element in the person's zone; its title is in UTC."""
     return format_html('<time datetime="{}" title="{}">{}</time>', format_iso(ms), format_utc(ms), format_local(ms))
 
 

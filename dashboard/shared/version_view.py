@@ -1,4 +1,4 @@
-"""One version of a machine as pages need it: its outline, its drawing, and its events as forms."""
+"""Loads one version of a machine for the pages: its outline, its diagram, and its events as forms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOP = "*"  # every state of the top level is folded
 
 @dataclass(frozen=True, slots=True)
 class DataField:
-    """A declared data field with the value an instance has, or ``present`` False for one that is not set."""
+    """Holds a declared data field with its value. ``present`` is False if it is not set."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ class DataField:
 
 @dataclass(frozen=True, slots=True)
 class ActiveState:
-    """An active leaf state. ``around``: the states it stands in, from the outside in."""
+    """Holds an active leaf state. ``around``: its ancestors, from the outside in."""
 
     name: str
     around: tuple[str, ...] = ()
@@ -52,10 +52,10 @@ class ActiveState:
 
 @dataclass(frozen=True, slots=True)
 class VersionView:
-    """``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
+    """Holds a version. ``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
 
-    ``folds``: the states whose inside is folded away in the drawing; ``foldable``: all that could be, ``top`` those of
-    them on the top level.
+    ``folds``: the states that are folded in the diagram; ``foldable``: all that could be, ``top`` those of the top
+    level.
     """
 
     machine: str
@@ -70,11 +70,11 @@ class VersionView:
 
     @property
     def view(self) -> dict[str, str]:
-        """The terms of an address that ask for this drawing."""
+        """Return the terms of an address that ask for this diagram."""
         return self.view_of(self.folds)
 
     def view_of(self, folds: Collection[str]) -> dict[str, str]:
-        """``?view=top`` where that says it all, else ``?fold=`` with names in the order of the definition."""
+        """Return ``?view=top`` if it fits, else ``?fold=`` with names in the order of the definition."""
         kept = diagrams.effective(self.outline, folds)
         if kept and kept == self.top:
             return {"view": "top"}
@@ -83,22 +83,22 @@ class VersionView:
 
     @property
     def query(self) -> str:
-        """Of the address of this drawing by itself."""
+        """Return the query of the address of this diagram by itself."""
         return urlencode({"version": self.version} | self.view)
 
     @property
     def views(self) -> list[tuple[str, dict[str, str]]]:
-        """What else can be drawn of it: a label, and the terms."""
+        """List the other diagrams of the version: a label, and the terms."""
         whole = [("All states", {})] if self.folds else []
         return whole + ([("Top level", self.view_of(self.top))] if self.top and self.folds != self.top else [])
 
     def toggled(self, state: str) -> dict[str, str]:
-        """The terms for the same drawing with this state unfolded, or folded."""
+        """Return the terms for the same diagram with this state unfolded, or folded."""
         return self.view_of(self.folds ^ {state})
 
     @property
     def is_vast(self) -> bool:
-        """Whether the drawing is too wide to be read when it is made to fit a page."""
+        """Return whether the diagram is too wide to be read when it is scaled to fit a page."""
         width = re.search(r'<svg [^>]*\bwidth="(\d+)', self.svg)
         return width is not None and int(width[1]) > VAST
 
@@ -113,9 +113,9 @@ class VersionView:
         ]
 
     def event_names(self, configuration: Iterable[str]) -> list[str]:
-        """Events the current states listen to, in the order of the definition, then every other known event.
+        """List events that the current states accept, in the order of the definition, then every other known event.
 
-        A state that listens to a pattern (``*``, ``door.*``) takes events nobody can list: they are "" here.
+        A state that accepts a pattern (``*``, ``door.*``) takes events that cannot be listed: they are "" here.
         """
         here = self._listened(list(configuration))
         known = [*self.outline.events, *self._listened([state.name for state in self.outline.states])]
@@ -126,7 +126,7 @@ class VersionView:
         return event.description if event else ""
 
     def listened(self, configuration: Iterable[str]) -> frozenset[str]:
-        """The events that some active state listens for."""
+        """Return the events that the active states accept."""
         return frozenset(self._listened(list(configuration)))
 
     @property
@@ -137,7 +137,7 @@ class VersionView:
         return next((t for state in self.outline.states for t in state.transitions if t.id == id), None)
 
     def places(self, configuration: Iterable[str]) -> list[ActiveState]:
-        """Where an instance stands; a state of another version stands in nothing."""
+        """List the active states; a state of another version has no ancestors."""
         return [self._place(name) for name in configuration]
 
     def _place(self, name: str) -> ActiveState:
@@ -147,15 +147,18 @@ class VersionView:
         return ActiveState(name, tuple(state.name for state in reversed(lineage)), "" if region == name else region)
 
     def delay_of(self, event: str) -> str:
-        """How long a state waits before this event of its own; empty for any other event."""
+        """Return the delay of a state's own timer event; empty for any other event."""
         found = (t.delay for state in self.outline.states for t in state.transitions if event in t.events)
         return next((delay for delay in found if delay), "")
 
     def payload_form(
         self, event: str, configuration: Iterable[str] | None, *, id_prefix: str, data: Mapping[str, Any] | None = None
     ) -> TypedForm:
-        """The form for an event's payload: declared fields, or those its guards and actions read. ``configuration``
-        None asks for the fields of every state: what a posted form may hold, wherever the instance went meanwhile."""
+        """Return the form for an event's payload: declared fields, or those its guards and actions read.
+
+        ``configuration`` None asks for the fields of every state: what a posted form may hold in whatever state the
+        instance is.
+        """
         declared = self.outline.events.get(event)
         if declared is not None and declared.fields is not None:
             return TypedForm(declared.fields, id_prefix=id_prefix, data=data)
@@ -164,7 +167,7 @@ class VersionView:
         return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data)
 
     def _listened(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
-        """Event -> its fields, for these states and those around them; nothing for a state of another version."""
+        """Return event -> fields, for these states and their ancestors; nothing for a state of another version."""
         active = {above.name: above for state in states for above in self.outline.lineage(state)}
         listened = {event.name: event.fields or () for event in self.outline.events_of(states)}
         heard = (t for state in active.values() for t in state.transitions if t.cause == "on")
@@ -172,19 +175,20 @@ class VersionView:
 
 
 def _is_open(descriptor: str) -> bool:
-    """Whether it takes events from outside that nobody can list."""
+    """Return whether an event descriptor is a pattern for external events."""
     return descriptor.endswith("*") and not descriptor.startswith(("done.", "error."))
 
 
 def read_folds(query: Mapping[str, str]) -> str:
-    """What an address folds, for ``plan``: ``?view=top`` or ``?fold=a,b``."""
+    """Read the folds of an address for ``load_version``: ``?view=top`` or ``?fold=a,b``."""
     return TOP if query.get("view") == "top" else query.get("fold", "")
 
 
 def load_version(machine: str, version: int, *, fold: str = "", who: str = "") -> VersionView:
-    """Raises UnknownMachine, OffloadError. A version that a script published straight into Redis is taken in first.
+    """Load a version. One that a script published straight into Redis is stored first.
 
-    ``fold`` names states as ``asked`` has them, what cannot be folded is passed over; ``who`` asks for that.
+    Raise UnknownMachine, OffloadError. ``fold`` names states as ``read_folds`` returns them; states that cannot be
+    folded are ignored. ``who`` identifies the caller.
     """
     found = stored(machine, version)
     text = json.dumps(found.definition)
@@ -199,9 +203,9 @@ def load_version(machine: str, version: int, *, fold: str = "", who: str = "") -
 
 
 def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
-    """The plans of several machines, each in one version, for pages without drawings: ``svg`` is empty.
+    """Load a version of each machine for pages without diagrams: ``svg`` is empty.
 
-    One query for all that are stored. Raises UnknownMachine.
+    One query for all that are stored. Raise UnknownMachine.
     """
     rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
     found: dict[str, VersionView] = {}
@@ -214,7 +218,7 @@ def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
 
 
 def find_lost_machines(known: Iterable[Any]) -> list[str]:
-    """Machines that SQL knows and Redis does not have; ``known`` are those it has, by ``name``."""
+    """List machines in SQL that are missing in Redis; ``known`` are those in Redis, by ``name``."""
     held = {one.name for one in known}
     return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in held]
 
@@ -231,7 +235,7 @@ def _folding(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
 
 
 def _parse_folds(whole: Outline, foldable: tuple[str, ...], top: frozenset[str], fold: str) -> frozenset[str]:
-    """No more words are read than there are states to fold, so that an address can ask for no more than that."""
+    """Parse the folds of an address. It reads no more words than there are states to fold."""
     if fold == TOP:
         return top
     words = set(fold.split(",", len(foldable))[: len(foldable)])
@@ -239,12 +243,12 @@ def _parse_folds(whole: Outline, foldable: tuple[str, ...], top: frozenset[str],
 
 
 def _fold_name(state: StateOutline) -> str:
-    """How an address calls a state: by its number where commas would part its name."""
+    """Return the name of a state in an address: its number if the name has a comma."""
     return str(state.index) if "," in state.name else state.name
 
 
 def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Laid out once in each process, within a second at most, and beside it."""
+    """Draw a folded diagram once per process, in a helper process and within its time limit."""
     kept = _folded_drawing(text, diagrams.DRAWING, folds)
     if not kept:
         drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds)))
@@ -254,5 +258,5 @@ def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, 
 
 @lru_cache(maxsize=DRAWN)
 def _folded_drawing(text: str, way: int, folds: frozenset[str]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
-    """Where a folded drawing is kept, empty at first. ``way``: how diagrams are drawn."""
+    """Return the cache entry of a folded diagram, empty at first. ``way``: the version of the drawing code."""
     return []

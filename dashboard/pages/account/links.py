@@ -1,4 +1,6 @@
-"""Links to views: made beside *Keep*, listed on the account page, opened by whoever may open what they lead to."""
+"""Shared links to views: created beside *Save view*, listed on the account page, opened by anyone who may open the
+page.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def show(request: HttpRequest, token: str) -> HttpResponse:
 
 @require("view")
 def make(request: HttpRequest) -> HttpResponse:
-    """A POST with ``page`` and ``query``; the answer shows the link, this once."""
+    """Create a link from a POST with ``page`` and ``query``, and show it. It is shown only once."""
     if request.method != "POST":  # the address of an answer, opened later
         return _list()
     try:

@@ -1,11 +1,11 @@
-"""Logging in and out, of the pages and of the admin alike: throttled by name and by address, and in the audit.
+"""Login and logout, for the pages and the admin alike: throttled by name and by address, and audited.
 
-Two limits, both fixed windows (``SIGNALBOX_LOGIN_WINDOW``): so many attempts for one name from anywhere, and five times
-as many from one address, an IPv6 one by its /64. An attempt counts before the password is looked at, so guesses sent
-side by side are counted, too. What is refused prolongs nothing: when the window ends, all attempts are there again, and
-an account is never locked. One address has two passwords looked at at a time; what is refused for that is not counted.
-Inside it the right password gets the same answer as a wrong one, and a name that nobody has
-the same as one that somebody has. Without Redis, where the sessions live, there is no login at all: 503.
+There are two limits, both fixed windows (``SIGNALBOX_LOGIN_WINDOW``): a number of attempts for one name from any
+address, and five times as many from one address (an IPv6 address by its /64). An attempt counts before the password is
+checked, so parallel guesses count too. A refused attempt prolongs nothing: when the window ends, all attempts are
+available again, and an account is never locked. Two passwords of one address are checked at a time; an attempt that is
+refused for that does not count. Within the window, the right password gets the same answer as a wrong one, and an
+unknown name the same as a known one. Without Redis, which holds the sessions, there is no login: 503.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNKNOWN_NAME = "(unknown)"  # no account has that name; what was typed may be a 
 
 
 class LoginAttempt:
-    """One try to log in: whose, from where, and what the limits say of it."""
+    """Counts one attempt to log in by its name and address, and audits the outcome."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
@@ -48,7 +48,7 @@ class LoginAttempt:
         self.keys = {BY_ADDRESS: network_of(request.META.get("REMOTE_ADDR") or ""), BY_NAME: digest_of(self.typed)}
 
     def wait(self) -> float:
-        """Seconds until it may be tried; 0 when it may be now, and is counted."""
+        """Count the attempt and return 0, or return the seconds until the next one is allowed."""
         limit, per = settings.SIGNALBOX_LOGIN_ATTEMPTS, settings.SIGNALBOX_LOGIN_WINDOW
         for name, times in ((BY_ADDRESS, PER_ADDRESS), (BY_NAME, 1)):
             verdict = get_throttle().count(name, self.keys[name], limit=limit * times, per=per)
@@ -58,12 +58,12 @@ class LoginAttempt:
         return 0.0
 
     def _tell(self, name: str, per: int) -> None:
-        """Once a window is enough: whoever is refused can come a million times."""
+        """Audit a throttled attempt, once per window: an attacker can send a million."""
         if get_throttle().count(TOLD, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
             self.write("login.throttled", REFUSED, by=name.rpartition(".")[2])
 
     def won(self) -> None:
-        """The right password: its name has all attempts again, its address does not."""
+        """Audit the login and reset the limit of the name. The limit of the address stays."""
         get_throttle().forget(BY_NAME, self.keys[BY_NAME])
         record(self.request.user, "login", outcome=DONE, source=source_of(self.request))
 
@@ -74,7 +74,7 @@ class LoginAttempt:
 
 
 def throttle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A login view whose POSTs are counted, refused with a 429 once they are too many, and audited."""
+    """Wrap a login view: its POSTs are counted, answered with a 429 once there are too many, and audited."""
 
     @sensitive_post_parameters()
     @wraps(view)
@@ -126,7 +126,7 @@ def answer_throttled(request: HttpRequest, wait: float) -> HttpResponse:
 
 
 def digest_of(name: str) -> str:
-    """A name as its limit is kept under: the way accounts are compared, and nothing of it to be read in Redis."""
+    """Hash a username for the key of its limit, normalized as accounts are compared. Redis does not show the name."""
     folded = unicodedata.normalize("NFKC", name).strip().casefold()
     return hashlib.sha256(folded.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""What the account pages show: rights a person holds, and sessions of their tokens."""
+"""Presents the account pages: rights that a person holds, and sessions of their tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from machines.patterns import Held as HeldSession
 
 @dataclass(frozen=True, slots=True)
 class HeldRight:
-    """A right somebody holds. ``machines``: where, empty for all of them."""
+    """Holds a right of a person. ``machines``: where it applies, empty for all machines."""
 
     right: str
     meaning: str
@@ -31,13 +31,13 @@ def list_rights(user: Any) -> list[HeldRight]:
 
 @dataclass(frozen=True, slots=True)
 class TokenSession:
-    """One session and the token it was made with."""
+    """Holds one session and the token it was created with."""
 
     held: HeldSession
     token: Token
 
 
 def sessions_of(user: Any) -> list[TokenSession]:
-    """Of the tokens that hold; those of others open nothing and end by themselves."""
+    """List the sessions of the active tokens. Sessions of other tokens open nothing, and expire."""
     tokens = {token.handle: token for token in Token.holding(user)}
     return [TokenSession(held, tokens[held.subject]) for held in token_sessions.of(tokens.values())]

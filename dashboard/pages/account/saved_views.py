@@ -1,4 +1,4 @@
-"""Saved views: an address is kept under a name, renamed, deleted."""
+"""Saved views: an address is saved under a name, renamed, deleted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dashboard.shared.rendering import render_page
 @require("view")
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """A POST with ``name``, ``page``, ``query`` and ``shared``; leads back to the page, which is one of this site."""
+    """Save a view from a POST with ``name``, ``page``, ``query`` and ``shared``, and return to its page."""
     asked = request.POST
     view = SavedView(
         owner=request.user,
@@ -46,7 +46,7 @@ def delete(request: HttpRequest, id: int) -> HttpResponse:
 
 
 def _get_own(request: HttpRequest, id: int) -> SavedView:
-    """Those of others answer as those that are not there."""
+    """Return the view, or raise Http404. Views of other people are answered like missing ones."""
     view = SavedView.objects.filter(pk=id, owner_id=request.user.pk).first()
     if view is None:
         raise Http404("View not found.")
@@ -63,7 +63,7 @@ def _save(request: HttpRequest, view: SavedView, what: str) -> HttpResponse:
 
 
 def _show_errors(request: HttpRequest, view: SavedView, what: str, error: Exception) -> HttpResponse:
-    """The form again, with what is wrong; where the page is none there is nothing to go back to."""
+    """Show the form again with its errors. Without a valid page there is no page to return to."""
     said = (
         error.message_dict
         if isinstance(error, ValidationError)

@@ -29,7 +29,7 @@ ENDED_SHOWN = timedelta(days=30)
 
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
-    """The list and the form; a POST makes one and shows its text, this once."""
+    """Show the tokens and the form. A POST creates a token and shows its text, only once."""
     form = TokenForm(request.user, request.POST if request.method == "POST" else None)
     if request.method != "POST" or not form.is_valid():
         return _page(request, form, status=400 if form.is_bound else 200)
@@ -53,7 +53,7 @@ def show(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def revoke(request: HttpRequest, handle: str) -> HttpResponse:
-    """One's own; those of others are revoked in the admin."""
+    """Revoke a token of the person who is logged in. Tokens of others are revoked in the admin."""
     token = Token.objects.filter(owner=request.user, handle=handle).first()
     if token is None:
         raise Http404("Token not found.")
@@ -80,7 +80,7 @@ def _page(
 
 
 def _times(token: Token) -> dict[str, int | None]:
-    """As the page's clock takes them, ms."""
+    """Return the times of a token in ms."""
     return {
         name: moment and in_ms(moment)
         for name, moment in (("created", token.created), ("expires", token.expires), ("used", token.last_used))

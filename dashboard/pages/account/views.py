@@ -1,4 +1,4 @@
-"""A person's own page: how pages look to them, what they may do, and what is theirs."""
+"""A person's own page: preferences, rights, saved views, links and sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .presenters import list_rights, sessions_of
 
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
-    """The preferences are saved by a POST to the same address."""
+    """Show the account page. A POST saves the preferences."""
     kept = request.preferences
     initial = {"time_zone": kept.time_zone or time_zones.zone_of("").key}
     form = PreferencesForm(request.POST if request.method == "POST" else None, instance=kept, initial=initial)
@@ -40,7 +40,7 @@ def show(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def choose_zone(request: HttpRequest) -> HttpResponse:
-    """The answer to the offer to take the browser's zone; back to the page it was made on."""
+    """Save the time zone that the browser reported, and return to the page where it was offered."""
     name, kept = request.POST.get("time_zone", ""), request.preferences
     if time_zones.is_zone(name):
         kept.time_zone = name

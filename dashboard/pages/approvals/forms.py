@@ -12,7 +12,7 @@ STATES = [("open", "waiting"), ("decided", "decided"), ("", "all")]
 
 
 class RequestFilter(forms.Form):
-    """What narrows the list. ``before``: the number of a request, for the page after."""
+    """Filters the list. ``before``: the id of a request, for the next page."""
 
     state = forms.ChoiceField(required=False, choices=[*STATES, *Approval.State.choices])
     machine = forms.CharField(required=False, label="machine", max_length=MAX_NAME)

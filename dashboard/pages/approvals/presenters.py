@@ -1,4 +1,4 @@
-"""What pages show of an approval request: its subject, and what it would do now."""
+"""Presents an approval request: its subject, and what it would do now."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from machines.services.reading import redactor_of
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A request as a list shows it. ``mine``: whoever looks asked for it; ``url``: of what it is about."""
+    """Holds a request as the list shows it. ``mine``: the viewer filed it; ``url``: the page of its subject."""
 
     approval: Approval
     asked: int
@@ -39,9 +39,12 @@ def make_row(actor: Actor, approval: Approval) -> Row:
 
 
 def preview_request(actor: Actor, approval: Approval) -> dict[str, Any]:
-    """What it would do now, for the page: ``preview`` with ``changes``, or ``explanation`` with ``routes``; ``why`` it
-    would be refused; ``moved``: the version it is at now, where that is not the one it was asked for; ``other``:
-    whether it would take something else now."""
+    """Return what the request would do now, for the template.
+
+    ``preview`` with ``changes``, or ``explanation`` with ``routes``; ``why`` it would be refused; ``moved``: the
+    current revision, if it is not the one the request was filed for; ``other``: whether it would take another
+    transition now.
+    """
     try:
         seen = approvals.preview(actor, approval)
         if seen is None:

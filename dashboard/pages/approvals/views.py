@@ -1,4 +1,4 @@
-"""Requests that wait for a second person: the list, one request with what it would do now, and its decision."""
+"""Requests that wait for a second person: the list, one request with its preview, and the decision."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def show(request: HttpRequest, id: int) -> HttpResponse:
 
 
 def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = "", status: int = 200) -> HttpResponse:
-    """``mistake``: what is wrong with the form that was sent."""
+    """Render the page of a request. ``mistake``: what is wrong with the form that was sent."""
     actor = Actor.of(request)
     context = {
         "section": "approvals",

@@ -1,4 +1,4 @@
-"""What the audit page and its CSV file show of an entry."""
+"""Presents an audit entry, on the page and in the CSV file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ SUMMARY_FACTS = ("before", "after", "version", "error", "code", "replayed", "cha
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An entry as the page shows it. ``target``: unless it is among the links; ``told``: what came of it;
-    ``rest``: further facts."""
+    """Holds an entry as the page shows it.
+
+    ``target``: empty if it is among the links; ``told``: the result; ``rest``: further facts.
+    """
 
     entry: AuditEntry
     ms: int
@@ -45,7 +47,7 @@ def make_row(entry: AuditEntry) -> Row:
 
 
 def _summarize(detail: dict[str, Any]) -> str:
-    """One line: the error, or where a step led."""
+    """Return one line: the error, or the step that was taken."""
     if error := detail.get("error"):
         return f"{error} ({detail['code']})" if detail.get("code") else str(error)
     if isinstance(changed := detail.get("changed"), dict):
@@ -57,7 +59,7 @@ def _summarize(detail: dict[str, Any]) -> str:
 
 
 def _describe_change(name: str, change: Any) -> str:
-    """``is_staff: no → yes``, or the name alone where nothing more was written."""
+    """Return ``is_staff: no → yes``, or the name alone if the values were not recorded."""
     if not isinstance(change, dict) or not {"before", "after"} <= change.keys():
         return name
     return f"{name}: {_format_value(change['before'])} → {_format_value(change['after'])}"
@@ -70,7 +72,7 @@ def _format_value(value: Any) -> str:
 
 
 def _links(entry: AuditEntry) -> list[tuple[str, str]]:
-    """What it was done to, each with its page, or with "" where it has none; a page may since be gone."""
+    """List the subjects of an entry, each with the address of its page, or "" if it has none. A page may be gone."""
     found = []
     if entry.machine:
         found.append((entry.machine, page_of("machine", entry.machine)))

@@ -1,4 +1,4 @@
-"""The form of a new bulk: what is to be done with everything that was found, why, and how fast."""
+"""The form of a new bulk action: the action on each instance, the reason, the rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = {"autocomplete": "off"}
 
 @dataclass(frozen=True, slots=True)
 class BulkAction:
-    """``label``: its name; ``about``: what it does to each instance."""
+    """Describes an action. ``label``: its name; ``about``: what it does to each instance."""
 
     label: str
     about: str
@@ -42,7 +42,7 @@ BULK_ACTIONS = {
 
 
 class OneOf(forms.Select):
-    """Chooses one, for a field that takes several."""
+    """Renders a select for one value, for a field that takes several."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
         return [data[name]] if data.get(name) else []
@@ -100,18 +100,21 @@ class BulkForm(forms.Form):
 
 
 def list_jobs(plan: VersionView) -> list[str]:
-    """The invokes of a machine that are work for handlers."""
+    """List the invokes of a machine that are jobs for handlers."""
     invokes = (invoke for state in plan.outline.states for invoke in state.invokes)
     return list(dict.fromkeys(invoke.id for invoke in invokes if not invoke.machine))
 
 
 def list_actions(plan: VersionView) -> list[str]:
-    """What can be done with instances of this machine, beside events."""
+    """List the actions for instances of this machine, besides events."""
     return [name for name in BULK_ACTIONS if name not in WORK or list_jobs(plan)]
 
 
 class NewBulk:
-    """``action``: one of DEEDS, or "fire" with ``event``; "" until one is chosen."""
+    """Combines the forms of a new bulk action.
+
+    ``action``: one of BULK_ACTIONS, or "fire" with ``event``; "" until one is chosen.
+    """
 
     def __init__(self, plan: VersionView, action: str, event: str, posted: Posted = None) -> None:
         self.action = action
@@ -137,7 +140,7 @@ class NewBulk:
         return bool(self.action) and valid and (self.action != "edit" or self._names_a_change())
 
     def terms(self) -> dict[str, Any]:
-        """Those of an order that stand in the form. After ``is_valid()``."""
+        """Return the terms of the order that the form holds. Call it after ``is_valid()``."""
         given = self.form.cleaned_data
         return {
             "action": self.action,
@@ -153,14 +156,14 @@ class NewBulk:
         }
 
     def blame(self, error: errors.SignalboxError) -> None:
-        """Put the engine's word where the mistake is."""
+        """Add an error of the engine to the field it belongs to."""
         if isinstance(error, errors.BadPayload) and self.typed is not None:
             self.typed.blame(error.field, error.message)
         else:
             self.form.add_error(None, f"{error.message} ({error.code})")
 
     def _changes(self) -> dict[str, Any]:
-        """None unsets."""
+        """Return the changed fields; None unsets a field."""
         assert self.typed is not None
         return self.typed.values() | dict.fromkeys(self.form.cleaned_data["unset"])
 
@@ -175,7 +178,7 @@ class NewBulk:
 
 
 class RateForm(forms.Form):
-    """The pace of a bulk that is there."""
+    """Changes the rate limit of a bulk action."""
 
     rate = forms.IntegerField(
         required=False,

@@ -1,4 +1,4 @@
-"""What the page of a bulk action and its CSV file show: instances, results, available actions."""
+"""Presents a bulk action: its instances, results and available actions, on the page and in the CSV file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ COLUMNS = ("instance", "state", "version", "verdict", "verdict_why", "outcome", 
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """Some instances of a bulk, from ``start`` to before ``stop``; ``word`` narrows them to one verdict or outcome."""
+    """Holds a page of instances of a bulk action.
+
+    It covers ``start`` to before ``stop``; ``word`` filters by a verdict or an outcome.
+    """
 
     rows: list[Row]
     start: int
@@ -42,14 +45,14 @@ class RowPage:
 
     @property
     def further(self) -> str:
-        """The query of the next page, or ""."""
+        """Return the query of the next page, or ""."""
         if self.stop >= self.found:
             return ""
         return urlencode(({self.kind: self.word} if self.word else {}) | {"from": self.stop})
 
 
 def read_rows(bulk: Bulk, now: Instance, request: HttpRequest, start: int) -> RowPage:
-    """A page of them. With ``?verdict=`` or ``?outcome=`` at most so many are looked at: a page may come back short."""
+    """Read a page of instances. With ``?verdict=`` or ``?outcome=`` the search is bounded: a page may be short."""
     asked = ((kind, request.GET.get(kind, "")) for kind in ("outcome", "verdict"))
     kind, word = next((one for one in asked if one[1]), ("", ""))
     rows: list[Row] = []
@@ -65,7 +68,7 @@ def read_rows(bulk: Bulk, now: Instance, request: HttpRequest, start: int) -> Ro
 
 
 def list_available_actions(bulk: Instance) -> list[str]:
-    """Those that there are now, for a person who may pull them."""
+    """List the actions that are available now, for a person who may use them."""
     names = [name for name, states in AVAILABLE_IN.items() if bulk.state in states and not bulk.suspended]
     left = any(bulk.data["outcomes"].get(word) for word in ("refused", "changed", "failed"))
     return [name for name in names if name != "again" or left]

@@ -1,4 +1,4 @@
-"""Bulk actions: the form that starts one on everything a list shows, its page, and what operators do to it."""
+"""Bulk actions: the form that starts one on everything a list shows, its page, and the actions of operators."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .presenters import count_words, list_available_actions, list_chunks, read_r
 
 @require_audited("operate", "bulk.start")
 def new(request: HttpRequest, machine: str) -> HttpResponse:
-    """The form; a POST makes the bulk, whose dry run begins at once."""
+    """Show the form. A POST creates the bulk action, whose dry run starts at once."""
     engine = get_engine()
     live = engine.live(machine)
     plan = version_view.load_version(machine, live.version)
@@ -62,7 +62,7 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 def _read_choice(request: HttpRequest, plan: VersionView) -> tuple[str, str]:
-    """What is to be done, and the event if it is to fire one; "" for nothing yet."""
+    """Return the action, and the event if it is to fire one; "" until one is chosen."""
     action, event = request.GET.get("do", ""), request.GET.get("event", "")
     if action not in ("", "fire", *list_actions(plan)):
         raise Http404("Unknown action.")
@@ -84,7 +84,7 @@ def _filter(listing: InstanceList) -> dict[str, Any]:
 
 
 def id_of(request: HttpRequest) -> str | None:
-    """One form sent twice makes one bulk; None where it has no key."""
+    """Return an id by the key of the form, so that a form sent twice starts one bulk action; None without a key."""
     key = key_of_content(request.POST.get("key", ""), request.POST)
     return (
         hashlib.sha256(f"{request.user.pk}:{request.get_full_path()}:{key}".encode()).hexdigest()[:16] if key else None
@@ -107,7 +107,7 @@ def _form(
 
 
 def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
-    """What can be done: label, address, whether it is chosen."""
+    """Yield the actions: label, address, whether it is chosen."""
     terms = {name: text for name, text in request.GET.items() if name not in ("do", "event")}
     base = reverse("bulk-new", args=[plan.machine])
     if allows(request.user, "fire", plan.machine):
@@ -123,12 +123,12 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def read_bulk(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
-    """The bulk, as it is, and its order; 403 where its machine is none of this person's, 404 where it has no order."""
+    """Return the bulk action, its instance and its order; 403 or 404 where the person may not see it or it is gone."""
     return Bulk(get_engine(), id), *services.get(Actor.of(request), id)
 
 
 def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "", status: int = 200) -> HttpResponse:
-    """``mistake``: what is wrong with the form to do it again; ``slip``: with that of its pace."""
+    """Render the page. ``mistake``: what is wrong with the form to repeat it; ``slip``: with the form of its rate."""
     bulk, now, order = read_bulk(request, id)
     actor, start = Actor.of(request), _start(request)
     found = read_rows(bulk, now, request, start)
@@ -179,7 +179,7 @@ def _view(name: str, action: str) -> View:
 
 
 def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
-    """Does it, and goes back to the page; what is not possible now is said there."""
+    """Run the action and return to the page, with a message if it is not possible now."""
     if request.method != "POST":
         return redirect("bulk", id)
     actor = Actor.of(request)
@@ -196,7 +196,7 @@ def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
 
 @require_audited("operate", "bulk.rate", target="id")
 def rate(request: HttpRequest, id: str) -> HttpResponse:
-    """How many a second from now on."""
+    """Change the rate limit."""
     if request.method != "POST":
         return redirect("bulk", id)
     form = RateForm(request.POST)
@@ -213,7 +213,7 @@ def rate(request: HttpRequest, id: str) -> HttpResponse:
 
 @require_audited("operate", "bulk.start", target="id")
 def again(request: HttpRequest, id: str) -> HttpResponse:
-    """A new bulk of the same kind with those that failed."""
+    """Start a new bulk action of the same kind on the instances that failed."""
     if request.method != "POST":
         return redirect("bulk", id)
     reason = request.POST.get("reason", "").strip()

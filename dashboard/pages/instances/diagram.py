@@ -20,9 +20,9 @@ from machines.engine import Instance, Step
 def draw_instance(
     plan: VersionView, instance: Instance, possible: Mapping[str, str], *, address: Address | None = None
 ) -> SafeString:
-    """Every active state lit, in each region and around it, and the transitions that could be taken now.
+    """Highlight every active state, in each region and around it, and the transitions that are available now.
 
-    ``possible``: transition -> route kind. ``address``: of this page with another drawing.
+    ``possible``: transition -> kind of its route. ``address``: returns the address of this page with another drawing.
     """
     overlay = Overlay()
     if address:
@@ -39,7 +39,7 @@ def draw_instance(
 def draw_step(
     plan: VersionView, step: Step, other: Step | None = None, *, address: Address | None = None
 ) -> SafeString:
-    """Where a step led to is lit, the way it took marked; and, with a dashed frame, where ``other`` led to instead."""
+    """Highlight the result of a step and the transitions it took. The result of ``other`` gets a dashed frame."""
     overlay, lit = Overlay(), find_state_parts(plan, step.configuration)
     if address:
         link_folds(plan, overlay, address)

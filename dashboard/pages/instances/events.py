@@ -1,7 +1,7 @@
-"""Levers: each event of an instance as a button with its form, and what the interlocking says about it now.
+"""Presents each event of an instance as a button with its form, and whether it would be accepted now.
 
-Before anyone fires, every event is asked with an empty payload (``Engine.explain``, nothing is written). What depends
-on the payload cannot be known yet and is said to depend; what no payload could change is said outright.
+Before anyone fires, each event is explained with an empty payload (``Engine.explain``, nothing is written). What
+depends on the payload is reported as such; what no payload can change is reported as final.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ MAX_EXPLAINED = 60  # events explained on one page: each costs a round trip
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One transition as an operator reads it. ``kind``: holds, fails, depends, error, later (only if none above), or
-    outdone (one of another region leaves the same states). ``source``: the state it leads out of, where there are
-    several to tell apart."""
+    """Holds one candidate transition as an operator reads it.
+
+    ``kind``: holds, fails, depends, error, later (only if none above applies), or outdone (a transition of another
+    region leaves the same states). ``source``: the source state, if there are several to tell apart.
+    """
 
     id: str
     kind: str
@@ -33,10 +35,10 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class EventAction:
-    """``verdict``: open, depends (on what is entered), refused (whatever is entered), held (it is suspended), idle (not
-    listened for here).
+    """Holds an event with its form.
 
-    ``told`` is the refusal in words; ``asked`` when someone just tried it; ``number`` its place on the page.
+    ``verdict``: open, depends (on the payload), refused (with any payload), held (suspended), idle (not accepted in
+    this state). ``told``: the refusal in words; ``asked``: it was just submitted; ``number``: its place on the page.
     """
 
     event: str
@@ -52,7 +54,7 @@ class EventAction:
 def list_event_actions(
     engine: Engine, plan: VersionView, instance: Instance, tried: tuple[str, TypedForm] | None = None
 ) -> list[EventAction]:
-    """Events of the current state first, then the others. ``tried`` is an event whose filled form stays filled."""
+    """List events of the current state first, then the others. ``tried``: an event whose form stays filled."""
     pulls = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(_names(plan, instance))]
     return [_explain_action(engine, plan, instance, lever) for lever in pulls]
 
@@ -88,7 +90,7 @@ def _explain_action(engine: Engine, plan: VersionView, instance: Instance, lever
 
 
 def _while_unfilled(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
-    """The engine has checked the payload alone; whether the states listen at all can still be told."""
+    """Judge an event whose payload the engine did not accept, by the events that the active states accept."""
     listened = plan.listened(instance.configuration)
     if not instance.done and (lever.event in listened or "" in listened):
         return lever
@@ -96,13 +98,13 @@ def _while_unfilled(plan: VersionView, instance: Instance, lever: EventAction) -
 
 
 def _while_suspended(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
-    """The engine explains nothing then; what the states listen for can still be told."""
+    """Judge an event of a suspended instance, by the events that the active states accept."""
     here = lever.event in plan.listened(instance.configuration)
     return replace(lever, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
 
 
 def list_routes(plan: VersionView, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:
-    """The candidates in document order. With ``payload_known`` nothing depends any more: the verdicts are final."""
+    """Yield the candidates in document order. With ``payload_known`` no result depends on the payload any more."""
     for candidate in explanation.candidates:
         kind = _kind(candidate, payload_known)
         why = [str(because) for because in candidate.because] if kind in ("fails", "error") or payload_known else []
@@ -123,7 +125,7 @@ def _kind(candidate: Candidate, payload_known: bool) -> str:
 
 
 def _depends(candidate: Candidate) -> bool:
-    """Whether another payload could turn the verdict: something of the event was read on the way to it."""
+    """Return whether another payload could change the result: the guard read something of the event."""
     if not candidate.guard:
         return False
     if candidate.because:

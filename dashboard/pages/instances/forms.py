@@ -14,30 +14,30 @@ from machines.forms import REASON_LIMIT, JsonText, StepForm, TypedForm
 
 
 class KeyedForm(StepForm):
-    """A step that counts once, however often its button is pressed."""
+    """Holds a step with an idempotency key: pressing its button twice counts once."""
 
     key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
 
 
 class RepairForm(KeyedForm):
-    """A step that no transition provides: someone has to say why."""
+    """Holds a step outside the transitions. It needs a reason."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is recorded in the history."}
     )
 
     def asked(self) -> dict[str, Any]:
-        """What the engine's repair takes beside who and why. Only after ``is_valid()``."""
+        """Return the arguments of the engine's repair besides actor and reason. Call it after ``is_valid()``."""
         return {}
 
     def only_look(self) -> None:
-        """A preview needs no reason, and no tick that one is sure."""
+        """Make reason and confirmation optional, for a preview."""
         for name in ("reason", "sure"):
             if name in self.fields:
                 self.fields[name].required = False
 
     def blame(self, field: str | None, message: str) -> None:
-        """Put an error the engine found beside the input it is about."""
+        """Add an error of the engine to the field it belongs to."""
         self.add_error("data" if "data" in self.fields and field is not None else None, message)
 
 
@@ -45,7 +45,7 @@ CHOOSE = {"required": "Choose a state."}
 
 
 class ForceForm(RepairForm):
-    """Of a machine with regions several states may be chosen, one in each; ``cleaned_data["state"]`` has them all."""
+    """Forces states. In a machine with regions, one of each may be chosen; ``cleaned_data["state"]`` lists them."""
 
     state = forms.ChoiceField(label="state", error_messages=CHOOSE)
     data = JsonText(label="data to change", type_name="JSON object, optional; null unsets", rows=2)
@@ -93,7 +93,7 @@ class SuspendForm(RepairForm):
 
 
 class ResumeForm(RepairForm):
-    """``overdue``: when its timers fire."""
+    """Resumes an instance. ``overdue``: when its timers fire."""
 
     overdue = forms.ChoiceField(label="timers fire", choices=OVERDUE)
 
@@ -105,12 +105,12 @@ class ResumeForm(RepairForm):
 
 
 def _can_stand(state: StateOutline, outline: Outline) -> bool:
-    """Nothing stands in a history, and in the whole machine anyway."""
+    """Return whether a state can be forced: not a history state, and not the root."""
     return state.type != "history" and state.name != outline.root
 
 
 def _indented(state: StateOutline) -> str:
-    """Browsers strip spaces at the start of an option, and leave these."""
+    """Indent a name by em spaces, which browsers keep at the start of an option."""
     return "\N{EM SPACE}" * state.depth + state.name
 
 
@@ -118,7 +118,7 @@ Posted = Mapping[str, Any] | None
 
 
 class EditForm(RepairForm):
-    """One typed input for each declared field, and a box that unsets it. What is left blank stays as it is."""
+    """Holds a typed input for each declared field, and a box that unsets it. A blank input changes nothing."""
 
     def __init__(self, plan: VersionView, instance: Instance, data: Posted = None) -> None:
         super().__init__(data, auto_id="edit-%s")
@@ -131,7 +131,7 @@ class EditForm(RepairForm):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """For each field its input, its value now, and whether it is to be unset."""
+        """List each field with its input, its current value, and whether it is to be unset."""
         unset = self["unset"].value() or []
         return [
             {"field": field, "is_set": field.name in self.values, "now": self.values.get(field.name),
@@ -170,7 +170,7 @@ class ResetForm(RepairForm):
 
 
 class WaitForm(RepairForm):
-    """For retry and cancel: which of the jobs it waits for."""
+    """Chooses one of the pending jobs, for retry and cancel."""
 
     invoke = forms.ChoiceField(label="job", error_messages={"required": "Choose a job."})
 
@@ -183,7 +183,7 @@ class WaitForm(RepairForm):
 
 
 class SkipForm(WaitForm):
-    """``result``: what the job is taken to have ended with."""
+    """Skips a job. ``result``: what the job is taken to have returned."""
 
     result = JsonText(label="result", type_name="JSON, optional", rows=3)
 
@@ -199,7 +199,7 @@ def _describe(wait: Wait) -> str:
 def form_for(
     name: str, plan: VersionView, instance: Instance, waits: Iterable[Wait], data: Posted = None, initial: Posted = None
 ) -> RepairForm:
-    """The form of a repair, filled with ``data`` where it was posted."""
+    """Return the form of a repair, filled with ``data`` if it was posted."""
     if name == "force":
         return ForceForm(plan.outline, data)
     if name == "edit":

@@ -1,4 +1,4 @@
-"""What the pages of an instance show: what was tried and why it failed, timers and children, the repairs there are."""
+"""Presents an instance: the result of an action that failed or was previewed, timers and children, the repairs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ STATUS = {"refused": 422, "held": 409, "conflict": 409, "mistake": 400, "preview
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """``kind``: refused, held (suspended), conflict, mistake or preview.
+    """Holds the result of an action that failed or was previewed.
 
-    ``sent``: the fields as posted, to send them again knowingly.
-
-    ``changes`` are the data fields a preview would change, None where one would be unset.
+    ``kind``: refused, held (suspended), conflict, mistake or preview. ``sent``: the posted fields, to send them again.
+    ``changes``: the data fields that a preview would change, None where one would be unset.
     """
 
     kind: str
@@ -49,7 +48,7 @@ class ActionResult:
     reason: str = ""
 
     def redacted(self, redactor: Redactor) -> ActionResult:
-        """Without what is hidden from whoever tried it, in what the instance holds and held."""
+        """Return the result without values that are hidden from the viewer."""
         return replace(self, meanwhile=redactor.steps(self.meanwhile), changes=redactor.data(self.changes))
 
     @property
@@ -58,7 +57,7 @@ class ActionResult:
 
     @property
     def tried(self) -> tuple[str, TypedForm] | None:
-        """The event whose form stays filled."""
+        """Return the event whose form stays filled, and the form."""
         return (self.event, self.form) if self.event and self.form is not None else None
 
 
@@ -76,7 +75,7 @@ def explain_denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Acti
 def explain_mistake(
     what: str, url: str, error: errors.SignalboxError | None = None, redactor: Redactor | None = None, **facts: Any
 ) -> ActionResult:
-    """Something in the form cannot be taken; ``error`` is the engine's word on it, if it got that far."""
+    """Describe an invalid form. ``error``: the error of the engine, if the form got that far."""
     if error is None:
         message = "Correct the marked fields."
         return ActionResult("mistake", what, url, message, MISTAKE, **facts)
@@ -97,7 +96,7 @@ def explain_refused(
 def make_preview(
     plan: VersionView, url: str, instance: Instance, explanation: Explanation, **facts: Any
 ) -> ActionResult:
-    """What would happen to ``instance``; nothing did."""
+    """Describe what would happen to ``instance``. Nothing was changed."""
     routes = list(list_routes(plan, explanation, payload_known=True))
     message = "" if explanation.taken else _explain(explanation)
     what = f"fire {explanation.event}"
@@ -109,7 +108,7 @@ def make_preview(
 def explain_conflict(
     actor: Actor, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any
 ) -> ActionResult:
-    """Someone moved the instance since the form was shown: what they did, and the same form for the version of now."""
+    """Describe the steps since the form was shown, and keep the form for the current revision."""
     try:
         steps = instances.history(actor, error.machine, error.id, limit=MAX_CONFLICT_STEPS)
     except errors.LookupFailed:
@@ -125,12 +124,12 @@ RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "key", "check")
 
 
 def _fields_to_resend(post: QueryDict) -> list[tuple[str, str]]:
-    """The posted fields but those that a second, knowing try gets anew."""
+    """Return the posted fields, without those that a second attempt renews."""
     return [(name, text) for name, texts in post.lists() if name not in RENEWED_FIELDS for text in texts]
 
 
 def _explain(explanation: Explanation) -> str:
-    """One sentence; the candidates say the rest."""
+    """Return the refusal in one sentence. The candidates have the details."""
     where = f"in state {explanation.state}"
     if explanation.why == "unknown event":
         return f"The machine has no event {explanation.event}."
@@ -145,7 +144,7 @@ def _explain(explanation: Explanation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """``due``: ms. ``what``: how it came about, in words; ``where``: the state that waits; ``to``: who is sent to."""
+    """Holds a timer. ``due``: ms; ``what``: its cause; ``where``: the state that waits; ``to``: the target."""
 
     due: int
     what: str
@@ -155,7 +154,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """``url`` is empty where the machine, whose name may be computed, can have no page."""
+    """Holds a child instance. ``url`` is empty if the name of its machine, which may be computed, can have no page."""
 
     invoke: str
     machine: str
@@ -169,7 +168,7 @@ def list_children(instance: Instance) -> list[Child]:
 
 
 def list_deadlines(plan: VersionView, instance: Instance) -> list[Deadline]:
-    """The next one first."""
+    """List the timers, the next one first."""
     return sorted(_list_deadlines(plan, instance), key=lambda deadline: deadline.due)
 
 
@@ -184,7 +183,7 @@ def _list_deadlines(plan: VersionView, instance: Instance) -> Iterator[Deadline]
 
 @dataclass(frozen=True, slots=True)
 class RepairKind:
-    """``ready``: what it would do can be told before anything is filled in. ``of_job``: it is about one of its jobs."""
+    """Describes a repair. ``ready``: it can be previewed before the form is filled; ``of_job``: it concerns a job."""
 
     name: str
     title: str
@@ -244,8 +243,7 @@ REPAIR_KINDS = {
 
 
 def list_changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """For each data field that would change, what it holds and what it would hold. ``held``: the data as this person
-    sees it."""
+    """List each data field that would change with its current value and its new one. ``held``: the data as redacted."""
     return [
         (name, {"was_set": name in held, "old": held.get(name), "new": new}) for name, new in preview.changes.items()
     ]
@@ -253,7 +251,7 @@ def list_changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, d
 
 @dataclass(frozen=True, slots=True)
 class RepairChoice:
-    """A repair that makes sense now. ``of``: the handler of the job it is about."""
+    """Holds a repair that is possible now. ``of``: the handler of the job it concerns."""
 
     kind: RepairKind
     url: str
@@ -261,7 +259,7 @@ class RepairChoice:
 
 
 def list_repairs(instance: Instance, waits: Iterable[Wait]) -> list[RepairChoice]:
-    """In the order of the page: jobs first, for they are what mostly needs a hand."""
+    """List the repairs in the order of the page, those of jobs first."""
     return list(_list_repairs(instance, list(waits)))
 
 
@@ -283,7 +281,7 @@ def _makes_sense(name: str, instance: Instance) -> bool:
 
 
 def describe_repair(name: str, before: Instance, after: Instance) -> str:
-    """What came of it, in one line."""
+    """Describe the result of a repair in one line."""
     if after.outcome and after.outcome.replayed:
         return f"Already applied: {after.id} is at revision {after.version}"
     if name == "suspend":

@@ -1,8 +1,8 @@
-"""Repairs: what no transition provides. Choose one, see what it would do, say why, do it.
+"""Repairs: steps outside the transitions, with a preview and a reason.
 
-All need ``operate``, a reason, and the version seen. A GET shows the form, and what would happen where that needs no
-more to be said; a POST with ``preview`` shows it for what was filled in; any other POST does it. Who tries without the
-right is turned away, and that is recorded as a refusal.
+All need ``operate``, a reason, and the expected revision. A GET shows the form, and a preview if nothing needs to be
+filled in; a POST with ``preview`` previews the form; any other POST applies it. A person without the right is refused,
+and the refusal is audited.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ INPUT_CHANGED = "The input changed after the preview. Check the new preview belo
 
 @dataclass(slots=True)
 class Repair:
-    """One repair on its way: what is repaired as it is now and as this person sees it, the form, what came of it."""
+    """Holds a repair in progress: the instance as this person sees it, the form, the result."""
 
     kind: RepairKind
     instance: Instance
@@ -58,7 +58,7 @@ class Repair:
 
     @property
     def what(self) -> str:
-        """The repair in words, for a notice."""
+        """Return the repair in words, for a notice."""
         states = (
             self.form.cleaned_data.get("state") if self.form.is_bound and hasattr(self.form, "cleaned_data") else None
         )
@@ -66,7 +66,7 @@ class Repair:
 
     @property
     def seen(self) -> str:
-        """Names what was looked at, so that nothing else is done."""
+        """Return a hash of the previewed input, so that no other input is applied."""
         asked = json.dumps(self.form.asked(), sort_keys=True, default=str)
         return hashlib.sha256(f"{self.kind.name} {asked}".encode()).hexdigest()[:24]
 
@@ -122,7 +122,7 @@ def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRe
 def _fill_defaults(
     kind: RepairKind, waits: list[Wait], instance: Instance, request: HttpRequest
 ) -> dict[str, str] | None:
-    """What the form of a repair says before anyone filled it in; None where somebody has to choose first."""
+    """Return the form of a repair before anyone filled it in; None if something must be chosen first."""
     filled = {"expect": str(instance.version), "overdue": "fire"}
     if not kind.of_job:
         return filled
@@ -132,7 +132,7 @@ def _fill_defaults(
 
 
 def _preview(actor: Actor, repair: Repair) -> None:
-    """Fill in what it would do, or why it would be refused."""
+    """Add a preview, or the reason of a refusal."""
     instance, asked = repair.instance, repair.form.asked()
     try:
         repair.preview = instances.preview(actor, repair.kind.name, instance.machine, instance.id, **asked)
@@ -141,7 +141,7 @@ def _preview(actor: Actor, repair: Repair) -> None:
 
 
 def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
-    """Do it; None where it was refused, which the repair then says."""
+    """Apply the repair; return None if it was refused, and keep the result."""
     before, given = repair.instance, repair.form.cleaned_data
     try:
         return instances.repair(

@@ -1,4 +1,4 @@
-"""An instance at a moment of its past: where it stood, what its step took, and its data then, as far as it is known."""
+"""Replays an instance: its states, its last step and its data at a revision of its past, as far as they are kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ DIGITS = 15
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """A data field at one moment. Not ``known``: the step that set it is no longer kept; not ``present``: not set."""
+    """Holds a data field at one revision.
+
+    ``known`` is False if the step that set it is no longer kept; ``present`` is False if it was not set.
+    """
 
     known: bool = True
     present: bool = True
@@ -30,7 +33,7 @@ class FieldValue:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A data field at two moments, the earlier one first."""
+    """Holds a data field at two revisions, the earlier one first."""
 
     name: str
     description: str
@@ -44,10 +47,10 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What the page shows of an instance's past. ``steps``: those that are kept, newest first.
+    """Holds what the page shows of the past. ``steps``: those that are kept, newest first.
 
-    ``at``: the step that led to the moment shown, None for now; ``other``: the one it is compared with, None for now;
-    ``lost``: versions that were asked for and are not kept, or not there yet.
+    ``at``: the step that led to the revision shown, None for now; ``other``: the step it is compared with, None for
+    now; ``lost``: requested revisions that are not kept, or do not exist yet.
     """
 
     plan: VersionView
@@ -59,7 +62,7 @@ class Replay:
 
     @classmethod
     def asked(cls, request: HttpRequest, plan: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
-        """From ``?at=12&with=7``, both versions; raises BadInput for what is no version."""
+        """Read ``?at=12&with=7``, both revisions. Raise BadInput if one is not a number."""
         kept = {step.version: step for step in steps if step.version <= instance.version}
         wanted = {name: read_revision(request, name) for name in ("at", "with")}
         at, other = (None if version is None else kept.get(version) for version in wanted.values())
@@ -68,7 +71,7 @@ class Replay:
 
     @property
     def cut(self) -> bool:
-        """Are there steps that are not kept any more?"""
+        """Return whether older steps are no longer kept."""
         return bool(self.steps) and self.oldest > 1
 
     @property
@@ -85,24 +88,24 @@ class Replay:
 
     @property
     def since(self) -> int:
-        """Steps taken after the moment shown."""
+        """Return the number of steps after the revision shown."""
         return self.instance.version - self.shown
 
     @property
     def earlier(self) -> Step | None:
-        """Of the two moments whose data stand side by side."""
+        """Return the earlier of the two revisions that are compared."""
         pair = [step for step in (self.at, self.other) if step]
         return min(pair, key=lambda step: step.version) if pair else None
 
     @property
     def later(self) -> Step | None:
-        """The other of them; None where that is now."""
+        """Return the later of the two revisions that are compared; None for now."""
         pair = [step for step in (self.at, self.other) if step]
         return max(pair, key=lambda step: step.version) if len(pair) > 1 else None
 
     @property
     def rows(self) -> list[FieldChange]:
-        """Every declared field at the two moments."""
+        """List every declared field at the two revisions."""
         return [
             FieldChange(
                 field.name,
@@ -118,7 +121,7 @@ class Replay:
         return sum(row.differs for row in self.rows)
 
     def datum(self, name: str, version: int | None) -> FieldValue:
-        """A field as it was at a version, from what the steps changed; at None, as it is."""
+        """Return a field at a revision, by the changes of the steps; its current value for None."""
         now = FieldValue(present=name in self.instance.data, value=self.instance.data.get(name))
         if version is None:
             return now
@@ -136,7 +139,7 @@ class Replay:
 
     @property
     def trail(self) -> list[dict[str, Any]]:
-        """For the page's script, oldest first: each moment with the parts of the drawing that it lights and took."""
+        """Return the steps for the script, oldest first, each with the parts of the diagram to highlight."""
         return [
             {
                 "version": step.version,
@@ -156,7 +159,7 @@ class Replay:
     # ---- addresses
 
     def url(self, **changes: Any) -> str:
-        """The address of this page with some of its terms changed."""
+        """Return the address of this page with changed terms."""
         terms: dict[str, Any] = {
             **self.plan.view,
             "at": self.at and self.at.version,
@@ -171,7 +174,7 @@ class Replay:
         return [(label, self.drawn(view)) for label, view in self.plan.views]
 
     def drawn(self, view: Mapping[str, str]) -> str:
-        """The address of this page with another drawing."""
+        """Return the address of this page with another drawing."""
         return self.url(**(NO_VIEW | dict(view)))
 
     @property
@@ -192,7 +195,7 @@ class Replay:
 
 
 def read_revision(request: HttpRequest, name: str) -> int | None:
-    """A version in the query; None where none is given. Raises BadInput for something that is no version."""
+    """Read a revision from the query; None if there is none. Raise BadInput if it is not a number."""
     asked = request.GET.get(name, "")
     if not asked:
         return None

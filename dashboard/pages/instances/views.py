@@ -41,8 +41,9 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 
 
 def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: ActionResult | None = None) -> HttpResponse:
-    """The page as it is now, or as ``?at=<version>`` says; ``attempt`` tells on top of it what was tried, and its forms
-    stay filled."""
+    """Render the page as of now, or as of ``?at=<revision>``. ``attempt``: the result of an action; its form stays
+    filled.
+    """
     engine = redacted_engine(request, machine)
     instance = engine.get(machine, id)
     plan = version_view.load_version(
@@ -86,7 +87,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
 
 
 def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
-    """One step more than a page of the history shows: from ``before`` on, else around the moment shown."""
+    """List one step more than a page of the history shows, from ``before`` on, or around the revision shown."""
     if before is not None:
         return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
     place = next((place for place, step in enumerate(trail) if replay.at and step.version == replay.at.version), 0)
@@ -105,7 +106,7 @@ def _possible(pulls: Iterable[EventAction]) -> dict[str, str]:
 
 
 def _jobs(engine: RedactedEngine, instance: Instance, waits: Iterable[Wait]) -> Iterable[Job]:
-    """Its open jobs, and the dead ones it still waits for."""
+    """Yield the open jobs, and the dead ones that the instance waits for."""
     dead = (wait.job for wait in waits if wait.place == "dead")
     for id in dict.fromkeys([*instance.jobs, *dead]):
         try:
@@ -115,7 +116,7 @@ def _jobs(engine: RedactedEngine, instance: Instance, waits: Iterable[Wait]) -> 
 
 
 def _before(request: HttpRequest) -> int | None:
-    """``?before=<version>`` for older steps; -1 for something that is no version."""
+    """Read ``?before=<revision>`` for older steps; return -1 if it is not a number."""
     asked = request.GET.get("before", "")
     if not asked:
         return None
@@ -142,7 +143,7 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 def _fire(
     request: HttpRequest, before: Instance, plan: VersionView, event: str, payload: TypedForm
 ) -> Instance | Approval | ActionResult:
-    """The instance after the step, what was filed in its place, or why nothing was done."""
+    """Fire or preview; return the instance after the step, the approval request, or the failure."""
     actor, machine, id = Actor.of(request), before.machine, before.id
     what, url = f"fire {event}", reverse("fire", args=[machine, id])
     step = KeyedForm(request.POST)
@@ -183,7 +184,7 @@ def _explain_failure(
 
 
 def describe_step(event: str, before: Instance, after: Instance) -> str:
-    """What came of it, in one line."""
+    """Describe the result of a step in one line."""
     stays = before.configuration == after.configuration
     moved = f"stays in {after.state}" if stays else f"{before.state} → {after.state}"
     if after.outcome and after.outcome.replayed:

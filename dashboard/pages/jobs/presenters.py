@@ -1,4 +1,4 @@
-"""The timeline of a job: every attempt so far, and what comes next."""
+"""Presents the timeline of a job: every attempt so far, and what comes next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENDED = {"lost": "failed: lease expired", "timeout": "failed: timeout"}
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One line of the timeline. ``ahead``: it is still to come. ``took``: ms, of an attempt that ended."""
+    """Holds one line of the timeline. ``ahead``: it is still to come; ``took``: ms, of an attempt that ended."""
 
     at: int
     what: str

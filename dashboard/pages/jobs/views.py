@@ -27,7 +27,7 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 
 
 def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction | None = None) -> HttpResponse:
-    """The page as it is now; ``turned`` says on top what was just not done."""
+    """Render the page as of now. ``turned``: an action that just failed."""
     engine = redacted_engine(request, machine)
     try:
         job = engine.job(machine, id)
@@ -50,7 +50,7 @@ GONE = "SB423"
 
 
 def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: str) -> HttpResponse:
-    """410 for a job that was once; 404 for one that never was. ``?of=`` names the instance it belonged to."""
+    """Answer 410 for a job that is gone, 404 for an unknown one. ``?of=`` names the instance it belonged to."""
     was = _has_existed(machine, id)
     instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
     context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
@@ -58,7 +58,7 @@ def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: s
 
 
 def _has_existed(machine: str, id: str) -> bool:
-    """Jobs are numbered, partition by partition: one whose number was given out is finished or withdrawn."""
+    """Return whether the number of a job was ever given out. Jobs are numbered by partition."""
     engine = get_engine()
     partition, _, number = id.partition("-")
     count = engine.client.hget(engine.keys.partition(machine, int(partition)).meta, "jobs")
@@ -84,7 +84,7 @@ def _view(name: str) -> View:
 
 
 def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
-    """Checks the form, does it, and goes back; what was turned down stands on the job's page."""
+    """Check the form, run the action and return; a failure is shown on the job's page."""
     if request.method != "POST":
         return redirect("job", machine, id)
     try:
@@ -107,7 +107,7 @@ def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
 
 
 def _back(request: HttpRequest, job: Job, name: str) -> str:
-    """To the row it stood in; else to the job, or to its queue when it is gone."""
+    """Return the address of the row it came from; else of the job, or of the queue if the job is gone."""
     if "place" in request.POST:
         spot = find_job_page(read_figures(job.machine, job.queue), request.POST)
         if spot:

@@ -30,13 +30,12 @@ def draw_machine(
     search: Mapping[str, str] | None = None,
     partial: bool = False,
 ) -> SafeString:
-    """What the mode tells, on states, lines and queues. A state is a link that filters the list by it, a line one to
-    those that came to where it leads, the latest first.
+    """Draw the figures of a mode on states, lines and queues.
 
-    A state with states in it has their sum. Of a folded drawing, a line has the flow of all it stands for. What is
-    wrong is marked in every mode. ``troubled``: leaf -> instances in error; ``bare``: no links, for a file.
-    ``search``: the other terms of the list, which the links of states keep; ``partial``: there are at least as many as
-    the counts say.
+    A state links to the list filtered by it; a line links to the instances in its target, the latest first. A state
+    with substates has their sum. In a folded diagram a line has the flow of all transitions it stands for. Marks are
+    shown in every mode. ``troubled``: leaf -> instances in error; ``bare``: no links, for a file; ``search``: other
+    terms of the list, which the links keep; ``partial``: the counts are lower bounds.
     """
     overlay, reading = Overlay(), diagram_modes.read_figures(mode, plan, live, troubled or {})
     counts = plan.outline.counted(live.counts)
@@ -62,7 +61,7 @@ def draw_machine(
 
 
 def _lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
-    """Each leads to those that came to where it leads."""
+    """Link each line to the instances in its target."""
     for state, transition in _transitions(plan):
         part = plan.index["transitions"].get(transition.id)
         target = transition.targets[0] if transition.targets else transition.target or state.name
@@ -71,19 +70,19 @@ def _lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
 
 
 def _said(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
-    """The name of a state's link; ``static/js/modes.js`` says it the same way."""
+    """Return the label of a state's link. ``static/js/modes.js`` has the same text."""
     told = reading.states.get(state) if mode is not DEFAULT else ""
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
 
 
 def _state_url(plan: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
-    """Leads to the instances that the figure in the state counts."""
+    """Return the address of the instances that a state's figure counts."""
     wanted = {"error": "any"} if mode is diagram_modes.MODES["failures"] else kept
     return _filter(plan, mode, **{**wanted, "state": state})
 
 
 def _marks(plan: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
-    """Each leads to the list of what it counts; what is folded away, to the drawing that shows it."""
+    """Link each mark to the instances it counts, or to the drawing that unfolds them."""
     for id, (state, of) in plan.index["marks"].items():
         overlay.links[id] = _wrong_url(plan, mode, id.partition("-")[0], state, of == [state])
     for id, mark in reading.marks.items():
@@ -105,7 +104,7 @@ def _transitions(plan: VersionView) -> Iterator[tuple[StateOutline, TransitionOu
 
 
 def _drawn(plan: VersionView) -> Iterator[tuple[str, str]]:
-    """The states that have a part of their own: in a folded drawing, not those that are folded away."""
+    """Yield the states that have a part of their own in the diagram; folded ones do not."""
     for state in plan.outline.states:
         if plan.index["states"].get(state.name) == state_id(state.index):
             yield state.name, state_id(state.index)

@@ -1,4 +1,4 @@
-"""What the drawing of a machine tells: how many, how long, how fast, what fails. ``static/js/modes.js`` goes on."""
+"""Computes the figures of each mode of a diagram: count, age, flow, failures. ``static/js/modes.js`` updates them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ RATES = ((0.001, ">0"), (1, "1"), (10, "10"), (100, "100"), (1000, "1k"))
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """``bounds``: from which figure on each of the five heats is, with its text in the legend. They are the same for
-    every machine and at any time, so that a colour means one thing. ``moving``: it takes two looks to know, so that
-    only the script can tell."""
+    """Describes a mode of the diagram.
+
+    ``bounds``: the lower bound of each of the five colours, with its text in the legend. They are the same for every
+    machine at any time, so that a colour means one thing. ``moving``: it needs two readings, so only the script can
+    show it.
+    """
 
     name: str
     label: str
@@ -37,7 +40,7 @@ class Mode:
         return [(heat, text) for heat, (_, text) in enumerate(self.bounds, 1)]
 
     def heat(self, figure: float) -> int:
-        """1 to 5; 0 for what is below all of them."""
+        """Return 1 to 5, or 0 below all bounds."""
         return sum(figure >= least for least, _ in self.bounds)
 
 
@@ -71,8 +74,11 @@ def mode_of(name: str) -> Mode:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is wrong in ``state``, whatever the mode: ``text`` is drawn, ``said`` told to who cannot see it. ``kind`` is
-    late or failing; not ``own``: it is in states that are folded away, and how many instances it is nobody knows."""
+    """Holds a mark for what is wrong in ``state``, in any mode.
+
+    ``text`` is drawn, ``said`` is its label for screen readers. ``kind`` is late or failing; not ``own``: the problem
+    is in folded states, and the number is unknown.
+    """
 
     kind: str
     state: str
@@ -83,8 +89,7 @@ class Mark:
 
 @dataclass(slots=True)
 class ModeFigures:
-    """What one mode puts on a drawing: texts by the name of the state, the id of the transition, the queue; and on its
-    marks, by their ids, those that are empty left out."""
+    """Holds the figures of one mode: texts by state, transition and queue, and the marks that are not empty."""
 
     mode: Mode
     states: dict[str, str] = field(default_factory=dict)
@@ -96,7 +101,7 @@ class ModeFigures:
 
 
 def read_figures(mode: Mode, plan: VersionView, live: Live, troubled: Mapping[str, int]) -> ModeFigures:
-    """The figures as they are now; those of a ``moving`` mode are left out. ``troubled``: leaf -> instances there."""
+    """Compute the current figures, without those of a ``moving`` mode. ``troubled``: leaf -> instances there."""
     found = ModeFigures(mode)
     failing = plan.outline.counted(troubled)
     figures = failing if mode is MODES["failures"] else FIGURES_OF[mode.name](plan, live)
@@ -115,7 +120,7 @@ def read_figures(mode: Mode, plan: VersionView, live: Live, troubled: Mapping[st
 
 
 def count_flows(plan: VersionView, live: Live) -> dict[str, int]:
-    """How often the line of each part was taken; one of a folded drawing stands for several transitions."""
+    """Count how often each line was taken. In a folded diagram a line stands for several transitions."""
     taken: Counter[str] = Counter()
     for transition, part in plan.index["transitions"].items():
         taken[part] += live.flow.get(f"{plan.version}:{transition}", 0)
@@ -133,7 +138,7 @@ def list_marks(plan: VersionView, live: Live, failing: Mapping[str, int]) -> dic
 
 
 def make_mark(kind: str, state: str, number: int) -> Mark:
-    """``number`` 0: some, in states that are folded away. ``static/js/marks.js`` says it the same way."""
+    """Make a mark. ``number`` 0: an unknown number, in folded states. ``static/js/marks.js`` has the same text."""
     sign, why = MARKS[kind]
     text = f"{sign} {format_count(number)}" if number else sign
     said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"
@@ -148,7 +153,7 @@ def count_instances(plan: VersionView, live: Live) -> dict[str, float]:
 
 
 def read_ages(plan: VersionView, live: Live) -> dict[str, float]:
-    """ms the instance that has been in a state longest has been there; of a state around others, in any of those."""
+    """Return the ms since the oldest instance entered each state; of a compound state, in any of its leaves."""
     found = {}
     for state, leaves in plan.index["sums"].items():
         entered = [live.oldest[leaf] for leaf in leaves if live.counts.get(leaf) and live.oldest.get(leaf)]
@@ -161,7 +166,7 @@ FIGURES_OF = {"count": count_instances, "age": read_ages, "flow": count_instance
 
 
 def format_duration(ms: float) -> str:
-    """One unit, at most seven characters: ``45 s``, ``3 min``, ``2 h``, ``45 d``."""
+    """Format one unit in at most seven characters: ``45 s``, ``3 min``, ``2 h``, ``45 d``."""
     for least, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
         if ms >= least:
             return f"{int(ms // least)} {unit}"
@@ -169,7 +174,7 @@ def format_duration(ms: float) -> str:
 
 
 def format_count(number: int) -> str:
-    """At most seven characters: ``12,345``, ``345k``, ``1.2M``."""
+    """Format a number in at most seven characters: ``12,345``, ``345k``, ``1.2M``."""
     for least, unit, letter in ((999_500_000, 10**9, "G"), (999_500, 10**6, "M"), (99_999.5, 10**3, "k")):
         if number >= least:
             scaled = number / unit

@@ -25,7 +25,7 @@ class CreateForm(forms.Form):
 
 
 class Creation:
-    """``code``: of what is wrong with it, once something is."""
+    """Combines the forms of a new instance. ``code``: the code of the last error."""
 
     def __init__(self, plan: VersionView, sent: Mapping[str, Any] | None = None) -> None:
         self.plan = plan
@@ -47,7 +47,7 @@ class Creation:
         return bool(self.form.errors or self.data.errors)
 
     def arguments(self) -> dict[str, Any]:
-        """For ``Engine.create``: only what was entered. After ``is_valid()``."""
+        """Return the arguments of ``Engine.create`` that were entered. Call it after ``is_valid()``."""
         cleaned = self.form.cleaned_data
         return {
             "id": cleaned["id"] or None,
@@ -57,7 +57,7 @@ class Creation:
         }
 
     def blame(self, error: errors.SignalboxError) -> None:
-        """Put the engine's refusal where the mistake is. The key is spent on no outcome: it may be used again."""
+        """Add an error of the engine to its field. The key was not used: it stays valid."""
         self.code = error.code
         if isinstance(error, errors.BadPayload):
             self.data.blame(error.field, error.message)

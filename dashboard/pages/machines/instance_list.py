@@ -1,4 +1,4 @@
-"""Which instances a page lists: what is searched for, oldest first or newest first, one keyset page at a time."""
+"""Lists the instances of a machine by a filter, oldest or newest first, one keyset page at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING = Page([], None)
 
 @dataclass(frozen=True, slots=True)
 class FilterTerm:
-    """One term of a search: its name, what was typed, and the address of the list without it."""
+    """Holds one term of a filter: its name, its text, and the address of the list without it."""
 
     name: str
     text: str
@@ -36,11 +36,11 @@ class FilterTerm:
 
 @dataclass(frozen=True, slots=True)
 class InstanceList:
-    """``cursor`` is the engine's: the page stays put while instances before it come and go. ``back`` is one, too: the
-    page ends before it.
+    """Holds the terms of a list.
 
-    ``count``: the instances in its state, whatever else is searched for. ``view``: the terms of the drawing above the
-    list; ``mode``: what that tells.
+    ``cursor`` is the engine's: the page is stable while instances before it come and go. ``back`` is a cursor that the
+    page ends before. ``count``: the instances in its state, whatever else is filtered. ``view``: the terms of the
+    diagram above the list; ``mode``: the mode of the diagram.
     """
 
     machine: str
@@ -55,10 +55,10 @@ class InstanceList:
 
     @classmethod
     def asked(cls, request: HttpRequest, track: StateCounts, *, strict: bool = True) -> InstanceList:
-        """From ``?state=&older=15m&version=&tag=&actor=&error=&id=&by=serial&is=ATV-*&order=newest&cursor=&view=top``.
+        """Read ``?state=&older=15m&version=&tag=&actor=&error=&id=&by=serial&is=ATV-*&order=newest&cursor=&view=top``.
 
-        A state the machine never had is a 404. ``strict``: raises BadInput where a term is none; otherwise it is said
-        in ``sought.mistakes``.
+        An unknown state is a 404. ``strict``: raise BadInput for an invalid term; otherwise it is in
+        ``sought.mistakes``.
         """
         given = request.GET
         hidden = redactor_of(Actor.of(request), track.name).fields
@@ -83,7 +83,7 @@ class InstanceList:
     # Reading
 
     def read(self, engine: Engine | RedactedEngine) -> Page:
-        """``start`` of the page is the cursor of the page before."""
+        """Read the page. Its ``start`` is the cursor of the previous page."""
         if self.back:
             found = engine.find(self.machine, **self.terms, limit=SIZE, cursor=self.back, newest=not self.newest)
             return Page(found.instances[::-1], found.start, found.cursor)
@@ -95,13 +95,13 @@ class InstanceList:
         return not (self.cursor or self.back)
 
     def tally(self, engine: Engine | RedactedEngine) -> Tally:
-        """How many there would be in each state if the list were of that one, and in all states together."""
+        """Count the instances in each state, and in all states together, by the filter without its state."""
         terms = {name: term for name, term in self.terms.items() if name != "state"}
         return engine.tally(self.machine, **terms, most=MAX_COUNTED)
 
     @property
     def terms(self) -> dict[str, Any]:
-        """What is looked for, as ``Engine.find`` takes it."""
+        """Return the terms for ``Engine.find``."""
         return dict(self.sought.terms)
 
     @property
@@ -110,24 +110,24 @@ class InstanceList:
 
     @property
     def narrowed(self) -> bool:
-        """Is the list shorter than the number of instances in its state?"""
+        """Return whether the list is filtered by more than its state."""
         return bool(self.sought)
 
     # Addresses
 
     @property
     def bulk_url(self) -> str:
-        """Where something is done with all that this list finds."""
+        """Return the address of a bulk action on this list."""
         return self._elsewhere("bulk-new", cursor=None, order=None, view=None, fold=None, mode=None)
 
     @property
     def counts_url(self) -> str:
-        """The figures of this search as JSON."""
+        """Return the address of the counts of this filter as JSON."""
         return self._elsewhere("counts", state=None, cursor=None, order=None, view=None, fold=None, mode=None)
 
     @property
     def rows_url(self) -> str:
-        """What became of the rows of this page, as JSON."""
+        """Return the address of the current state of the rows as JSON."""
         return self._elsewhere("rows", view=None, fold=None, mode=None)
 
     def _elsewhere(self, name: str, **changes: object) -> str:
@@ -136,7 +136,7 @@ class InstanceList:
         return f"{address}?{query}" if query else address
 
     def url(self, *, fragment: bool = False, **changes: object) -> str:
-        """The address of this list with some of its terms changed; defaults are left out of it."""
+        """Return the address of this list with changed terms. Defaults are left out."""
         mode = None if self.mode == DEFAULT.name else self.mode
         terms: dict[str, Any] = {**self.view, "mode": mode, **self.sought.texts}
         terms |= {"order": "newest" if self.newest else None, "cursor": self.cursor, "back": self.back} | changes
@@ -147,12 +147,12 @@ class InstanceList:
         return f"{address}?{query}" if query else address
 
     def before_url(self, start: str) -> str:
-        """The page that ends where this one begins."""
+        """Return the address of the page that ends where this one begins."""
         return self.url(cursor=None, back=start)
 
     @property
     def query(self) -> str:
-        """What a saved view keeps: all but the place in the list."""
+        """Return the terms that a saved view keeps: all but the cursor."""
         return urlsplit(self.first_url).query
 
     @property
@@ -186,7 +186,7 @@ class InstanceList:
 
     @property
     def kept(self) -> dict[str, str]:
-        """What the search form sends along beside its own terms."""
+        """Return the terms that the filter form sends besides its own."""
         terms = {"order": "newest" if self.newest else "", **self.view}
         terms |= {"mode": "" if self.mode == DEFAULT.name else self.mode}
         return {name: term for name, term in terms.items() if term}
@@ -200,7 +200,7 @@ class InstanceList:
 
 
 def read_page(listing: InstanceList, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:
-    """The page of a list, its figures where it is narrowed, and why it cannot be searched for, if so."""
+    """Return a page of the list, its counts if it is filtered, and the error if the filter is invalid."""
     if listing.sought.mistakes:
         return NOTHING, None, None
     try:

@@ -1,4 +1,4 @@
-"""The scoreboards of a machine's page: its busiest lines, its slowest states, the events it refuses most."""
+"""Reads the scoreboards of a machine's page: busiest transitions, slowest states, most refused events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Text = Callable[[Place], str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``share``: of the first one's score, in percent: how long its bar is."""
+    """Holds one place. ``share``: percent of the first place's score, for the length of its bar."""
 
     rank: int
     name: str
@@ -47,7 +47,7 @@ class Scoreboard:
 
 @dataclass(frozen=True, slots=True)
 class Scoreboards:
-    """``spans``: name, address, and whether it is this one. Both are empty where nothing was ever measured."""
+    """Holds the scoreboards. ``spans``: name, address, whether it is current. Both are empty before any measurement."""
 
     found: list[Scoreboard] = field(default_factory=list)
     spans: list[tuple[str, str, bool]] = field(default_factory=list)
@@ -110,12 +110,12 @@ def _count(place: Place) -> str:
 
 
 def _list(machine: str, state: str) -> str:
-    """Of the instances in a state, those that came first at the top."""
+    """Return the address of the instances in a state, oldest first."""
     return f"{reverse('machine', args=[machine])}?{urlencode({'state': state})}#instances" if state else ""
 
 
 def _elsewhere(request: HttpRequest, span: str) -> str:
-    """This page with the boards of another span; whatever else its address says stays."""
+    """Return the address of this page with another span. Other terms stay."""
     terms = request.GET.copy()
     terms["board"] = span
     return f"{request.path}?{terms.urlencode()}#boards"

@@ -1,4 +1,4 @@
-"""Who may send to a machine, as its page says it."""
+"""Lists the senders that a machine accepts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """``url`` is empty for one that the reader may not open, or that is no single machine."""
+    """Holds a sender. ``url`` is empty if the viewer may not open it, or if it is no single machine."""
 
     name: str
     why: str
@@ -26,14 +26,14 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSenders:
-    """``line``: what the definition should say in place of what was granted; empty where nothing was."""
+    """Holds the senders. ``line``: what the definition should declare in place of the grants; empty without any."""
 
     senders: list[Sender]
     line: str
 
 
 def read_senders(request: HttpRequest, engine: Engine, machine: str) -> AcceptedSenders:
-    """One round trip. Raises UnknownMachine."""
+    """Read the senders in one round trip. Raise UnknownMachine."""
     found, scope = engine.acceptance(machine), scope_of(request.user)
     granted = found.granted or () if found.declared is None else ()
     seen = [name for name in granted if name in scope]
@@ -50,7 +50,7 @@ def _declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
 
 
 def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
-    """A definition is read by everyone who sees its machine; what was granted stands in none."""
+    """Yield the granted senders. Those that the viewer may not see are counted only."""
     if found.declared is not None:
         return
     for name in seen:

@@ -49,7 +49,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 def machine_page(
     request: HttpRequest, machine: str, *, creation: Creation | None = None, status: int = 200
 ) -> HttpResponse:
-    """The page; ``creation`` is a filled form that was not accepted."""
+    """Render the page. ``creation``: a filled form that was not accepted."""
     engine = redacted_engine(request, machine)
     live = engine.live(machine)
     plan = version_view.load_version(
@@ -99,7 +99,7 @@ def machine_page(
 def _listed(
     engine: Engine | RedactedEngine, listing: InstanceList, found: Page, now: int, track: StateCounts
 ) -> dict[str, Any]:
-    """What the list itself is rendered with."""
+    """Return the context of the list."""
     block = track.block(listing.state) if listing.state else None
     return {
         "listing": listing,
@@ -112,7 +112,7 @@ def _listed(
 
 
 def troubled(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
-    """Leaf -> instances in error that stand in it."""
+    """Count the instances in error by leaf state."""
     return {leaf: count for leaf, count in engine.tally(machine, error="any").counts.items() if count}
 
 
@@ -137,7 +137,7 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require("view")
 def instances(request: HttpRequest, machine: str) -> HttpResponse:
-    """The list alone: what the script puts in place of the old one when a reader asks for what is new."""
+    """Render the list alone, for the script that refreshes it."""
     engine = redacted_engine(request, machine)
     live = engine.live(machine)
     plan = version_view.load_version(
@@ -152,7 +152,7 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require("view")
 def counts(request: HttpRequest, machine: str) -> HttpResponse:
-    """The figures of a search as JSON, by leaf state and in all; not complete: at least as many."""
+    """Answer the counts of a filter as JSON, by leaf state and in all. Incomplete counts are lower bounds."""
     engine = get_engine()
     live = engine.live(machine)
     plan = version_view.load_version(machine, live.version)
@@ -166,7 +166,7 @@ def _figures(tally: Tally) -> dict[str, Any]:
 
 @require("view")
 def rows(request: HttpRequest, machine: str) -> HttpResponse:
-    """What became of the instances named by ``row``, and how many others the same page would show now."""
+    """Answer the current state of the instances named by ``row``, and how many new ones the page would show."""
     engine = get_engine()
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
@@ -186,7 +186,7 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 def _row(one: Instance | SignalboxError) -> dict[str, Any] | None:
-    """None for one that is no more."""
+    """Return the state of an instance; None if it is deleted."""
     if not isinstance(one, Instance):
         return None
     return {
@@ -206,8 +206,11 @@ def _json(answer: dict[str, Any]) -> JsonResponse:
 
 @require("view")
 def diagram(request: HttpRequest, machine: str) -> HttpResponse:
-    """The drawing of one version, to download or to embed. ``?version=N``, else the current one; ``&view=top`` or
-    ``&fold=a,b``; ``&painted=age`` as the page paints it now in that mode."""
+    """Answer the diagram of a version, to download or embed.
+
+    ``?version=N``, else the current one; ``&view=top`` or ``&fold=a,b``; ``&painted=age`` with the figures of that
+    mode.
+    """
     plan = version_view.load_version(
         machine, _version(request, machine), fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )

@@ -1,4 +1,4 @@
-"""Every component in every state, on one page: where looks are made and checked, in light, dark and narrow."""
+"""Shows every component in every state on one page, to check its looks in light, dark and narrow."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _boards() -> Scoreboards:
 
 
 def _charts() -> Charts:
-    """One that has figures, one that has none; the script that draws them is not on this page."""
+    """Make one chart with figures and one without. This page does not load the script that draws them."""
     at = [NOW // 1000 - 60 * ago for ago in range(4, 0, -1)]
     lines = [Line("enqueued", [120.0, 90.5, None, 4.0], 215), Line(HOSTILE, [0.4, 1204.0, None, 2.0], 1207)]
     shown = Series("sample", "hour", "/min", 60, at, lines, measured=NOW // 1000 - 8)

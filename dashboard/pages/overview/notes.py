@@ -1,4 +1,4 @@
-"""The handover note on a page of its own: to write it, and to join two texts that were written at once."""
+"""The handover note: a page to write it, and to merge two texts that were written at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from machines.services.notes import MAX_TEXT, Note
 
 
 def read_note(request: HttpRequest) -> dict[str, object]:
-    """What the note's panel needs."""
+    """Return the context of the note's panel."""
     found: dict[str, object] = {"note_limit": MAX_TEXT, "may_write": anywhere(request.user, "fire")}
     try:
         return found | {"note": notes.read(Actor.of(request))}
@@ -26,7 +26,7 @@ def read_note(request: HttpRequest) -> dict[str, object]:
 
 @require_audited("fire", "note.write")
 def show(request: HttpRequest) -> HttpResponse:
-    """The form, and where it goes. What somebody else wrote meanwhile comes back beside one's own, to be joined."""
+    """Show the form and save the note. A text that was saved meanwhile is shown beside one's own, to merge them."""
     actor = Actor.of(request)
     if request.method != "POST":
         standing = notes.read(actor)
@@ -50,7 +50,7 @@ def show(request: HttpRequest) -> HttpResponse:
 def _page(
     request: HttpRequest, standing: Note, text: str, *, mine: str | None = None, mistake: str = "", status: int = 200
 ) -> HttpResponse:
-    """``mine``: what was not written, because ``standing`` came in between."""
+    """Render the form. ``mine``: the text that was not saved because ``standing`` was saved meanwhile."""
     context = {
         "section": "machines", "standing": standing, "text": text, "mine": mine, "mistake": mistake,
         "note_limit": MAX_TEXT,

@@ -1,4 +1,4 @@
-"""What the overview shows of each machine."""
+"""Presents a machine on the overview."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from machines.statistics import Present
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """One machine in a line. ``flow`` and ``refused``: a minute's, ``flow`` None where nobody measured; ``oldest``: ms
-    at which the instance came that is longest in its state; ``late``: past a service level; ``dead``: jobs."""
+    """Holds the figures of one machine.
+
+    ``flow`` and ``refused``: per minute, ``flow`` None without measurements; ``oldest``: ms at which the oldest
+    instance entered its state; ``late``: instances over a service level; ``dead``: jobs.
+    """
 
     flow: float | None
     state: str
@@ -23,14 +26,14 @@ class Facts:
 
     @property
     def pace(self) -> str:
-        """``42 /min``, ``0.3 /min``; a dash where nobody measured."""
+        """Return ``42 /min`` or ``0.3 /min``; a dash without measurements."""
         if self.flow is None:
             return "–"
         return f"{self.flow:,.0f} /min" if self.flow >= 10 or self.flow == 0 else f"{self.flow:.1f} /min"
 
 
 def summarize(track: StateCounts, live: Live, rates: Present | None) -> Facts:
-    """``oldest``: of the states that are not final; who has arrived is in no hurry."""
+    """Summarize a machine. The oldest instance is one in a state that is not final."""
     final = {state.name for state in track.plan.outline.states if state.type == "final"}
     waiting = {state: since for state, since in live.oldest.items() if state not in final}
     state = min(waiting, key=lambda name: waiting[name], default="")

@@ -18,7 +18,7 @@ AHEAD = 300  # seconds that an id, or the clock it was made by, may be before th
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    """``?q=``. The only thing of exactly that name is opened at once."""
+    """Answer ``?q=``. A single exact match is opened at once."""
     asked = request.GET.get("q", "").strip()
     found = list(search(request, asked[:MAX_INSTANCE_ID])) if asked else []
     exact = [hit for hit in found if hit.exact]
@@ -29,6 +29,6 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _decode_id(text: str) -> codec.Decoded | None:
-    """None where the text only looks like an id: one of a time to come was not made."""
+    """Decode the time of an id; None for a text that only looks like one, as an id of the future does."""
     made = codec.decode(text) if codec.is_id(text) else None
     return made if made and made.at < (time.time() + AHEAD) * 1000 else None

@@ -1,4 +1,4 @@
-"""Forms for what operators do to queues and jobs. Each asks why."""
+"""Forms of actions on queues and jobs. Each asks for a reason."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NO_LIMIT = "none"
 
 
 class Count(forms.IntegerField):
-    """A number as it stands on the page, with its commas or without."""
+    """Parses a number with or without commas, as the page shows it."""
 
     def to_python(self, value: Any) -> int | None:
         return super().to_python(value.replace(",", "") if isinstance(value, str) else value)
 
 
 class ReasonForm(forms.Form):
-    """``id``: what its fields' ids begin with, as many such forms may stand on one page."""
+    """Asks for a reason. ``id``: the prefix of its fields' ids, since a page may have many such forms."""
 
     def __init__(self, *args: Any, id: str, **more: Any) -> None:
         super().__init__(*args, auto_id=f"{id}-%s", label_suffix="", use_required_attribute=True, **more)
@@ -37,7 +37,7 @@ class ReasonForm(forms.Form):
 
 
 class PurgeForm(ReasonForm):
-    """``expect`` is typed off the page: it says that the operator saw how many go."""
+    """Confirms a purge by the number of jobs: the operator types it from the page."""
 
     place = forms.ChoiceField(choices=[(place, place) for place in PURGED], widget=forms.HiddenInput)
     expect = Count(
@@ -49,7 +49,7 @@ class PurgeForm(ReasonForm):
     field_order = ("place", "expect", "reason")
 
     def __init__(self, *args: Any, places: dict[str, int], **more: Any) -> None:
-        """``places``: those with jobs that may be purged, and how many. Of several, one is chosen."""
+        """Offer the places with jobs that can be purged, with their counts in ``places``."""
         super().__init__(*args, **more)
         if len(places) == 1:
             (count,) = places.values()

@@ -1,4 +1,4 @@
-"""What pages show of a queue: the page of jobs, and the actions on a queue or a job with their forms and errors."""
+"""Presents a queue: a page of its jobs, and the actions on a queue or a job with their forms and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ Posted = Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """``label``: what its button says; ``about``: what it does; ``back``: hidden fields that say where to go on."""
+    """Holds an action with its form. ``label``: of its button; ``about``: what it does; ``back``: hidden fields to
+    return by.
+    """
 
     name: str
     label: str
@@ -38,8 +40,10 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class FailedAction:
-    """An act that was turned down. ``status``: 400 for a mistake in its form, 409 where the queue is not as was seen.
-    ``act`` can be tried once more."""
+    """Holds an action that failed.
+
+    ``status``: 400 for an invalid form, 409 if the queue has changed. ``act``: the action, to try it again.
+    """
 
     status: int
     title: str
@@ -49,25 +53,25 @@ class FailedAction:
 
 
 def make_failure(act: Action, error: errors.SignalboxError | None = None) -> FailedAction:
-    """Something in the form cannot be taken; ``error``: the engine's word on it, if it got that far."""
+    """Describe an invalid form. ``error``: the error of the engine, if the form got that far."""
     message = error.message if error else "Correct the marked fields."
     return FailedAction(400, f"Not done: {act.label.lower()}", message, error.code if error else MISTAKE, act)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueActions:
-    """Those of one queue. ``back``: where they lead; ``id``: what their forms' ids begin with."""
+    """Makes the actions of one queue. ``back``: hidden fields to return by; ``id``: the prefix of their forms' ids."""
 
     of: Figures
     back: tuple[tuple[str, str], ...] = ()
     id: str = "act"
 
     def make(self, name: str, place: str = "", posted: Posted = None) -> Action:
-        """``place``: of the jobs that are purged; any, where it is empty."""
+        """Make an action by its name. ``place``: of the jobs to purge; empty for any."""
         return getattr(self, name)(posted, place) if name == "purge" else getattr(self, name)(posted)
 
     def everything(self) -> list[Action]:
-        """All that makes sense now, for a page that shows no place."""
+        """List all actions that make sense now, for a page that shows no place."""
         depth = self.of.stats.depth
         names = ["resume" if self.of.paused else "pause"]
         names += [name for name, place in (("redrive", "dead"), ("move", "delayed")) if depth[place]]
@@ -75,7 +79,7 @@ class QueueActions:
         return [self.make(name) for name in names]
 
     def of_place(self, place: str) -> list[Action]:
-        """Those on all jobs of one place."""
+        """List the actions on all jobs of one place."""
         if place not in PURGED or not self.of.stats.depth[place]:
             return []
         names = {"dead": ["redrive"], "delayed": ["move"]}.get(place, [])
@@ -145,7 +149,7 @@ def make_job_action(job: Job, name: str, posted: Posted = None, back: tuple[tupl
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """Where somebody is in a queue's jobs: ``number`` counts pages from 1, ``total`` jobs."""
+    """Holds a place in the jobs of a queue. ``number``: of the page, from 1; ``total``: of the jobs."""
 
     machine: str
     queue: str
@@ -167,7 +171,7 @@ class JobPage:
 
     @property
     def back(self) -> tuple[tuple[str, str], ...]:
-        """As hidden fields of a form."""
+        """Return the place and the page as hidden fields of a form."""
         return (("place", self.place), ("page", str(self.number)))
 
     def url(self, number: int | None = None) -> str:
@@ -184,7 +188,7 @@ class JobPage:
 
 
 def read_figures(machine: str, queue: str) -> Figures:
-    """Raises Http404 where the machine has no such queue."""
+    """Read the figures of a queue. Raise Http404 if the machine does not have it."""
     stats = get_engine().stats(machine).get(queue)
     if stats is None:
         raise Http404(f"Machine {machine} has no queue {queue}.")
@@ -192,7 +196,7 @@ def read_figures(machine: str, queue: str) -> Figures:
 
 
 def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
-    """None for a page number that is none. One past the end is the last page: jobs leave while people look."""
+    """Return the requested page, or None for an invalid number. A number past the end is the last page."""
     depth = figures.stats.depth
     place = asked.get("place") or _worst(figures)
     if place not in PLACES:
@@ -205,5 +209,5 @@ def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
 
 
 def _worst(figures: Figures) -> str:
-    """Where to look first: what is dead, else what is there."""
+    """Return the place to show first: dead jobs, else the first place that is not empty."""
     return next((place for place in ("dead", "ready", "leased", "delayed") if figures.stats.depth[place]), "ready")

@@ -58,7 +58,7 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
 def queue_page(
     request: HttpRequest, figures: Figures, asked: QueryDict, turned: FailedAction | None = None
 ) -> HttpResponse:
-    """The page as it is now; ``asked`` has ``place`` and ``page``. ``turned`` says on top what was just not done."""
+    """Render the page as of now. ``asked`` has ``place`` and ``page``; ``turned``: an action that just failed."""
     spot = find_job_page(figures, asked)
     if spot is None:
         return bad_request(request)
@@ -109,7 +109,7 @@ def _view(name: str, action: str, done: ActionFunction) -> View:
 
 
 def _do(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
-    """Checks the form, does it, and goes back; what was turned down stands on the queue's page, for another go."""
+    """Check the form, run the action and return; a failure is shown on the queue's page with the form."""
     if request.method != "POST":
         return redirect("queue", machine, queue)
     figures = read_figures(machine, queue)
@@ -133,7 +133,7 @@ def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bo
 
 
 def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
-    """The queue as it is now, with a form that asks for the new count."""
+    """Show the queue as of now, with a form that asks for the new count."""
     figures = read_figures(machine, queue)
     act = _make_action(figures, "purge", request, fresh=True)
     act.form.initial["reason"] = request.POST.get("reason", "")

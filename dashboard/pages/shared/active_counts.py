@@ -1,4 +1,4 @@
-"""How many were active today, this week, this month: instances that moved, and people who pulled a lever."""
+"""Counts activity of today, this week and this month: instances that moved, people who acted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FormattedCount:
-    """One figure as people read it: ``12,345`` where it is exact, else three digits of it. ``title`` says how exact."""
+    """Holds a count as text: ``12,345`` if it is exact, else three digits of it. ``title`` says how exact it is."""
 
     text: str
     title: str
@@ -25,7 +25,7 @@ class FormattedCount:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``kind``: moved or people."""
+    """Holds the counts of one kind: moved or people."""
 
     kind: str
     figures: list[FormattedCount]
@@ -40,8 +40,10 @@ def format_count(count: Count) -> FormattedCount:
 
 
 def list_rows(scope: Scope, machines: Collection[str]) -> list[Row]:
-    """Of the machines, all in the viewer's scope; people only for whoever may see every machine, since a lever may be
-    any machine's. None where they cannot be counted."""
+    """Count for the machines in the viewer's scope; empty if they cannot be counted.
+
+    People are counted for viewers of all machines only, since an action may concern any machine.
+    """
     try:
         found = activity(machines, people=scope.all)
     except EngineUnavailable:
@@ -53,7 +55,7 @@ def list_rows(scope: Scope, machines: Collection[str]) -> list[Row]:
 
 
 def count_for_machine(machine: str) -> dict[str, FormattedCount]:
-    """``day``, ``week``, ``month`` -> how many of its instances moved."""
+    """Return the number of instances that moved, by ``day``, ``week``, ``month``."""
     return {period: format_count(count) for period, count in activity([machine]).moved.items()}
 
 

@@ -1,4 +1,4 @@
-"""Addresses that take more than a name and its arguments."""
+"""Builds addresses that need more than a name and its arguments."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from machines.engine import Job
 
 
 def page_of(name: str, *arguments: str) -> str:
-    """The address of a page; "" where a name that none can have has none: workers, definitions that compute names and
-    old entries of the audit may say anything."""
+    """Return the address of a page, or "" for names that can have none.
+
+    Workers, definitions that compute names and old audit entries may contain any text.
+    """
     try:
         return reverse(name, args=arguments)
     except NoReverseMatch:
@@ -19,6 +21,6 @@ def page_of(name: str, *arguments: str) -> str:
 
 
 def job_url(job: Job) -> str:
-    """``of`` lets the page of a job that has ended say whose history holds its trace."""
+    """Return the address of a job. ``of`` names the instance whose history has its trace once the job has ended."""
     address = reverse("job", args=[job.machine, job.id])
     return f"{address}?{urlencode({'of': job.instance})}" if job.instance else address

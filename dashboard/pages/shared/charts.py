@@ -1,4 +1,4 @@
-"""Charts: what was measured over an hour, a day or a month, as lines for the script and as tables for everybody."""
+"""Charts of an hour, a day or a month: lines for the script, and tables without it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Names = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``what`` of the statistics, and how it is called."""
+    """Names a chart: ``what`` of the statistics, and its title."""
 
     what: str
     title: str
@@ -56,7 +56,7 @@ QUEUE = (Chart("throughput", "Jobs in and out"), *OF_JOBS)
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One line of a legend. ``shape``: the class of its colour and dashes."""
+    """Holds one line of a legend. ``shape``: the class of its colour and dashes."""
 
     name: str
     shape: str
@@ -65,7 +65,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One chart with its numbers."""
+    """Combines a chart with its numbers."""
 
     chart: Chart
     series: Series
@@ -83,7 +83,7 @@ class Figure:
 
     @property
     def rows(self) -> Iterator[tuple[str, list[str]]]:
-        """The newest first; steps in which nothing was measured are left out."""
+        """Yield the newest step first, without steps that have no measurement."""
         columns = [line.values for line in self.lines]
         for at, *values in reversed(list(zip(self.series.at, *columns, strict=True))):
             if any(value is not None for value in values):
@@ -110,7 +110,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Charts:
-    """What a page shows of a span. ``address``: of the same as JSON."""
+    """Holds the charts of a span. ``address``: of the same as JSON."""
 
     span: str
     figures: list[Figure]
@@ -131,7 +131,7 @@ class Charts:
 
     @property
     def measured(self) -> int:
-        """ms of the last look; 0 where there was none."""
+        """Return the ms of the last measurement; 0 before the first."""
         return max((figure.series.measured for figure in self.figures), default=0) * 1000
 
     @property
@@ -140,7 +140,7 @@ class Charts:
 
     @property
     def gaps(self) -> list[tuple[int, int, int]]:
-        """Stretches in which nobody measured: ms from, ms to, transitions in all of them."""
+        """List the gaps without measurements: ms from, ms to, transitions in them."""
         found: dict[int, tuple[int, int]] = {}
         for gap in self.figures[0].series.gaps if self.figures else ():
             end, count = found.get(gap.begin, (0, 0))
@@ -160,12 +160,12 @@ class Charts:
 
 
 def of_overview(request: HttpRequest, machines: Collection[str]) -> Charts:
-    """Of the machines that are given: those the person may see."""
+    """Make the charts of several machines, which the viewer may see."""
     return _charts(request, reverse("charts"), OVERVIEW, machines, most=FEW)
 
 
 def of_machine(request: HttpRequest, machine: str, *, queues: bool) -> Charts:
-    """``queues``: whether it feeds any."""
+    """Make the charts of a machine. ``queues``: it has queues."""
     wanted = (*MACHINE, *OF_JOBS) if queues else MACHINE
     return _charts(request, reverse("machine-charts", args=[machine]), wanted, [machine], names=Edges(machine))
 
@@ -196,7 +196,7 @@ def _charts(
 
 
 def _elsewhere(request: HttpRequest, span: str) -> str:
-    """This page with the charts of another span; whatever else its address says stays."""
+    """Return the address of this page with another span. Other terms stay."""
     terms = request.GET.copy()
     terms["span"] = span
     return f"{request.path}?{terms.urlencode()}#charts"
@@ -207,7 +207,7 @@ def _named(line: Line, names: Names) -> Line:
 
 
 def _one(name: str) -> str:
-    """Of a machine's own page the name is known."""
+    """Name the line of a machine on its own page."""
     return "instances"
 
 
@@ -216,7 +216,7 @@ def _shapes(lines: list[Line]) -> list[str]:
 
 
 def _clock(at: int, span: str) -> str:
-    """Where a step begins, in the person's zone."""
+    """Format the start of a step in the person's time zone."""
     moment = times.read_local(at * 1000)
     if moment is None:
         return times.UNKNOWN
@@ -224,7 +224,7 @@ def _clock(at: int, span: str) -> str:
 
 
 class Edges:
-    """Lines of a machine's diagram, and events, as people know them: ``<version>:<transition>`` says little."""
+    """Names transitions and events as people know them, by ``<version>:<transition>``."""
 
     def __init__(self, machine: str) -> None:
         self._machine = machine
@@ -252,7 +252,7 @@ class Edges:
 
 
 def _edge(transition: TransitionOutline) -> str:
-    """``entitle: Waiting → Active``, ``after 28d: Active → Suspended``."""
+    """Return ``entitle: Waiting → Active`` or ``after 28d: Active → Suspended``."""
     if transition.delay:
         cause = f"after {transition.delay}"
     else:

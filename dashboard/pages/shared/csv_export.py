@@ -16,7 +16,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def stream_csv(request: HttpRequest, chunks: Iterator[str], name: str) -> StreamingHttpResponse:
-    """Pieces of CSV as a file called ``name``, each sent when it is there."""
+    """Stream pieces of CSV as a file called ``name``, each as soon as it is there."""
     chunks = _in_context(copy_context(), chunks)
     # Either server wants the kind of iterator it can wait on, and would gather all of the other kind first.
     content = _read_in_thread(chunks) if isinstance(request, ASGIRequest) else chunks
@@ -27,30 +27,30 @@ def stream_csv(request: HttpRequest, chunks: Iterator[str], name: str) -> Stream
 
 
 def escape_cell(value: str) -> str:
-    """As a spreadsheet shows it and does not run it: what begins like a formula gets an apostrophe in front."""
+    """Escape a text that a spreadsheet would run as a formula, by an apostrophe in front."""
     return f"'{value}" if value.startswith(FORMULA) or value.lstrip().startswith(FORMULA) else value
 
 
 class _Echo:
-    """What ``csv`` writes into: each row is given straight back."""
+    """Returns what ``csv`` writes, row by row."""
 
     def write(self, row: str) -> str:
         return row
 
 
 def make_writer() -> Callable[[Iterable[str]], str]:
-    """Makes a line of CSV of the texts of a row."""
+    """Return a function that makes a line of CSV from the texts of a row."""
     return csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
 
 
 def _in_context(context: Context, chunks: Iterator[str]) -> Iterator[str]:
-    """The same, made for the request that asked for them, which is over by then: in the log and in the audit."""
+    """Yield the chunks in the context of the request, which is over by then: for the log and the audit."""
     while (chunk := context.run(next, chunks, None)) is not None:
         yield chunk
 
 
 async def _read_in_thread(chunks: Iterator[str]) -> AsyncIterator[str]:
-    """The same, each chunk read in the thread that has the request's database connection, and in a turn of its own."""
+    """Yield the chunks, each read in the thread of the request's database connection and in a turn of its own."""
     while True:
         async with another_turn():
             chunk = await sync_to_async(next)(chunks, None)

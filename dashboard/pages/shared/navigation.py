@@ -1,4 +1,4 @@
-"""Where the bar and the foot lead to. ``static/js/keys.js`` has the keys that go there."""
+"""Links of the top bar and the foot. ``static/js/keys.js`` has their keyboard shortcuts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from machines.services import approvals
 
 @dataclass(frozen=True, slots=True)
 class NavigationLink:
-    """``name`` of the address; ``right``: who sees the link; ``section``: what a page says that it belongs to;
-    ``waiting``: how much there waits for this person."""
+    """Holds a link.
+
+    ``name`` of the address; ``right``: who sees the link; ``section``: of the pages it marks as current; ``waiting``:
+    how many items wait for this person.
+    """
 
     name: str
     label: str
@@ -43,7 +46,7 @@ NAVIGATION_LINKS = (
 
 
 def list_navigation_links(user: Any) -> list[NavigationLink]:
-    """Those that the user may open. One small query, for what waits for approval."""
+    """List the links that the user may open, with one small query for pending approvals."""
     open_to = [place for place in NAVIGATION_LINKS if apps.is_installed(place.app) and anywhere(user, place.right)]
     return [replace(place, waiting=_count_waiting(user)) if place.name == "approvals" else place for place in open_to]
 

@@ -1,4 +1,4 @@
-"""The way to a view that changes something: whoever may not is turned away, and that is recorded."""
+"""Requires a permission for a view that changes something, and audits refusals."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Action = str | Callable[[HttpRequest], str]
 def require_audited(
     right: str, action: Action, *, globally: bool | None = None, **columns: str
 ) -> Callable[[View], View]:
-    """As ``dashboard.shared.access.require``, and a POST it turns away stands in the audit as ``action``, refused.
+    """Require a right as ``dashboard.shared.access.require`` does, and audit a POST without it as refused.
 
-    ``action``: of the audit, or what tells it from the request. ``columns``: column of the audit -> the argument of the
-    address that belongs there.
+    ``action``: the action in the audit, or a function that reads it from the request. ``columns``: column of the audit
+    -> the argument of the address that belongs there.
     """
 
     def decorate(view: View) -> View:
@@ -43,7 +43,7 @@ def require_audited(
 
 
 def record_refusal(request: HttpRequest, action: str, error: Forbidden, **about: str) -> None:
-    """``about``: as ``machines.audit.entries.record`` takes it."""
+    """Audit a refusal. ``about``: as ``machines.audit.entries.record`` takes it."""
     record(
         request.user, action, reason=request.POST.get("reason", ""), source=source_of(request), outcome=REFUSED,
         detail={"error": error.message, "code": error.code}, **about,

@@ -1,11 +1,11 @@
-"""The engine as one person sees it: what a page may read of one machine, redacted.
+"""The engine as one person may see it: what a page may read of one machine, redacted.
 
-Deny by default. A method of the engine is not there until it is written down here, with what happens to its answer:
+Deny by default. A method of the engine does not exist here until it is written down, with what happens to its answer:
 
-- ``live``, ``tally``, ``filling`` and ``waits`` pass: counts, times, and names of states, queues and jobs. That is no
-  data. ``tally`` refuses to count by what is hidden.
+- ``live``, ``tally``, ``filling`` and ``waits`` pass: counts, times, and names of states, queues and jobs. These are no
+  data. ``tally`` refuses to count by hidden fields.
 - ``get``, ``history``, ``explain``, ``job`` and ``jobs`` go through the services and one redactor of the machine.
-- ``find`` and ``troubles`` feed lists. Lists show no data, so everybody gets them with nothing sensitive in them.
+- ``find`` and ``troubles`` feed lists. Lists show no data, so everybody gets them without sensitive values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from machines.services.reading import demand_findable, redactor_of, reveals
 
 
 class RedactedEngine:
-    """Stands in for the engine where a page reads one machine. What is not defined here cannot be asked."""
+    """Replaces the engine where a page reads one machine. Only the methods defined here exist."""
 
     def __init__(self, engine: Engine, actor: Actor, redactor: Redactor) -> None:
         self._engine = engine
@@ -32,24 +32,24 @@ class RedactedEngine:
         self.redactor = redactor
 
     def live(self, machine: str) -> Live:
-        """Passed on: counts, times and figures of queues."""
+        """Pass on counts, times and figures of queues."""
         return self._engine.live(machine)
 
     def tally(self, machine: str, **asked: Any) -> Tally:
-        """Passed on, unless it would count by what is hidden: figures of a search tell what it found."""
+        """Pass on counts, unless they are by a hidden field: counts of a filter reveal what it matched."""
         demand_findable(reveals(self._actor, machine), machine, asked)
         return self._engine.tally(machine, **asked)
 
     def filling(self, machine: str) -> IndexProgress | None:
-        """Passed on: how far an index is."""
+        """Pass on the progress of an index."""
         return self._engine.filling(machine)
 
     def waits(self, machine: str, id: str) -> list[Wait]:
-        """Passed on: names of invokes, handlers, queues and jobs."""
+        """Pass on names of invokes, handlers, queues and jobs."""
         return self._engine.waits(machine, id)
 
     def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
-        """The kind of each; the text, which a handler may have filled with anything, is redacted for everybody."""
+        """Return the kind of each problem. Its text, which a handler may fill with anything, is always redacted."""
         found = self._engine.troubles(machine, ids)
         return {id: [replace(one, text=MASK if one.text else "") for one in wrong] for id, wrong in found.items()}
 
@@ -73,6 +73,6 @@ class RedactedEngine:
 
 
 def redacted_engine(request: HttpRequest, machine: str) -> RedactedEngine:
-    """The engine as whoever sent this request may see it, for a page of one machine."""
+    """Return the engine as the person of this request may see it, for a page of one machine."""
     actor = Actor.of(request)
     return RedactedEngine(get_engine(), actor, redactor_of(actor, machine))

@@ -12,6 +12,6 @@ SHOWN = 30  # on one page
 
 
 def list_saved_views(request: HttpRequest, own: str, query: str) -> dict[str, object]:
-    """What the page at the path ``own`` lists, and what it would keep: its address as ``query`` narrows it."""
+    """Return the context of the list of views of the page at ``own``, and of the form that saves ``query``."""
     views = list(islice(SavedView.shown_to(request.user, page=own), SHOWN))
     return {"views": views, "page": own, "query": query}

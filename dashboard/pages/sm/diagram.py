@@ -1,4 +1,4 @@
-"""The diagram of a state machine that no definition stands behind: its map, read as the `sm` format."""
+"""Draws the diagram of a state machine without a definition: its map, read as the `sm` format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_STATES, MAX_ARROWS = 200, 600  # past these nobody can read the diagram, and
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """``svg`` is None where there can be none; ``why`` says why."""
+    """Holds the diagram. ``svg`` is None if there is none; ``why`` says why."""
 
     svg: SafeString | None = None
     is_vast: bool = False
@@ -29,7 +29,7 @@ class Drawing:
 
 
 def draw_key(kept: Kept) -> Drawing:
-    """The diagram with its current state lit and the ways out of it marked."""
+    """Draw the map with its current state highlighted and the transitions out of it marked."""
     arrows = sum(len(targets) for targets in kept.map.values())
     if not kept.map:
         return Drawing(why=("The map has no states.",))
@@ -51,7 +51,7 @@ def draw_key(kept: Kept) -> Drawing:
 
 @lru_cache(maxsize=MAX_DRAWINGS)
 def _load_map(text: str) -> VersionView | tuple[str, ...]:
-    """A map drawn; or, where it makes no definition, what is in the way of that."""
+    """Load a map as a definition; or return the errors that prevent it."""
     try:
         found = outline(formats.load(text, format="sm"))
     except DefinitionError as error:

@@ -1,4 +1,4 @@
-"""Forms that move a state machine under a key of its own."""
+"""Forms that move a state machine under an SM key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from machines.forms import REASON_LIMIT
 
 
 class StateName(forms.CharField):
-    """A state, written as JSON: browsers change line ends in what they send, and the state would be another one."""
+    """Parses a state name written as JSON, since browsers change line ends in what they send."""
 
     widget = forms.HiddenInput
 
@@ -29,7 +29,7 @@ class StateName(forms.CharField):
 
 
 class MoveForm(forms.Form):
-    """``seen``: the state the machine stood in when the form was made; it must still stand there."""
+    """Moves the machine. ``seen``: the state at the time the form was made, which must still be current."""
 
     state = StateName()
     seen = StateName()

@@ -1,4 +1,4 @@
-"""What the page of an SM key shows: states by name, the table of the map, a failed attempt."""
+"""Presents an SM key: states by name, the table of the map, a failed move."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_TARGETS = 30  # states one row of the table leads to
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A state as a page writes it. ``sent``: as its forms carry it. ``known``: a key of the map."""
+    """Holds a state's name. ``sent``: as its forms send it; ``known``: it is a key of the map."""
 
     name: str
     known: bool = True
@@ -27,7 +27,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A state and where it leads; ``more`` counts what is left out."""
+    """Holds a state and its targets; ``more`` counts those that are left out."""
 
     state: Name
     onward: list[Name]
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class FailedMove:
-    """What was tried and did not happen: refused, conflict or mistake."""
+    """Holds a move that failed: refused, conflict or mistake."""
 
     kind: str
     what: str

@@ -1,4 +1,4 @@
-"""State machines that the SM commands keep: opened by their keys, moved along their map or by force."""
+"""State machines of the SM commands: opened by their keys, moved along their map or by force."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = 500  # states in the table and in the list to choose from
 
 @require("view", globally=True)
 def find(request: HttpRequest) -> HttpResponse:
-    """Nobody can list such keys: they look like any other. So one is opened by its name."""
+    """Open a key by its name. SM keys cannot be listed: they look like any other key."""
     if key := request.GET.get("key"):
         return redirect("sm-key", key)
     return render_page(request, "pages/sm.html", {"section": "machines"})

@@ -10,7 +10,7 @@ from machines.webhooks import management
 
 
 class WebhookForm(forms.Form):
-    """Lists are written with commas; ``managing`` says what else does not fit."""
+    """Takes lists with commas. ``machines.webhooks.management`` checks the rest."""
 
     name = forms.CharField(label="name", max_length=management.LONGEST_NAME)
     url = forms.CharField(label="address", max_length=2000, widget=forms.URLInput({"placeholder": "https://"}))

@@ -1,4 +1,4 @@
-"""What the delivery log shows of a delivery."""
+"""Presents a delivery in the delivery log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines.models import Delivery
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A delivery as the log shows it. Times in ms."""
+    """Holds a delivery. Times in ms."""
 
     delivery: Delivery
     made: int

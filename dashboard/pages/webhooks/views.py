@@ -1,5 +1,6 @@
-"""Webhooks: the list, one with its delivery log, and what is done to them. A secret is shown once, in the answer to the
-form that made it. ``machines.webhooks.management`` does the work."""
+"""Webhooks: the list, one with its delivery log, and the actions on them. A secret is shown once, in the answer to the
+form that created it. ``machines.webhooks.management`` does the work.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page of workers shows: each worker with its running jobs, the background duties, pending writes."""
+"""Presents the workers: each with its running jobs, the background duties, pending writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_TAKES = 5  # times that a batch is taken before somebody should look
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job in hand. ``url`` and ``instance_url`` are "" where there is no such page."""
+    """Holds a running job. ``url`` and ``instance_url`` are "" if there is no such page."""
 
     id: str
     src: str
@@ -38,7 +38,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """``jobs``: those in hand that its row names; ``more``: how many it does not. ``form``: an order not accepted."""
+    """Holds a worker. ``jobs``: running jobs of its row; ``more``: how many others; ``form``: an order not accepted."""
 
     row: WorkerInfo
     alive: bool
@@ -50,9 +50,10 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """A duty of the house. ``worker``: who has it, "" for nobody; ``alive``: whether that one beat lately.
+    """Holds a background duty. ``worker``: its holder, "" for none; ``alive``: whether that worker sent a heartbeat
+    lately.
 
-    ``since`` and ``until``: ms, the latter moving on as long as its worker lives.
+    ``since`` and ``until``: ms; ``until`` moves on as long as the worker lives.
     """
 
     duty: str
@@ -66,7 +67,7 @@ class Duty:
 
 @dataclass(frozen=True, slots=True)
 class PendingWrites:
-    """What waits for the database. ``oldest``: ms; ``stuck``: batches that were claimed again and again."""
+    """Holds what waits for the database. ``oldest``: ms; ``stuck``: batches that were claimed again and again."""
 
     name: str
     stats: Stats
@@ -76,7 +77,7 @@ class PendingWrites:
 
 
 def list_duties(rows: Iterable[WorkerInfo], now: int) -> list[Duty]:
-    """Every duty of which one worker at a time has charge, at ``now`` (ms by the clock of Redis)."""
+    """List every duty that one worker at a time holds, at ``now`` (ms by the clock of Redis)."""
     living = {row.id for row in rows if is_alive(row, now)}
     return [
         Duty(duty, DUTIES[duty])
@@ -98,7 +99,7 @@ def list_pending_writes() -> list[PendingWrites]:
 
 
 def make_worker(row: WorkerInfo, now: float) -> Worker:
-    """A worker as the page shows it at ``now`` (ms)."""
+    """Present a worker at ``now`` (ms)."""
     jobs = [_make_running_job(job) for job in row.holding if isinstance(job, dict)]
     sensible = OPEN_TO.get(row.status, tuple(ORDERS))
     orders = [(order, label, order in sensible) for order, (label, _) in ORDERS.items()]

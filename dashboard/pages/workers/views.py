@@ -46,14 +46,14 @@ def direct(request: HttpRequest, worker: str) -> HttpResponse:
 
 
 def _now() -> int:
-    """ms by the clock of Redis, as rows have it."""
+    """Return the ms by the clock of Redis, which the rows use."""
     told = get_engine().client.time()
     seconds, micros = next(iter(told.values())) if isinstance(told, dict) else told  # a cluster answers for each node
     return int(seconds) * 1000 + int(micros) // 1000
 
 
 def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) -> HttpResponse:
-    """The page as it is now; ``form`` is an order for ``tried`` that was not accepted."""
+    """Render the page as of now. ``form``: an order for ``tried`` that was not accepted."""
     scope = scope_of(request.user)
     rows = [row.only(scope) for row in sorted(get_engine().workers(), key=lambda row: (row.host, row.pid))]
     now = _now()

@@ -1,4 +1,4 @@
-"""From errors to pages: one mapping (``verdicts``), one template, a stable code on each.
+"""Turns errors into pages: one table (``statuses``), one template, a stable code on each.
 
 Under ``/api/`` each is a problem of ``dashboard.shared.errors.problems`` instead.
 """
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 
 
 def of_api(request: HttpRequest) -> bool:
-    """Whether a program asks: it gets a problem in place of a page."""
+    """Return whether the request is to the API, which gets a problem in place of a page."""
     return request.path.startswith("/api/")
 
 
 class EngineErrorMiddleware(MiddlewareMixin):
-    """Turns what the engine raises, and no view caught, into its page (or JSON under ``/api/``).
+    """Turns engine errors that no view caught into pages (or JSON under ``/api/``).
 
-    Sits innermost. A GET that finds Redis away is left to the outage page; a POST gets a page that can send
-    the same form again, because nobody knows whether the first one counted and the key in it makes twice once.
+    It sits innermost. A GET without Redis is left to the outage page; a POST gets a page that can send the same form
+    again, because nobody knows whether the first one counted, and its key makes two count once.
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
@@ -71,13 +71,13 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
 
 
 def _visible_machines(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:
-    """Of the machines that are there those the person sees."""
+    """List the known machines that the person may see."""
     scope = scope_of(request.user)
     return [name for name in error.known if name in scope]
 
 
 def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
-    """429 with the form that was not taken, to be sent once more."""
+    """Answer 429 with the form, to send it again."""
     seconds = max(1, math.ceil(error.retry_after))
     response = error_page(
         request, 429, title=title_of(type(error)), message=f"{error.message}.", code=error.code,
@@ -90,22 +90,21 @@ def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
 
 
 def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """503 with the form that did not get through, ready to be sent once more with the same key."""
+    """Answer 503 with the form, to send it again with the same key."""
     response = error_page(request, 503, resend=repeatable(request), uncertain=True, **context)
     response["Retry-After"] = "5"
     return response
 
 
 def repeatable(request: HttpRequest) -> list[tuple[str, str]] | None:
-    """The fields that were posted, to be posted again; None unless a key among them, or the version they were written
-    over, makes twice count once."""
+    """Return the posted fields, to post them again; None unless a key or a revision makes two count once."""
     if request.method != "POST" or not any(request.POST.get(name) for name in ("key", "version")):
         return None
     return [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
 
 
 def error_page(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
-    """``title``, ``message`` and ``code``; optional ``hint``, ``back`` (url, text), ``resend`` (name, value pairs)."""
+    """Render the page. ``title``, ``message``, ``code``; optional ``hint``, ``back`` (url, text), ``resend``."""
     response = render(request, "error.html", {"status": status} | context, status=status)
     response["Cache-Control"] = "no-store"
     return response
@@ -145,14 +144,14 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def fault(request: HttpRequest) -> HttpResponse:
-    """The last resort: rendered without request, session or engine, since any of them may be what failed."""
+    """Answer 500, rendered without request, session or engine, since any of them may be what failed."""
     if of_api(request):
         return problems.problem(request, FAULT)
     return HttpResponse(render_to_string("500.html", {"code": FAULT}), status=500)
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Django's CSRF check said no: cookies off, logged in elsewhere, or a page that stood open for days."""
+    """Answer a failed CSRF check: cookies are off, the login changed, or the page was open for days."""
     if of_api(request):
         return problems.problem(request, STALE_FORM)
     return error_page(
@@ -163,5 +162,5 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _is_words(exception: Http404) -> bool:
-    """Django's own resolver puts a dict into its Http404; ours carry a sentence."""
+    """Return whether the exception has a message. Django's own resolver puts a dict into its Http404."""
     return isinstance(exception.args[0], str)

@@ -96,7 +96,7 @@ BY_CODE = {one.code: one for one in OWN}
 
 
 def every() -> list[Code]:
-    """In the order of their codes."""
+    """List the codes in order."""
     found = dict(BY_CODE)
     for code in (*_classes(SignalboxError), *_narrower()):
         found.setdefault(code.code, code)
@@ -137,7 +137,7 @@ UNKNOWN = "The result is unknown: repeat the request with the same Idempotency-K
 def problem(
     request: HttpRequest, code: str, detail: str = "", *, status: int | None = None, **facts: Any
 ) -> HttpResponse:
-    """One of ``codes.OWN``, or any other with a ``status``; facts go beside the standard members, never over them."""
+    """Answer with one of ``OWN``, or any other code with a ``status``. Facts never replace the standard members."""
     known = BY_CODE.get(code)
     status = status or (known.status if known else 500)
     title = facts.pop("title", "") or (known.title if known else "")
@@ -145,7 +145,7 @@ def problem(
 
 
 def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None = None) -> HttpResponse:
-    """What the engine or a service raised."""
+    """Answer an error of the engine or of a service."""
     if isinstance(error, EngineUnavailable):
         log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
         return unavailable(request, error.code)
@@ -161,7 +161,7 @@ def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None 
 
 
 def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
-    """The error's facts as this caller may see them; of a caller nobody knows, with nothing that is sensitive."""
+    """Return the error's facts as this caller may see them; without sensitive values for an unknown caller."""
     caller = getattr(request, "caller", None)
     explained = getattr(error, "explanation", None)
     match = request.resolver_match
@@ -180,14 +180,14 @@ def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
 
 
 def _visible_machines(request: HttpRequest, error: UnknownMachine) -> list[str]:
-    """Of the machines that are there those the caller sees."""
+    """List the known machines that the caller may see."""
     caller = getattr(request, "caller", None)
     scope = caller.actor.scope() if caller is not None else access.NOTHING
     return [name for name in error.known if name in scope][:MOST_NAMES]
 
 
 def denied_by(error: BaseException | None) -> NotPermitted | None:
-    """What the account lacks, where the server answered and only refused it something."""
+    """Return the missing permission if the server refused the account."""
     while error is not None:
         if isinstance(error, ResponseError) and server_permissions.is_denied(str(error)):
             return NotPermitted([named] if (named := server_permissions.find_missing(str(error))) else [])
@@ -196,13 +196,13 @@ def denied_by(error: BaseException | None) -> NotPermitted | None:
 
 
 def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:
-    """A store does not answer."""
+    """Answer that a store does not respond."""
     detail = "Redis does not answer." if request.method in ("GET", "HEAD") else f"Redis does not answer. {UNKNOWN}"
     return _write(request, 503, title_of(EngineUnavailable), code, detail, {})
 
 
 def invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:
-    """A request that does not fit its schema: each error with where it is, as many as a person can read.
+    """Answer a request that does not fit its schema: each error with its place, as many as a person can read.
 
     Values that were sent are not repeated, and long names are cut: a small request gets no large answer.
     """

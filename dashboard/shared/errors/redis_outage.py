@@ -1,4 +1,4 @@
-"""What a page says when Redis is not there: 503, a code, and when to come back. Nothing else of the site breaks."""
+"""Answers 503 while Redis is not reachable, with a code and Retry-After. The rest of the site keeps working."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p>
 
 
 class RedisOutageMiddleware(MiddlewareMixin):
-    """Turns an engine, cache or session failure of a view into the 503 page. Sits innermost, next to the views."""
+    """Turns a failure of engine, cache or session into the 503 page. It sits innermost, next to the views."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         return answer(request, error, resend=repeatable(request)) if is_outage(error) else None
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """True when the error, or what it was raised from, says that Redis did not answer, or refused its account."""
+    """Return whether the error, or its cause, says that Redis did not respond or refused the account."""
     if problems.denied_by(error) is not None:
         return True
     while error is not None:
@@ -49,7 +49,7 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None) -> HttpResponse:
-    """The 503 in the form the client asked for. ``resend``: the fields of a form that the page offers to send again."""
+    """Answer 503 in the form the client accepts. ``resend``: fields of a form that the page offers to send again."""
     denied = problems.denied_by(error)
     log.warning("%s %s: Redis did not answer: %s", request.method, request.path, denied or error)
     if denied is not None and of_api(request):
@@ -72,7 +72,7 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """``handler500``: an outage met outside of any view, as when the session is written, is still an outage."""
+    """Answer an error outside of any view (``handler500``), as when the session is written."""
     error = sys.exc_info()[1]
     return answer(request, error) if is_outage(error) else fault(request)
 

@@ -99,5 +99,5 @@ def title_of(kind: type[BaseException]) -> str:
 
 
 def _nearest(table: dict[type[Exception], Any], kind: type[BaseException]) -> Any:
-    """The entry of the class itself, or of the closest class above it."""
+    """Return the entry of the class, or of its closest base class."""
     return next((table[one] for one in kind.__mro__ if one in table), None)
