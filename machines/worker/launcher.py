@@ -30,7 +30,7 @@ from .maintenance.timer_waiter import TimerWaiter
 from .maintenance.timers import DueWork, DueWorkLoop
 from .options import Options
 from .registry import Registry
-from .worker_info import WorkerInfo
+from .worker_info import InfoBuilder
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Launcher:
         )
         self._completer = Completer(engine, self.in_flight, self.counters, self._progress, backoff=options.backoff)
         self._executor = Executor(registry, self.in_flight, self._completer)
-        row = WorkerInfo(
+        info = InfoBuilder(
             options.id,
             self.served_queues,
             self.in_flight,
@@ -83,7 +83,7 @@ class Launcher:
             counters=self.counters,
             status=lambda: self.status,
         )
-        self.lease_renewal = LeaseRenewal(engine, self.in_flight, row, pause=options.beat, on_order=self._obey)
+        self.lease_renewal = LeaseRenewal(engine, self.in_flight, info, pause=options.beat, on_order=self._obey)
         self.lease_recovery = LeaseRecovery(engine, lambda: self.served_queues.machines, pause=options.sweep)
         self._beating = Periodic("heartbeat", self.lease_renewal, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.lease_recovery, backoff=options.backoff)

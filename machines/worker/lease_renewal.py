@@ -12,7 +12,7 @@ from machines.engine import Engine, WorkerInfo, errors
 
 from .execution.in_flight import InFlightJobs
 from .job import Job
-from .worker_info import WorkerInfo
+from .worker_info import InfoBuilder
 
 ROW_EVERY = 5.0  # seconds: the engine forgets a worker after three times that
 MOST = 1000  # leases of one call
@@ -25,7 +25,7 @@ class LeaseRenewal:
         self,
         engine: Engine,
         in_flight: InFlightJobs,
-        row: WorkerInfo,
+        info: InfoBuilder,
         *,
         pause: float,
         clock: Callable[[], float] = time.monotonic,
@@ -33,7 +33,7 @@ class LeaseRenewal:
     ) -> None:
         self._engine = engine
         self._in_flight = in_flight
-        self._row = row
+        self._info = info
         self._pause = pause
         self._clock = clock
         self._on_order = on_order
@@ -64,7 +64,7 @@ class LeaseRenewal:
 
     def _show(self) -> None:
         """Writes the row when it changed, or would soon be forgotten, or an order may have come."""
-        now, row = self._clock(), self._row.now()
+        now, row = self._clock(), self._info.now()
         facts = replace(row, seen=0, started=0, memory=0)
         if facts != self._shown or now - self._written >= ROW_EVERY:
             order = self._engine.beat(row)

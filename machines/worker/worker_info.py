@@ -20,7 +20,7 @@ MOST_SHOWN = 20  # jobs
 STATM = Path("/proc/self/statm")
 
 
-class WorkerInfo:
+class InfoBuilder:
     """Makes the worker's row as it is now. Times are ms of wall clock; the engine turns them into the server's."""
 
     def __init__(

@@ -9,7 +9,7 @@ from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.intake.served_queues import ServedQueues
 from machines.worker.job import Job
 from machines.worker.lease_renewal import ROW_EVERY, LeaseRenewal
-from machines.worker.worker_info import WorkerInfo
+from machines.worker.worker_info import InfoBuilder
 
 from . import builders
 from .builders import LEASE, START, registry_of, take_one
@@ -26,7 +26,7 @@ def beating(engine, in_flight):
     served_queues = ServedQueues(engine, registry_of(run=print))
     served_queues.refresh()
     lease_renewal = LeaseRenewal(
-        engine, in_flight, WorkerInfo("w1", served_queues, in_flight, version="1.0"), pause=2.0, clock=lambda: clock[0]
+        engine, in_flight, InfoBuilder("w1", served_queues, in_flight, version="1.0"), pause=2.0, clock=lambda: clock[0]
     )
     clock = [0.0]
     lease_renewal.clock = clock

@@ -9,7 +9,7 @@ import pytest
 from machines.engine import Engine, errors
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.intake.served_queues import ServedQueue, ServedQueues
-from machines.worker.worker_info import WorkerInfo
+from machines.worker.worker_info import InfoBuilder
 from tests.worker.builders import errand, registry_of
 
 
@@ -107,7 +107,7 @@ def test_the_workers_row_names_what_is_missing(engine):
     engine.publish(errand(src="elsewhere"))
     served_queues = ServedQueues(engine, registry_of(run=print))
     served_queues.refresh()
-    row = WorkerInfo("w1", served_queues, InFlightJobs(1), version="").now()
+    row = InfoBuilder("w1", served_queues, InFlightJobs(1), version="").now()
     assert (row.note, row.lacking) == ("no handler here for elsewhere", {"errand/errands": ["elsewhere"]})
 
 
