@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.shared.access import anywhere, require
-from dashboard.shared.errors.pages import error_page
+from dashboard.shared.errors.pages import render_error
 from dashboard.shared.errors.statuses import OVER_PACE, status_of
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import format_age
@@ -101,7 +101,7 @@ def _too_many(request: HttpRequest, section: Section, wait: float) -> HttpRespon
         response = _alone(request, section, Told(section.name, message, OVER_PACE), 429)
     else:
         back = {"url": _place(section), "text": "Back to the patterns"}
-        response = error_page(request, 429, title="Too fast", code=OVER_PACE, message=message, back=back)
+        response = render_error(request, 429, title="Too fast", code=OVER_PACE, message=message, back=back)
     response["Retry-After"] = str(seconds)
     return response
 

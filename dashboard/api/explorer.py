@@ -74,7 +74,7 @@ class Section:
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    context = {"section": "account", "sections": sections(), "schemas": schemas(), "codes": problems.every()}
+    context = {"section": "account", "sections": sections(), "schemas": schemas(), "codes": problems.list_codes()}
     return render_page(request, "pages/api.html", context)
 
 

@@ -35,7 +35,7 @@ api.openapi_extra = {"tags": [{"name": group.name, "description": group.about} f
 
 
 def _says(code: str) -> Callable[[HttpRequest, Exception], HttpResponse]:
-    return lambda request, error: problems.problem(request, code, str(error))
+    return lambda request, error: problems.answer_problem(request, code, str(error))
 
 
 for _kind, _code in {
@@ -58,7 +58,7 @@ for _kind, _code in {
 @api.exception_handler(SignalboxError)
 def _engine(request: HttpRequest, error: SignalboxError) -> HttpResponse:
     status = 412 if isinstance(error, Conflict | Changed) and "If-Match" in request.headers else None
-    return problems.of_error(request, error, status=status)
+    return problems.answer_error(request, error, status=status)
 
 
 @api.exception_handler(ApprovalNeeded)
@@ -66,59 +66,59 @@ def _takes_two(request: HttpRequest, error: ApprovalNeeded) -> HttpResponse:
     try:
         return filed(request, error)
     except SignalboxError as refused:
-        return problems.of_error(request, refused)
+        return problems.answer_error(request, refused)
 
 
 @api.exception_handler(sm_keys.Moved)
 def _moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
     told = f"It stands in {error.now.current!r} now: somebody else moved it first."
-    return problems.problem(
+    return problems.answer_problem(
         request, Conflict.code, told, status=409, title=title_of(Conflict), actual=error.now.current
     )
 
 
 @api.exception_handler(sm_keys.MoveRefused)
 def _no_way(request: HttpRequest, error: sm_keys.MoveRefused) -> HttpResponse:
-    return problems.problem(request, Refused.code, str(error), status=422, title=title_of(Refused))
+    return problems.answer_problem(request, Refused.code, str(error), status=422, title=title_of(Refused))
 
 
 @api.exception_handler(Http404)
 def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
     told = error.args[0] if error.args and isinstance(error.args[0], str) else ""
-    return problems.problem(request, NO_PAGE, told)
+    return problems.answer_problem(request, NO_PAGE, told)
 
 
 @api.exception_handler(ValidationError)
 def _unfit(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    return problems.invalid(request, error.errors)
+    return problems.answer_invalid(request, error.errors)
 
 
 @api.exception_handler(TooLarge)
 def _too_large(request: HttpRequest, error: TooLarge) -> HttpResponse:
-    return problems.problem(request, TOO_LARGE, str(error), limit=error.limit)
+    return problems.answer_problem(request, TOO_LARGE, str(error), limit=error.limit)
 
 
 @api.exception_handler(Mistaken)
 def _mistaken(request: HttpRequest, error: Mistaken) -> HttpResponse:
-    return problems.invalid(request, [{"loc": ("body", "", *error.path), "msg": str(error), "type": "mistaken"}])
+    return problems.answer_invalid(request, [{"loc": ("body", "", *error.path), "msg": str(error), "type": "mistaken"}])
 
 
 @api.exception_handler(UnknownTerms)
 def _unknown(request: HttpRequest, error: UnknownTerms) -> HttpResponse:
     told = {"msg": "the operation takes no such parameter", "type": "extra_forbidden"}
-    return problems.invalid(request, [{"loc": ("query", name[:100]), **told} for name in error.names])
+    return problems.answer_invalid(request, [{"loc": ("query", name[:100]), **told} for name in error.names])
 
 
 @api.exception_handler(HttpError)
 def _said(request: HttpRequest, error: HttpError) -> HttpResponse:
-    return problems.problem(request, BAD_REQUEST, str(error), status=error.status_code)
+    return problems.answer_problem(request, BAD_REQUEST, str(error), status=error.status_code)
 
 
 @api.exception_handler(RedisError)
 @api.exception_handler(ConnectionInterrupted)
 def _away(request: HttpRequest, error: Exception) -> HttpResponse:
-    denied = problems.denied_by(error)
-    return problems.unavailable(request) if denied is None else problems.of_error(request, denied)
+    denied = problems.find_denial(error)
+    return problems.answer_unavailable(request) if denied is None else problems.answer_error(request, denied)
 
 
 @api.exception_handler(Exception)

@@ -47,7 +47,7 @@ class CookieLimits(AsyncMiddleware):
 
 def _refusal(request: HttpRequest) -> HttpResponse:
     if request.path.startswith("/api/"):
-        return problems.problem(request, COOKIES_TOO_LARGE, WORDS)
+        return problems.answer_problem(request, COOKIES_TOO_LARGE, WORDS)
     return HttpResponse(f"{WORDS} ({COOKIES_TOO_LARGE})\n", content_type="text/plain; charset=utf-8", status=431)
 
 

@@ -98,7 +98,7 @@ def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """A page or a problem, made without session, user or engine."""
     known = codes.BY_CODE[refusal.code]
     if request.path.startswith("/api/"):
-        response = problems.problem(request, refusal.code, refusal.message)
+        response = problems.answer_problem(request, refusal.code, refusal.message)
     else:
         facts = {"status": known.status, "code": refusal.code, "title": known.title, "message": refusal.message}
         page = render_to_string("error.html", facts | {"request": request})

@@ -21,7 +21,7 @@ from machines.statistics import Present, Storm, last_measured, storms
 from machines.worker.maintenance import buffer_flush
 
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
-NAMED = 3  # events of a storm
+MAX_NAMED = 3  # events of a storm
 UNMEASURED = 300_000  # ms
 PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
 
@@ -118,52 +118,52 @@ def raise_alarms(
     alive = [worker for worker in workers if is_alive(worker)]
     working = [worker for worker in alive if worker.status == "working"]
     served = {queue for worker in working for queue in worker.queues}
-    found = [_waiting(approvals)] if approvals else []
-    found += [alarm for depth in depths for alarm in (*_about(depth, served), *_handlers(depth, working))]
+    found = [_approvals_alarm(approvals)] if approvals else []
+    found += [alarm for depth in depths for alarm in (*_queue_alarms(depth, served), *_handler_alarms(depth, working))]
     if alive:
-        found += [_failing(machine, count) for machine, count in (late or {}).items() if count]
+        found += [_failing_timers_alarm(machine, count) for machine, count in (late or {}).items() if count]
         lagging = {name: stats for name, stats in (unwritten or {}).items() if stats.oldest * 1000 > UNMEASURED}
-        found += [_unwritten(name, stats) for name, stats in lagging.items()]
-        found += [_unmeasured(unmeasured)] if unmeasured > UNMEASURED and "statistics" not in lagging else []
+        found += [_writes_alarm(name, stats) for name, stats in lagging.items()]
+        found += [_metrics_alarm(unmeasured)] if unmeasured > UNMEASURED and "statistics" not in lagging else []
     else:
-        found += [_late(machine, count) for machine, count in (overdue or {}).items() if count]
-    found += [_stuck(each) for each in stuck if each.count]
-    found += [_storm(each) for each in storms]
-    return found + [_paused(machine, stats) for machine, stats in paused if _is_forgotten(stats)]
+        found += [_overdue_timers_alarm(machine, count) for machine, count in (overdue or {}).items() if count]
+    found += [_stuck_alarm(each) for each in stuck if each.count]
+    found += [_refusals_alarm(each) for each in storms]
+    return found + [_paused_alarm(machine, stats) for machine, stats in paused if _is_forgotten(stats)]
 
 
-def _stuck(stuck: Stuck) -> Alarm:
+def _stuck_alarm(stuck: Stuck) -> Alarm:
     place = f"{stuck.machine} in {stuck.state}"
-    text = f"{_counted(stuck.count, 'instance')} of {place} for longer than {times.format_duration(stuck.sla)}"
+    text = f"{_pluralize(stuck.count, 'instance')} of {place} for longer than {times.format_duration(stuck.sla)}"
     return Alarm(text, stuck.url, *(("Repair", stuck.act_url) if stuck.operated else ()))
 
 
-def _waiting(count: int) -> Alarm:
+def _approvals_alarm(count: int) -> Alarm:
     text = "1 action waits" if count == 1 else f"{count:,} actions wait"
     return Alarm(f"{text} for approval", reverse("approvals"))
 
 
-def _storm(storm: Storm) -> Alarm:
+def _refusals_alarm(storm: Storm) -> Alarm:
     """Make an alarm for a storm of refused events. It links to their chart on the machine's page."""
-    named = [event or "events that no state accepts" for event in storm.events[:NAMED]]
-    more = f" and {len(storm.events) - NAMED} more" if len(storm.events) > NAMED else ""
+    named = [event or "events that no state accepts" for event in storm.events[:MAX_NAMED]]
+    more = f" and {len(storm.events) - MAX_NAMED} more" if len(storm.events) > MAX_NAMED else ""
     text = f"about {storm.rate:,.0f} events per minute refused by {storm.machine}: {', '.join(named)}{more}"
     return Alarm(text, f"{reverse('machine', args=[storm.machine])}#chart-refused")
 
 
-def _unmeasured(ms: int) -> Alarm:
+def _metrics_alarm(ms: int) -> Alarm:
     text = f"no metrics recorded for {times.format_age(ms / 1000)} although workers are running: see the worker logs"
     return Alarm(text, reverse("workers"))
 
 
-def _unwritten(name: str, stats: Stats) -> Alarm:
+def _writes_alarm(name: str, stats: Stats) -> Alarm:
     verb = "wait" if name.endswith("s") else "waits"
     text = f"{name} {verb} to be written to the database for {times.format_age(stats.oldest)}: see the worker logs"
     return Alarm(text, f"{reverse('workers')}#unwritten")
 
 
-def _failing(machine: str, count: int) -> Alarm:
-    text = f"{_counted(count, 'timer')} of {machine} due, but the step fails; retried every minute"
+def _failing_timers_alarm(machine: str, count: int) -> Alarm:
+    text = f"{_pluralize(count, 'timer')} of {machine} due, but the step fails; retried every minute"
     return Alarm(text, reverse("machine", args=[machine]))
 
 
@@ -171,27 +171,27 @@ def _is_forgotten(stats: QueueStats) -> bool:
     return stats.paused is not None and stats.now - stats.paused.since > PAUSED_LONG
 
 
-def _paused(machine: str, stats: QueueStats) -> Alarm:
+def _paused_alarm(machine: str, stats: QueueStats) -> Alarm:
     since, by = (stats.paused.since, stats.paused.actor) if stats.paused else (0, "")
     told = f" by {by}" if by else ""
     text = f"{machine}/{stats.queue} paused for {times.format_age((stats.now - since) / 1000)}{told}"
     return Alarm(text, reverse("queue", args=[machine, stats.queue]))
 
 
-def _late(machine: str, count: int) -> Alarm:
-    text = f"{_counted(count, 'timer')} of {machine} overdue: no worker is running"
+def _overdue_timers_alarm(machine: str, count: int) -> Alarm:
+    text = f"{_pluralize(count, 'timer')} of {machine} overdue: no worker is running"
     return Alarm(text, reverse("machine", args=[machine]))
 
 
-def _about(depth: Depth, served: set[str]) -> Iterator[Alarm]:
+def _queue_alarms(depth: Depth, served: set[str]) -> Iterator[Alarm]:
     address = reverse("queue", args=[depth.machine, depth.queue])
     if depth.dead:
-        yield Alarm(f"{_counted(depth.dead, 'job')} dead on {depth.route}", f"{address}?place=dead")
+        yield Alarm(f"{_pluralize(depth.dead, 'job')} dead on {depth.route}", f"{address}?place=dead")
     if depth.ready and depth.route not in served:
-        yield Alarm(f"{_counted(depth.ready, 'job')} ready on {depth.route}, but no worker serves it", address)
+        yield Alarm(f"{_pluralize(depth.ready, 'job')} ready on {depth.route}, but no worker serves it", address)
 
 
-def _handlers(depth: Depth, working: Iterable[WorkerInfo]) -> Iterator[Alarm]:
+def _handler_alarms(depth: Depth, working: Iterable[WorkerInfo]) -> Iterator[Alarm]:
     """Yield an alarm for handlers that all workers of the queue lack. Such a job goes back to ready or delayed."""
     lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
     missing = sorted(set.intersection(*lacking)) if lacking else []
@@ -200,7 +200,7 @@ def _handlers(depth: Depth, working: Iterable[WorkerInfo]) -> Iterator[Alarm]:
         yield Alarm(text, reverse("queue", args=[depth.machine, depth.queue]))
 
 
-def _counted(count: int, what: str) -> str:
+def _pluralize(count: int, what: str) -> str:
     return f"1 {what}" if count == 1 else f"{count:,} {what}s"
 
 

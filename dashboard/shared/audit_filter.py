@@ -95,7 +95,7 @@ def older_than(entries: QuerySet[AuditEntry], cursor: str) -> QuerySet[AuditEntr
     return entries.filter(Q(at__lte=at) & (Q(at__lt=at) | Q(id__lt=int(found[2]))))
 
 
-def cursor_of(entry: AuditEntry) -> str:
+def make_cursor(entry: AuditEntry) -> str:
     """Return the cursor at which the entries older than this one begin."""
     return f"{(entry.at - EPOCH) // TICK}-{entry.pk}"
 

@@ -37,7 +37,7 @@ class Depth:
         return [(place, getattr(self, place)) for place in PLACES]
 
 
-def depths_of(machine: str, queues: Mapping[str, Mapping[str, int]]) -> list[Depth]:
+def read_depths(machine: str, queues: Mapping[str, Mapping[str, int]]) -> list[Depth]:
     """Read the engine's ``{queue: {place: n}}``, in its order."""
     return [Depth(machine, queue, *(int(held.get(place, 0)) for place in PLACES)) for queue, held in queues.items()]
 
@@ -55,7 +55,7 @@ class Figures:
 
     @property
     def depth(self) -> Depth:
-        return depths_of(self.machine, {self.queue: self.stats.depth})[0]
+        return read_depths(self.machine, {self.queue: self.stats.depth})[0]
 
     @property
     def queue(self) -> str:

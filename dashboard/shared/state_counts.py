@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from machines.engine import Live, Tally
 from machines.engine.definitions import Outline, StateOutline
 
-from .queue_depths import Depth, depths_of
+from .queue_depths import Depth, read_depths
 from .version_view import VersionView
 
 TABS = 24
@@ -82,15 +82,15 @@ def narrow(live: Live, tally: Tally | None) -> Live:
 
 
 def count_states(plan: VersionView, live: Live, *, shown: int | None = None, partial: bool = False) -> StateCounts:
-    blocks = list(_blocks(plan, live))
-    names = {state.name for state in _level(plan.outline)}
+    blocks = list(_count_blocks(plan, live))
+    names = {state.name for state in _top_states(plan.outline)}
     top = [block for block in blocks if block.past or block.state in names]
-    kept = _fullest(top, shown) if shown else top
-    depths = depths_of(plan.machine, live.queues)
+    kept = _select_fullest(top, shown) if shown else top
+    depths = read_depths(plan.machine, live.queues)
     return StateCounts(plan, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
 
 
-def _level(outline: Outline) -> list[StateOutline]:
+def _top_states(outline: Outline) -> list[StateOutline]:
     """List the states of the top level, whose counts add up to the total; of a parallel machine, its leaves."""
     root = outline.state(outline.root) if outline.root else None
     if root is not None and root.type == "parallel":
@@ -98,7 +98,7 @@ def _level(outline: Outline) -> list[StateOutline]:
     return [state for state in outline.states if state.parent == outline.root and state is not root]
 
 
-def _blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
+def _count_blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
     """Yield the states in the order of the definition, then those of older versions that still have instances."""
     outline, sums = plan.outline, plan.index["sums"]
     counts = outline.counted(live.counts)
@@ -115,7 +115,7 @@ def _blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
             yield StateCount(name, count, live.oldest.get(name), past=True)
 
 
-def _fullest(blocks: list[StateCount], shown: int) -> list[StateCount]:
+def _select_fullest(blocks: list[StateCount], shown: int) -> list[StateCount]:
     """Return the ``shown`` states with the most instances, in the order of the definition."""
     if len(blocks) <= shown:
         return blocks

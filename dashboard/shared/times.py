@@ -34,9 +34,9 @@ def format_age(seconds: float) -> str:
     if whole < HOUR:
         return f"{whole // MINUTE} min"
     if whole < DAY:
-        return _two(whole // HOUR, "h", whole % HOUR // MINUTE, "min")
+        return _format_two_units(whole // HOUR, "h", whole % HOUR // MINUTE, "min")
     if whole < 10 * DAY:
-        return _two(whole // DAY, "d", whole % DAY // HOUR, "h")
+        return _format_two_units(whole // DAY, "d", whole % DAY // HOUR, "h")
     return f"{whole // DAY} d"
 
 
@@ -54,7 +54,7 @@ def format_duration(ms: float) -> str:
     return f"{int(ms / 100) / 10} s" if ms < 10_000 else format_age(ms / 1000)
 
 
-def _two(large: int, unit: str, small: int, part: str) -> str:
+def _format_two_units(large: int, unit: str, small: int, part: str) -> str:
     return f"{large} {unit} {small} {part}" if small else f"{large} {unit}"
 
 

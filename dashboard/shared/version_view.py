@@ -19,9 +19,9 @@ from machines.models import Machine, MachineVersion
 
 from .time_fields import TimeFields
 
-VAST = 1300  # pixels
-KEPT = 128  # machines whose index and folds are kept: a published version never changes
-DRAWN = 32  # folded drawings kept by a process, whatever is asked for
+VAST_WIDTH = 1300  # pixels
+MAX_CACHED = 128  # machines whose index and folds are kept: a published version never changes
+MAX_CACHED_DRAWINGS = 32  # folded drawings kept by a process, whatever is asked for
 DRAWING_CPU = 5.0  # seconds of processor time that one may take
 NO_VIEW = {"view": None, "fold": None}  # the terms of an address that say how a machine is drawn
 TOP = "*"  # every state of the top level is folded
@@ -92,7 +92,7 @@ class VersionView:
         whole = [("All states", {})] if self.folds else []
         return whole + ([("Top level", self.view_of(self.top))] if self.top and self.folds != self.top else [])
 
-    def toggled(self, state: str) -> dict[str, str]:
+    def toggle_fold(self, state: str) -> dict[str, str]:
         """Return the terms for the same diagram with this state unfolded, or folded."""
         return self.view_of(self.folds ^ {state})
 
@@ -100,7 +100,7 @@ class VersionView:
     def is_vast(self) -> bool:
         """Return whether the diagram is too wide to be read when it is scaled to fit a page."""
         width = re.search(r'<svg [^>]*\bwidth="(\d+)', self.svg)
-        return width is not None and int(width[1]) > VAST
+        return width is not None and int(width[1]) > VAST_WIDTH
 
     @property
     def stamps(self) -> TimeFields:
@@ -117,17 +117,17 @@ class VersionView:
 
         A state that accepts a pattern (``*``, ``door.*``) takes events that cannot be listed: they are "" here.
         """
-        here = self._listened(list(configuration))
-        known = [*self.outline.events, *self._listened([state.name for state in self.outline.states])]
+        here = self._accepted_fields(list(configuration))
+        known = [*self.outline.events, *self._accepted_fields([state.name for state in self.outline.states])]
         return list(dict.fromkeys([*here, *(name for name in known if name)]))
 
     def event_description(self, name: str) -> str:
         event = self.outline.events.get(name)
         return event.description if event else ""
 
-    def listened(self, configuration: Iterable[str]) -> frozenset[str]:
+    def accepted_events(self, configuration: Iterable[str]) -> frozenset[str]:
         """Return the events that the active states accept."""
-        return frozenset(self._listened(list(configuration)))
+        return frozenset(self._accepted_fields(list(configuration)))
 
     @property
     def is_nested(self) -> bool:
@@ -163,10 +163,10 @@ class VersionView:
         if declared is not None and declared.fields is not None:
             return TypedForm(declared.fields, id_prefix=id_prefix, data=data)
         states = [state.name for state in self.outline.states] if configuration is None else configuration
-        inferred = self._listened(list(states)).get(event, ())
+        inferred = self._accepted_fields(list(states)).get(event, ())
         return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data)
 
-    def _listened(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
+    def _accepted_fields(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
         """Return event -> fields, for these states and their ancestors; nothing for a state of another version."""
         active = {above.name: above for state in states for above in self.outline.lineage(state)}
         listened = {event.name: event.fields or () for event in self.outline.events_of(states)}
@@ -193,11 +193,11 @@ def load_version(machine: str, version: int, *, fold: str = "", who: str = "") -
     found = stored(machine, version)
     text = json.dumps(found.definition)
     whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
-    foldable, top = _folding(text)
+    foldable, top = _read_foldable(text)
     folds = _parse_folds(whole, foldable, top, fold) if fold else frozenset()
     if not folds:
         return VersionView(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
-    svg, index = _folded(text, folds, who)
+    svg, index = _draw_folded(text, folds, who)
     named = hashlib.sha256("\n".join(sorted(folds)).encode()).hexdigest()[:16]
     return VersionView(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
 
@@ -223,13 +223,13 @@ def find_lost_machines(known: Iterable[Any]) -> list[str]:
     return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in held]
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_CACHED)
 def _index(text: str) -> dict[str, dict[str, Any]]:
     return diagrams.index(outline_from(text))
 
 
-@lru_cache(maxsize=KEPT)
-def _folding(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+@lru_cache(maxsize=MAX_CACHED)
+def _read_foldable(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
     whole = outline_from(text)
     return diagrams.foldable(whole), diagrams.top_level(whole)
 
@@ -247,7 +247,7 @@ def _fold_name(state: StateOutline) -> str:
     return str(state.index) if "," in state.name else state.name
 
 
-def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, dict[str, Any]]]:
+def _draw_folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, dict[str, Any]]]:
     """Draw a folded diagram once per process, in a helper process and within its time limit."""
     kept = _folded_drawing(text, diagrams.DRAWING, folds)
     if not kept:
@@ -256,7 +256,7 @@ def _folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, 
     return kept[0]
 
 
-@lru_cache(maxsize=DRAWN)
+@lru_cache(maxsize=MAX_CACHED_DRAWINGS)
 def _folded_drawing(text: str, way: int, folds: frozenset[str]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
     """Return the cache entry of a folded diagram, empty at first. ``way``: the version of the drawing code."""
     return []

@@ -113,4 +113,4 @@ def test_the_page_of_the_api_shows_every_operation_and_every_code(page):
         assert f'id="{id}"' in shown
         assert f"Try {id}" in shown
         assert operation.right in shown
-    assert all(f'id="{code.code}"' in shown for code in problems.every())
+    assert all(f'id="{code.code}"' in shown for code in problems.list_codes())

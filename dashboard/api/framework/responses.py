@@ -38,10 +38,10 @@ def around(view: View) -> View:
 
 @csrf_exempt
 def nothing(request: HttpRequest) -> HttpResponse:
-    return problems.problem(request, NO_PAGE, "Unknown operation; see /api/v1/docs.")
+    return problems.answer_problem(request, NO_PAGE, "Unknown operation; see /api/v1/docs.")
 
 
 def _no_method(request: HttpRequest, allowed: str) -> HttpResponse:
-    response = problems.problem(request, codes.NO_METHOD, f"{request.method} is not among {allowed}")
+    response = problems.answer_problem(request, codes.NO_METHOD, f"{request.method} is not among {allowed}")
     response["Allow"] = allowed
     return response

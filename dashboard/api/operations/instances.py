@@ -13,7 +13,7 @@ from dashboard.api.framework.approvals import answers_of
 from dashboard.api.framework.operation import Group, actor_of, engine_key
 from dashboard.api.framework.preconditions import expected, tagged
 from dashboard.api.framework.schemas import Body, Data, Listed, Ms, Out, Why
-from dashboard.shared.errors.problems import facts_of
+from dashboard.shared.errors.problems import redact_facts
 from machines.connections import get_engine
 from machines.engine import EngineUnavailable, Instance, SignalboxError
 from machines.services import Forbidden, instances
@@ -264,7 +264,7 @@ def _one_of(request: HttpRequest, machine: str, call: Call, key: str | None) -> 
     except (Forbidden, EngineUnavailable):
         raise
     except SignalboxError as error:
-        return {"id": call.id, "error": facts_of(request, error)}
+        return {"id": call.id, "error": redact_facts(request, error)}
     return {"id": call.id, "instance": shown(after)}
 
 

@@ -27,7 +27,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from dashboard.serving.password_hashing import TooManyLogins, logins
 from dashboard.shared.errors import redis_outage
-from dashboard.shared.errors.pages import error_page
+from dashboard.shared.errors.pages import render_error
 from dashboard.shared.errors.statuses import CROWDED, LOGIN_THROTTLED
 from machines.access.client_address import network_of
 from machines.audit.entries import DONE, REFUSED, record, source_of
@@ -53,16 +53,16 @@ class LoginAttempt:
         for name, times in ((BY_ADDRESS, PER_ADDRESS), (BY_NAME, 1)):
             verdict = get_throttle().count(name, self.keys[name], limit=limit * times, per=per)
             if not verdict.allowed:
-                self._tell(name, per)
+                self._audit_throttled(name, per)
                 return verdict.retry_after
         return 0.0
 
-    def _tell(self, name: str, per: int) -> None:
+    def _audit_throttled(self, name: str, per: int) -> None:
         """Audit a throttled attempt, once per window: an attacker can send a million."""
         if get_throttle().count(TOLD, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
             self.write("login.throttled", REFUSED, by=name.rpartition(".")[2])
 
-    def won(self) -> None:
+    def record_success(self) -> None:
         """Audit the login and reset the limit of the name. The limit of the address stays."""
         get_throttle().forget(BY_NAME, self.keys[BY_NAME])
         record(self.request.user, "login", outcome=DONE, source=source_of(self.request))
@@ -98,14 +98,14 @@ def _log_in(attempt: LoginAttempt, view: Callable[..., HttpResponse], *args: Any
         return answer_throttled(attempt.request, wait)
     response = view(attempt.request, *args, **kwargs)
     if response.status_code == 302:
-        attempt.won()
+        attempt.record_success()
     else:
         attempt.write("login.failed", REFUSED)
     return response
 
 
 def answer_concurrent(request: HttpRequest) -> HttpResponse:
-    response = error_page(
+    response = render_error(
         request, 429, title="Too many logins at once", code=CROWDED,
         message="Login failed: too many simultaneous logins from this address.",
         hint="Try again in a few seconds.",
@@ -116,7 +116,7 @@ def answer_concurrent(request: HttpRequest) -> HttpResponse:
 
 def answer_throttled(request: HttpRequest, wait: float) -> HttpResponse:
     minutes = math.ceil(wait / 60)
-    response = error_page(
+    response = render_error(
         request, 429, title="Too many attempts", code=LOGIN_THROTTLED,
         message="Login failed: too many attempts for this username or from this address.",
         hint=f"Try again in {minutes} minute{'' if minutes == 1 else 's'}. The account is not locked.",

@@ -70,7 +70,7 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
     return render_page(request, "pages/approval.html", context | preview_request(actor, approval), status=status)
 
 
-def _view(name: str) -> View:
+def _make_view(name: str) -> View:
     @require_audited("view", f"approval.{name}", target="id")
     def view(request: HttpRequest, id: int) -> HttpResponse:
         actor = Actor.of(request)
@@ -113,6 +113,6 @@ def _address(terms: dict[str, Any]) -> str:
     return f"{reverse('approvals')}?{urlencode(terms)}"
 
 
-approve = _view("approve")
-decline = _view("decline")
-withdraw = _view("withdraw")
+approve = _make_view("approve")
+decline = _make_view("decline")
+withdraw = _make_view("withdraw")

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from dashboard.pages.shared.addresses import page_of
 from dashboard.pages.shared.csv_export import escape_cell, make_writer
-from dashboard.shared.audit_filter import cursor_of, older_than
+from dashboard.shared.audit_filter import make_cursor, older_than
 from dashboard.shared.times import in_ms
 from machines.models import AuditEntry
 
@@ -104,7 +104,7 @@ def list_chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
             yield "".join(write([escape_cell(text) for text in _texts(entry)]) for entry in found)
         if len(found) < CHUNK:
             return
-        cursor = cursor_of(found[-1])
+        cursor = make_cursor(found[-1])
 
 
 def _texts(entry: AuditEntry) -> Iterator[str]:

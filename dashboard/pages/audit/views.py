@@ -11,7 +11,7 @@ from django.utils import timezone
 from dashboard.pages.shared.csv_export import stream_csv
 from dashboard.pages.shared.saved_views import list_saved_views
 from dashboard.shared.access import require, scope_of
-from dashboard.shared.audit_filter import AuditFilter, cursor_of, older_than
+from dashboard.shared.audit_filter import AuditFilter, make_cursor, older_than
 from dashboard.shared.rendering import render_page
 
 from .presenters import list_chunks, make_row
@@ -36,7 +36,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "rows": [make_row(entry) for entry in entries],
         "narrowed": bool(terms.given),
         "first": _address(terms) if cursor else "",
-        "older": _address(terms, before=cursor_of(entries[-1])) if further else "",
+        "older": _address(terms, before=make_cursor(entries[-1])) if further else "",
         "export": _address(terms, name="audit-export"),
         "saved": list_saved_views(request, reverse("audit"), _address(terms).partition("?")[2]),
     }

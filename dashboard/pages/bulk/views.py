@@ -43,7 +43,7 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     engine = get_engine()
     live = engine.live(machine)
     plan = version_view.load_version(machine, live.version)
-    listing = InstanceList.asked(request, count_states(plan, live))
+    listing = InstanceList.from_request(request, count_states(plan, live))
     action, event = _read_choice(request, plan)
     asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
     if request.method != "POST":
@@ -170,15 +170,15 @@ SUCCESS = {
 }
 
 
-def _view(name: str, action: str) -> View:
+def _make_view(name: str, action: str) -> View:
     @require_audited("operate", action, target="id")
     def view(request: HttpRequest, id: str) -> HttpResponse:
-        return _do(request, id, name)
+        return _run_action(request, id, name)
 
     return view
 
 
-def _do(request: HttpRequest, id: str, name: str) -> HttpResponse:
+def _run_action(request: HttpRequest, id: str, name: str) -> HttpResponse:
     """Run the action and return to the page, with a message if it is not possible now."""
     if request.method != "POST":
         return redirect("bulk", id)
@@ -229,8 +229,8 @@ def results(request: HttpRequest, id: str) -> HttpResponseBase:
     return stream_csv(request, list_chunks(Actor.of(request), bulk, order.machine), f"bulk-{id}.csv")
 
 
-run = _view("run", "bulk.run")
-pause = _view("pause", "bulk.pause")
-resume = _view("resume", "bulk.resume")
-retry = _view("retry", "bulk.resume")
-stop = _view("stop", "bulk.stop")
+run = _make_view("run", "bulk.run")
+pause = _make_view("pause", "bulk.pause")
+resume = _make_view("resume", "bulk.resume")
+retry = _make_view("retry", "bulk.resume")
+stop = _make_view("stop", "bulk.stop")

@@ -78,28 +78,28 @@ def _explain_action(engine: Engine, plan: VersionView, instance: Instance, lever
     if not lever.event:
         return lever
     if instance.suspended:
-        return _while_suspended(plan, instance, lever)
+        return _judge_suspended(plan, instance, lever)
     try:
         explanation = engine.explain(instance.machine, instance.id, lever.event)
     except errors.BadPayload:  # a required field: the empty payload does not get as far as the guards
-        return _while_unfilled(plan, instance, lever)
+        return _judge_unfilled(plan, instance, lever)
     except errors.Suspended:  # since we looked
-        return _while_suspended(plan, instance, lever)
+        return _judge_suspended(plan, instance, lever)
     routes = list(list_routes(plan, explanation))
     return replace(lever, verdict=_availability(explanation, routes), routes=routes, told=_refusal(explanation))
 
 
-def _while_unfilled(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
+def _judge_unfilled(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
     """Judge an event whose payload the engine did not accept, by the events that the active states accept."""
-    listened = plan.listened(instance.configuration)
+    listened = plan.accepted_events(instance.configuration)
     if not instance.done and (lever.event in listened or "" in listened):
         return lever
     return replace(lever, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
 
 
-def _while_suspended(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
+def _judge_suspended(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
     """Judge an event of a suspended instance, by the events that the active states accept."""
-    here = lever.event in plan.listened(instance.configuration)
+    here = lever.event in plan.accepted_events(instance.configuration)
     return replace(lever, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
 
 

@@ -26,11 +26,11 @@ class RepairForm(KeyedForm):
         max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is recorded in the history."}
     )
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the arguments of the engine's repair besides actor and reason. Call it after ``is_valid()``."""
         return {}
 
-    def only_look(self) -> None:
+    def make_optional(self) -> None:
         """Make reason and confirmation optional, for a preview."""
         for name in ("reason", "sure"):
             if name in self.fields:
@@ -41,13 +41,13 @@ class RepairForm(KeyedForm):
         self.add_error("data" if "data" in self.fields and field is not None else None, message)
 
 
-CHOOSE = {"required": "Choose a state."}
+CHOOSE_STATE = {"required": "Choose a state."}
 
 
 class ForceForm(RepairForm):
     """Forces states. In a machine with regions, one of each may be chosen; ``cleaned_data["state"]`` lists them."""
 
-    state = forms.ChoiceField(label="state", error_messages=CHOOSE)
+    state = forms.ChoiceField(label="state", error_messages=CHOOSE_STATE)
     data = JsonText(label="data to change", type_name="JSON object, optional; null unsets", rows=2)
 
     def __init__(self, outline: Outline, data: Mapping[str, Any] | None = None) -> None:
@@ -55,12 +55,12 @@ class ForceForm(RepairForm):
         self.several = any(state.type == "parallel" for state in outline.states)
         if self.several:
             self.fields["state"] = forms.MultipleChoiceField(
-                label="state", error_messages=CHOOSE, widget=forms.SelectMultiple({"size": "8"})
+                label="state", error_messages=CHOOSE_STATE, widget=forms.SelectMultiple({"size": "8"})
             )
-        names = [(state.name, _indented(state)) for state in outline.states if _can_stand(state, outline)]
+        names = [(state.name, _indent_name(state)) for state in outline.states if _can_force(state, outline)]
         self.fields["state"].choices = names if self.several else [("", "choose a state"), *names]
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"state": self.cleaned_data["state"], "data": self.cleaned_data["data"]}
 
     def clean_state(self) -> list[str]:
@@ -81,7 +81,7 @@ class DeleteForm(RepairForm):
         super().__init__(data, auto_id="delete-%s")
 
 
-OVERDUE = [
+OVERDUE_CHOICES = [
     ("fire", "when due, or immediately if overdue"),
     ("shift", "later, by the time suspended"),
 ]
@@ -95,21 +95,21 @@ class SuspendForm(RepairForm):
 class ResumeForm(RepairForm):
     """Resumes an instance. ``overdue``: when its timers fire."""
 
-    overdue = forms.ChoiceField(label="timers fire", choices=OVERDUE)
+    overdue = forms.ChoiceField(label="timers fire", choices=OVERDUE_CHOICES)
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, auto_id="resume-%s", initial={"overdue": "fire"})
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"overdue": self.cleaned_data["overdue"]}
 
 
-def _can_stand(state: StateOutline, outline: Outline) -> bool:
+def _can_force(state: StateOutline, outline: Outline) -> bool:
     """Return whether a state can be forced: not a history state, and not the root."""
     return state.type != "history" and state.name != outline.root
 
 
-def _indented(state: StateOutline) -> str:
+def _indent_name(state: StateOutline) -> str:
     """Indent a name by em spaces, which browsers keep at the start of an option."""
     return "\N{EM SPACE}" * state.depth + state.name
 
@@ -152,7 +152,7 @@ class EditForm(RepairForm):
             raise forms.ValidationError("Change at least one field.")
         return cleaned | {"changes": changes | dict.fromkeys(unset)}
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"changes": self.cleaned_data["changes"]}
 
     def blame(self, field: str | None, message: str) -> None:
@@ -165,7 +165,7 @@ class ResetForm(RepairForm):
     def __init__(self, data: Posted = None) -> None:
         super().__init__(data, auto_id="reset-%s")
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"keep_data": self.cleaned_data["keep_data"]}
 
 
@@ -178,7 +178,7 @@ class WaitForm(RepairForm):
         super().__init__(data, auto_id=f"{name}-%s", initial=initial)
         self.fields["invoke"].choices = [(wait.invoke, _describe(wait)) for wait in waits if name in wait.repairs]
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"invoke": self.cleaned_data["invoke"]}
 
 
@@ -187,8 +187,8 @@ class SkipForm(WaitForm):
 
     result = JsonText(label="result", type_name="JSON, optional", rows=3)
 
-    def asked(self) -> dict[str, Any]:
-        return super().asked() | {"result": self.cleaned_data["result"]}
+    def arguments(self) -> dict[str, Any]:
+        return super().arguments() | {"result": self.cleaned_data["result"]}
 
 
 def _describe(wait: Wait) -> str:

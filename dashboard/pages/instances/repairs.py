@@ -67,11 +67,11 @@ class Repair:
     @property
     def seen(self) -> str:
         """Return a hash of the previewed input, so that no other input is applied."""
-        asked = json.dumps(self.form.asked(), sort_keys=True, default=str)
+        asked = json.dumps(self.form.arguments(), sort_keys=True, default=str)
         return hashlib.sha256(f"{self.kind.name} {asked}".encode()).hexdigest()[:24]
 
 
-def _view(name: str) -> View:
+def _make_view(name: str) -> View:
     @require_audited("operate", name, instance="id")
     def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
         return _repair(request, machine, id, REPAIR_KINDS[name])
@@ -87,7 +87,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
             _preview(actor, repair)
         return _page(request, repair, status=200)
     if "preview" in request.POST:
-        repair.form.only_look()
+        repair.form.make_optional()
     if not repair.form.is_valid():
         repair.attempt = presenters.explain_mistake(repair.what, repair.url)
         return _page(request, repair)
@@ -115,7 +115,7 @@ def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRe
         data = _fill_defaults(kind, waits, instance, request)
     form = form_for(kind.name, plan, instance, waits, data)
     if request.method != "POST":
-        form.only_look()
+        form.make_optional()
     return Repair(kind, instance, plan, waits, form, redactor_of(actor, instance.machine).of(instance.id))
 
 
@@ -133,7 +133,7 @@ def _fill_defaults(
 
 def _preview(actor: Actor, repair: Repair) -> None:
     """Add a preview, or the reason of a refusal."""
-    instance, asked = repair.instance, repair.form.asked()
+    instance, asked = repair.instance, repair.form.arguments()
     try:
         repair.preview = instances.preview(actor, repair.kind.name, instance.machine, instance.id, **asked)
     except (errors.Refused, errors.Suspended, errors.BadInput) as error:
@@ -146,7 +146,7 @@ def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
     try:
         return instances.repair(
             actor, repair.kind.name, before.machine, before.id, reason=given["reason"],
-            expect=given["expect"], key=key_of_content(given["key"], post), **repair.form.asked(),
+            expect=given["expect"], key=key_of_content(given["key"], post), **repair.form.arguments(),
         )  # fmt: skip
     except errors.Conflict as error:
         repair.attempt = presenters.explain_conflict(actor, repair.what, repair.url, error, post)
@@ -188,12 +188,12 @@ def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) ->
     return render_page(request, "pages/repair.html", context, status=status)
 
 
-force = _view("force")
-edit = _view("edit")
-reset = _view("reset")
-suspend = _view("suspend")
-resume = _view("resume")
-retry = _view("retry")
-skip = _view("skip")
-cancel = _view("cancel")
-delete = _view("delete")
+force = _make_view("force")
+edit = _make_view("edit")
+reset = _make_view("reset")
+suspend = _make_view("suspend")
+resume = _make_view("resume")
+retry = _make_view("retry")
+skip = _make_view("skip")
+cancel = _make_view("cancel")
+delete = _make_view("delete")

@@ -61,7 +61,7 @@ class Replay:
     lost: tuple[int, ...] = ()
 
     @classmethod
-    def asked(cls, request: HttpRequest, plan: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
+    def from_request(cls, request: HttpRequest, plan: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
         """Read ``?at=12&with=7``, both revisions. Raise BadInput if one is not a number."""
         kept = {step.version: step for step in steps if step.version <= instance.version}
         wanted = {name: read_revision(request, name) for name in ("at", "with")}
@@ -171,9 +171,9 @@ class Replay:
 
     @property
     def views(self) -> list[tuple[str, str]]:
-        return [(label, self.drawn(view)) for label, view in self.plan.views]
+        return [(label, self.drawing_url(view)) for label, view in self.plan.views]
 
-    def drawn(self, view: Mapping[str, str]) -> str:
+    def drawing_url(self, view: Mapping[str, str]) -> str:
         """Return the address of this page with another drawing."""
         return self.url(**(NO_VIEW | dict(view)))
 

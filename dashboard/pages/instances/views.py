@@ -56,7 +56,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     pulls = list_event_actions(engine, plan, instance, attempt.tried if attempt else None)
     waits = engine.waits(machine, id)
     trail = engine.history(machine, id, limit=MAX_STEPS)
-    replay = Replay.asked(request, plan, instance, trail)
+    replay = Replay.from_request(request, plan, instance, trail)
     steps = _list_steps(engine, replay, trail, before)
     context = {
         "section": "machines",
@@ -97,8 +97,8 @@ def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], befor
 
 def _drawing(replay: Replay, pulls: Iterable[EventAction]) -> SafeString:
     if replay.at:
-        return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawn)
-    return diagram.draw_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawn)
+        return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawing_url)
+    return diagram.draw_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawing_url)
 
 
 def _possible(pulls: Iterable[EventAction]) -> dict[str, str]:

@@ -75,15 +75,15 @@ def _instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
 SUCCESS = {"redrive": "retried", "move": "is ready to run", "withdraw": "withdrawn"}
 
 
-def _view(name: str) -> View:
+def _make_view(name: str) -> View:
     @require_audited("operate", f"job.{name}", target="id")
     def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
-        return _do(request, machine, id, name)
+        return _run_action(request, machine, id, name)
 
     return view
 
 
-def _do(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
+def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
     """Check the form, run the action and return; a failure is shown on the job's page."""
     if request.method != "POST":
         return redirect("job", machine, id)
@@ -115,6 +115,6 @@ def _back(request: HttpRequest, job: Job, name: str) -> str:
     return reverse("queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)
 
 
-redrive = _view("redrive")
-move = _view("move")
-withdraw = _view("withdraw")
+redrive = _make_view("redrive")
+move = _make_view("move")
+withdraw = _make_view("withdraw")

@@ -39,37 +39,37 @@ def draw_machine(
     """
     overlay, reading = Overlay(), diagram_modes.read_figures(mode, plan, live, troubled or {})
     counts = plan.outline.counted(live.counts)
-    for state, part in _drawn(plan):
+    for state, part in _visible_states(plan):
         overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
         kept = dict(search or {})
         overlay.links[part] = _filter(plan, mode, **kept) if state == chosen else _state_url(plan, mode, state, kept)
-        overlay.names[part] = _said(state, counts[state], mode, reading)
+        overlay.names[part] = _link_label(state, counts[state], mode, reading)
         if counts[state]:
             overlay.mark(part, "occupied")
         if heat := reading.heat.get(state):
             overlay.mark(part, f"heat-{heat}")
     if chosen in plan.index["states"]:
         overlay.mark(plan.index["states"][chosen], "chosen")
-    _lines(plan, overlay, mode)
+    _link_lines(plan, overlay, mode)
     overlay.flows = {part: format_count(taken) if taken else "" for part, taken in reading.flows.items()}
-    _queues(plan, overlay, live.queues, reading)
-    _marks(plan, overlay, mode, reading)
+    _draw_queues(plan, overlay, live.queues, reading)
+    _draw_marks(plan, overlay, mode, reading)
     link_folds(plan, overlay, lambda view: _address(plan, mode, state=chosen, **(version_view.NO_VIEW | dict(view))))
     if bare:
         overlay.links = {}
     return overlay.draw_on(plan.svg)
 
 
-def _lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
+def _link_lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
     """Link each line to the instances in its target."""
-    for state, transition in _transitions(plan):
+    for state, transition in _list_transitions(plan):
         part = plan.index["transitions"].get(transition.id)
         target = transition.targets[0] if transition.targets else transition.target or state.name
         if part is not None and target in plan.index["sums"]:
             overlay.links.setdefault(part, _filter(plan, mode, state=target, order="newest"))
 
 
-def _said(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
+def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
     """Return the label of a state's link. ``static/js/modes.js`` has the same text."""
     told = reading.states.get(state) if mode is not DEFAULT else ""
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
@@ -81,36 +81,38 @@ def _state_url(plan: VersionView, mode: Mode, state: str, kept: Mapping[str, str
     return _filter(plan, mode, **{**wanted, "state": state})
 
 
-def _marks(plan: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
+def _draw_marks(plan: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
     """Link each mark to the instances it counts, or to the drawing that unfolds them."""
     for id, (state, of) in plan.index["marks"].items():
-        overlay.links[id] = _wrong_url(plan, mode, id.partition("-")[0], state, of == [state])
+        overlay.links[id] = _mark_url(plan, mode, id.partition("-")[0], state, of == [state])
     for id, mark in reading.marks.items():
         overlay.counts[id], overlay.names[id] = mark.text, mark.said
         overlay.mark(id, "shown")
 
 
-def _wrong_url(plan: VersionView, mode: Mode, kind: str, state: str, own: bool) -> str:
+def _mark_url(plan: VersionView, mode: Mode, kind: str, state: str, own: bool) -> str:
     if not own:
-        return _address(plan, mode, **(version_view.NO_VIEW | plan.toggled(state)))
+        return _address(plan, mode, **(version_view.NO_VIEW | plan.toggle_fold(state)))
     wanted = (
         {"error": "any"} if kind == "failing" else {"older": durations.format_duration(plan.outline.state(state).sla)}
     )
     return _filter(plan, mode, state=state, **wanted)
 
 
-def _transitions(plan: VersionView) -> Iterator[tuple[StateOutline, TransitionOutline]]:
+def _list_transitions(plan: VersionView) -> Iterator[tuple[StateOutline, TransitionOutline]]:
     return ((state, transition) for state in plan.outline.states for transition in state.transitions)
 
 
-def _drawn(plan: VersionView) -> Iterator[tuple[str, str]]:
+def _visible_states(plan: VersionView) -> Iterator[tuple[str, str]]:
     """Yield the states that have a part of their own in the diagram; folded ones do not."""
     for state in plan.outline.states:
         if plan.index["states"].get(state.name) == state_id(state.index):
             yield state.name, state_id(state.index)
 
 
-def _queues(plan: VersionView, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: ModeFigures) -> None:
+def _draw_queues(
+    plan: VersionView, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: ModeFigures
+) -> None:
     for queue, part in plan.index["queues"].items():
         held = queues.get(queue, {})
         overlay.counts[part] = reading.queues[queue]

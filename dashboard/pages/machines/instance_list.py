@@ -54,7 +54,7 @@ class InstanceList:
     mode: str = ""
 
     @classmethod
-    def asked(cls, request: HttpRequest, track: StateCounts, *, strict: bool = True) -> InstanceList:
+    def from_request(cls, request: HttpRequest, track: StateCounts, *, strict: bool = True) -> InstanceList:
         """Read ``?state=&older=15m&version=&tag=&actor=&error=&id=&by=serial&is=ATV-*&order=newest&cursor=&view=top``.
 
         An unknown state is a 404. ``strict``: raise BadInput for an invalid term; otherwise it is in

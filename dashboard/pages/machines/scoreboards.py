@@ -67,7 +67,7 @@ def read_scoreboards(request: HttpRequest, plan: VersionView) -> Scoreboards:
     except SignalboxError as error:  # something foreign in the way: the page goes on without them
         log.warning("the scoreboards of %s cannot be read: %s", plan.machine, error)
         return Scoreboards()
-    return Scoreboards(found, [(name, _elsewhere(request, each), name == over) for each, (name, _) in SPANS.items()])
+    return Scoreboards(found, [(name, _span_url(request, each), name == over) for each, (name, _) in SPANS.items()])
 
 
 def _read(plan: VersionView, over: str, days: int) -> list[Scoreboard]:
@@ -114,7 +114,7 @@ def _list(machine: str, state: str) -> str:
     return f"{reverse('machine', args=[machine])}?{urlencode({'state': state})}#instances" if state else ""
 
 
-def _elsewhere(request: HttpRequest, span: str) -> str:
+def _span_url(request: HttpRequest, span: str) -> str:
     """Return the address of this page with another span. Other terms stay."""
     terms = request.GET.copy()
     terms["board"] = span

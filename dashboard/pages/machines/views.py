@@ -55,11 +55,11 @@ def machine_page(
     plan = version_view.load_version(
         machine, live.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
-    listing = InstanceList.asked(request, count_states(plan, live), strict=False)
+    listing = InstanceList.from_request(request, count_states(plan, live), strict=False)
     instances, tally, mistake = listings.read_page(listing, engine)
     shown, partial = narrow(live, tally), tally is not None and not tally.complete
     track = count_states(plan, shown, partial=partial)
-    mode, in_error = mode_of(listing.mode), troubled(engine, machine)
+    mode, in_error = mode_of(listing.mode), count_errors(engine, machine)
     creation = creation or (Creation.blank(plan) if allows(request.user, "fire", machine) else None)
     refused = mistake is not None or bool(listing.sought.mistakes)
     context = {
@@ -92,11 +92,11 @@ def machine_page(
         "refused": refused,
         "filling": engine.filling(machine),
         "tally_json": json.dumps(_figures(tally)) if tally else "",
-    } | _listed(engine, listing, instances, live.now, track)
+    } | _list_context(engine, listing, instances, live.now, track)
     return render_page(request, "pages/machine.html", context, status=400 if refused and status == 200 else status)
 
 
-def _listed(
+def _list_context(
     engine: Engine | RedactedEngine, listing: InstanceList, found: Page, now: int, track: StateCounts
 ) -> dict[str, Any]:
     """Return the context of the list."""
@@ -111,7 +111,7 @@ def _listed(
     }
 
 
-def troubled(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
+def count_errors(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
     """Count the instances in error by leaf state."""
     return {leaf: count for leaf, count in engine.tally(machine, error="any").counts.items() if count}
 
@@ -143,10 +143,10 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     plan = version_view.load_version(
         machine, live.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
-    listing = InstanceList.asked(request, count_states(plan, live))
+    listing = InstanceList.from_request(request, count_states(plan, live))
     tally = listing.tally(engine) if listing.narrowed else None
     track = count_states(plan, narrow(live, tally), partial=tally is not None and not tally.complete)
-    context = _listed(engine, listing, listing.read(engine), live.now, track)
+    context = _list_context(engine, listing, listing.read(engine), live.now, track)
     return render_page(request, "parts/instances.html", context)
 
 
@@ -156,7 +156,7 @@ def counts(request: HttpRequest, machine: str) -> HttpResponse:
     engine = get_engine()
     live = engine.live(machine)
     plan = version_view.load_version(machine, live.version)
-    tally = InstanceList.asked(request, count_states(plan, live)).tally(engine)
+    tally = InstanceList.from_request(request, count_states(plan, live)).tally(engine)
     return _json(_figures(tally) | {"now": live.now})
 
 
@@ -171,7 +171,7 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
     plan = version_view.load_version(machine, live.version)
-    listing = InstanceList.asked(request, count_states(plan, live))
+    listing = InstanceList.from_request(request, count_states(plan, live))
     fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
     known = zip(watched, engine.get_many(machine, watched), strict=True)
     new = len(set(fresh) - set(watched))
@@ -217,7 +217,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     if "painted" in request.GET:
         engine = get_engine()
         mode, live = mode_of(request.GET["painted"]), engine.live(machine)
-        drawing = draw_machine(plan, live, None, mode, troubled=troubled(engine, machine), bare=True)
+        drawing = draw_machine(plan, live, None, mode, troubled=count_errors(engine, machine), bare=True)
         return _file(drawing)
     return _drawing(request, plan)
 

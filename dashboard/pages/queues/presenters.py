@@ -198,7 +198,7 @@ def read_figures(machine: str, queue: str) -> Figures:
 def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
     """Return the requested page, or None for an invalid number. A number past the end is the last page."""
     depth = figures.stats.depth
-    place = asked.get("place") or _worst(figures)
+    place = asked.get("place") or _default_place(figures)
     if place not in PLACES:
         raise Http404(f"Unknown job state {place[:40]}; use {', '.join(PLACES)}.")
     number = asked.get("page") or "1"
@@ -208,6 +208,6 @@ def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
     return JobPage(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
 
 
-def _worst(figures: Figures) -> str:
+def _default_place(figures: Figures) -> str:
     """Return the place to show first: dead jobs, else the first place that is not empty."""
     return next((place for place in ("dead", "ready", "leased", "delayed") if figures.stats.depth[place]), "ready")

@@ -100,15 +100,15 @@ ActionFunction = Callable[[Actor, Figures, dict[str, Any]], str]
 """Does it, and says what came of it."""
 
 
-def _view(name: str, action: str, done: ActionFunction) -> View:
+def _make_view(name: str, action: str, done: ActionFunction) -> View:
     @require_audited("operate", action, queue="queue")
     def view(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-        return _do(request, machine, queue, name, done)
+        return _run_action(request, machine, queue, name, done)
 
     return view
 
 
-def _do(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
+def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
     """Check the form, run the action and return; a failure is shown on the queue's page with the form."""
     if request.method != "POST":
         return redirect("queue", machine, queue)
@@ -196,9 +196,9 @@ def _jobs(count: int) -> str:
     return "job is" if count == 1 else "jobs are"
 
 
-pause = _view("pause", "queue.pause", _pause)
-resume = _view("resume", "queue.resume", _resume)
-limit = _view("limit", "queue.limit", _limit)
-purge = _view("purge", "queue.purge", _purge)
-redrive = _view("redrive", "queue.redrive", _redrive)
-move = _view("move", "job.move", _move)
+pause = _make_view("pause", "queue.pause", _pause)
+resume = _make_view("resume", "queue.resume", _resume)
+limit = _make_view("limit", "queue.limit", _limit)
+purge = _make_view("purge", "queue.purge", _purge)
+redrive = _make_view("redrive", "queue.redrive", _redrive)
+move = _make_view("move", "job.move", _move)

@@ -51,7 +51,7 @@ def list_rows(scope: Scope, machines: Collection[str]) -> list[Row]:
     except SignalboxError as error:
         log.warning("who is active cannot be told: %s", error)
         return []
-    return [_row("moved", found.moved), *([_row("people", found.people)] if found.people else [])]
+    return [_make_row("moved", found.moved), *([_make_row("people", found.people)] if found.people else [])]
 
 
 def count_for_machine(machine: str) -> dict[str, FormattedCount]:
@@ -59,5 +59,5 @@ def count_for_machine(machine: str) -> dict[str, FormattedCount]:
     return {period: format_count(count) for period, count in activity([machine]).moved.items()}
 
 
-def _row(kind: str, counts: Counts) -> Row:
+def _make_row(kind: str, counts: Counts) -> Row:
     return Row(kind, [format_count(counts[period]) for period in PERIODS])

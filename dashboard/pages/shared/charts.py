@@ -189,24 +189,28 @@ def _charts(
         raise Http404(f"Charts are of an {', a '.join(SPANS)}.")
     found = several(machines, span, [chart.what for chart in wanted], queue=queue, most=most)
     figures = [
-        Figure(chart, series, [_named(line, names if chart.what != "instances" else _one) for line in series.lines])
+        Figure(
+            chart,
+            series,
+            [_rename_line(line, names if chart.what != "instances" else _instances_label) for line in series.lines],
+        )
         for chart, series in zip(wanted, found, strict=True)
     ]
-    return Charts(span, figures, [(name, _elsewhere(request, name)) for name in SPANS], f"{address}?span={span}")
+    return Charts(span, figures, [(name, _span_url(request, name)) for name in SPANS], f"{address}?span={span}")
 
 
-def _elsewhere(request: HttpRequest, span: str) -> str:
+def _span_url(request: HttpRequest, span: str) -> str:
     """Return the address of this page with another span. Other terms stay."""
     terms = request.GET.copy()
     terms["span"] = span
     return f"{request.path}?{terms.urlencode()}#charts"
 
 
-def _named(line: Line, names: Names) -> Line:
+def _rename_line(line: Line, names: Names) -> Line:
     return line if line.rest else Line(names(line.name), line.values, line.total)
 
 
-def _one(name: str) -> str:
+def _instances_label(name: str) -> str:
     """Name the line of a machine on its own page."""
     return "instances"
 

@@ -89,7 +89,7 @@ def link_folds(plan: VersionView, overlay: Overlay, address: Address) -> None:
     for state in plan.outline.states:
         if state.name in plan.foldable:
             part = fold_id(state.index)
-            overlay.links[part] = f"{address(plan.toggled(state.name))}#{part}"
+            overlay.links[part] = f"{address(plan.toggle_fold(state.name))}#{part}"
 
 
 def find_state_parts(plan: VersionView, configuration: Iterable[str]) -> list[str]:

@@ -17,7 +17,7 @@ class WebhookForm(forms.Form):
     machines = forms.CharField(label="machines", required=False, help_text="comma-separated names; blank: all machines")
     types = forms.CharField(label="messages", initial="*", help_text="comma-separated types; * matches any characters")
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         given = self.cleaned_data
         return {"name": given["name"], "url": given["url"]} | {
             field: [text.strip() for text in given[field].split(",") if text.strip()] for field in ("machines", "types")

@@ -43,7 +43,7 @@ def make(request: HttpRequest) -> HttpResponse:
     form = WebhookForm(request.POST, auto_id="webhook-%s")
     if form.is_valid():
         try:
-            webhook, secret = management.make(Actor.of(request), **form.asked())
+            webhook, secret = management.make(Actor.of(request), **form.arguments())
         except BadWebhook as error:
             _add_error(form, error)
         else:
@@ -121,7 +121,7 @@ def change(request: HttpRequest, id: int) -> HttpResponse:
     form = WebhookForm(request.POST, auto_id="webhook-%s")
     if form.is_valid():
         try:
-            management.change(Actor.of(request), id, **form.asked())
+            management.change(Actor.of(request), id, **form.arguments())
         except BadWebhook as error:
             _add_error(form, error)
         else:

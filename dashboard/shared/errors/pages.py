@@ -26,7 +26,7 @@ from .statuses import BAD_REQUEST, FAULT, FORBIDDEN, NO_PAGE, STALE_FORM, status
 log = logging.getLogger(__name__)
 
 
-def of_api(request: HttpRequest) -> bool:
+def is_api_request(request: HttpRequest) -> bool:
     """Return whether the request is to the API, which gets a problem in place of a page."""
     return request.path.startswith("/api/")
 
@@ -39,14 +39,14 @@ class EngineErrorMiddleware(MiddlewareMixin):
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, OrderLost) and not of_api(request):
+        if isinstance(error, OrderLost) and not is_api_request(request):
             return not_found(request, Http404(f"{error}."))
         if not isinstance(error, errors.SignalboxError) or isinstance(error, Forbidden):
             return None  # Django logs what is forbidden, and asks ``forbidden`` for the answer
         if isinstance(error, errors.EngineUnavailable) and request.method != "POST":
             return None
-        if of_api(request):
-            return problems.of_error(request, error)
+        if is_api_request(request):
+            return problems.answer_error(request, error)
         status = status_of(type(error))
         if status >= 500:
             log.error("%s %s: %s %s", request.method, request.path, error.code, error)
@@ -64,7 +64,7 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
         context["hint"] = f"Available: {errors.shorten_names(seen)}."
     if isinstance(error, errors.EngineUnavailable):
         return _send_again(request, context)
-    response = error_page(request, status, **context)
+    response = render_error(request, status, **context)
     if seconds := getattr(error, "retry_after", 0):
         response["Retry-After"] = str(math.ceil(seconds))
     return response
@@ -79,11 +79,11 @@ def _visible_machines(request: HttpRequest, error: errors.UnknownMachine) -> lis
 def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
     """Answer 429 with the form, to send it again."""
     seconds = max(1, math.ceil(error.retry_after))
-    response = error_page(
+    response = render_error(
         request, 429, title=title_of(type(error)), message=f"{error.message}.", code=error.code,
         hint=f"Try again in {seconds} second{'' if seconds == 1 else 's'}."
         " To change many instances, use a bulk action or the API.",
-        resend=repeatable(request),
+        resend=list_resend_fields(request),
     )  # fmt: skip
     response["Retry-After"] = str(seconds)
     return response
@@ -91,19 +91,19 @@ def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
 
 def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Answer 503 with the form, to send it again with the same key."""
-    response = error_page(request, 503, resend=repeatable(request), uncertain=True, **context)
+    response = render_error(request, 503, resend=list_resend_fields(request), uncertain=True, **context)
     response["Retry-After"] = "5"
     return response
 
 
-def repeatable(request: HttpRequest) -> list[tuple[str, str]] | None:
+def list_resend_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
     """Return the posted fields, to post them again; None unless a key or a revision makes two count once."""
     if request.method != "POST" or not any(request.POST.get(name) for name in ("key", "version")):
         return None
     return [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
 
 
-def error_page(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
+def render_error(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
     """Render the page. ``title``, ``message``, ``code``; optional ``hint``, ``back`` (url, text), ``resend``."""
     response = render(request, "error.html", {"status": status} | context, status=status)
     response["Cache-Control"] = "no-store"
@@ -111,56 +111,56 @@ def error_page(request: HttpRequest, status: int, **context: Any) -> HttpRespons
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    if of_api(request):
-        return problems.problem(request, BAD_REQUEST)
-    return error_page(
+    if is_api_request(request):
+        return problems.answer_problem(request, BAD_REQUEST)
+    return render_error(
         request, 400, title="Bad request", code=BAD_REQUEST,
         message="The request is malformed or too large.",
     )  # fmt: skip
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    if of_api(request):
+    if is_api_request(request):
         if isinstance(exception, Forbidden):
-            return problems.of_error(request, exception)
-        return problems.problem(request, FORBIDDEN, str(exception or ""))
+            return problems.answer_error(request, exception)
+        return problems.answer_problem(request, FORBIDDEN, str(exception or ""))
     message = "Your account does not have the required permission."
     right, code = "", FORBIDDEN
     if isinstance(exception, Forbidden):
         right, code = exception.right, exception.code
         message = f"{exception.message[:1].upper()}{exception.message[1:]}."
-    return error_page(
+    return render_error(
         request, 403, title="Permission denied", code=code, message=message, right=right,
         hint="An administrator can grant it." if right else "",
     )  # fmt: skip
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    if of_api(request):
-        return problems.problem(request, NO_PAGE)
-    told = str(exception) if isinstance(exception, Http404) and exception.args and _is_words(exception) else ""
+    if is_api_request(request):
+        return problems.answer_problem(request, NO_PAGE)
+    told = str(exception) if isinstance(exception, Http404) and exception.args and _has_message(exception) else ""
     message = told or "This page does not exist. It may have been deleted, or the link is incomplete."
-    return error_page(request, 404, title="Page not found", code=NO_PAGE, message=message)
+    return render_error(request, 404, title="Page not found", code=NO_PAGE, message=message)
 
 
 def fault(request: HttpRequest) -> HttpResponse:
     """Answer 500, rendered without request, session or engine, since any of them may be what failed."""
-    if of_api(request):
-        return problems.problem(request, FAULT)
+    if is_api_request(request):
+        return problems.answer_problem(request, FAULT)
     return HttpResponse(render_to_string("500.html", {"code": FAULT}), status=500)
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a failed CSRF check: cookies are off, the login changed, or the page was open for days."""
-    if of_api(request):
-        return problems.problem(request, STALE_FORM)
-    return error_page(
+    if is_api_request(request):
+        return problems.answer_problem(request, STALE_FORM)
+    return render_error(
         request, 403, title="Form expired", code=STALE_FORM,
         message="The form was not submitted. Go back, reload the page and submit it again.",
         hint="If this happens again, check that cookies are enabled.",
     )  # fmt: skip
 
 
-def _is_words(exception: Http404) -> bool:
+def _has_message(exception: Http404) -> bool:
     """Return whether the exception has a message. Django's own resolver puts a dict into its Http404."""
     return isinstance(exception.args[0], str)

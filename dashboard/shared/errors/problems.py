@@ -95,7 +95,7 @@ OWN = (
 BY_CODE = {one.code: one for one in OWN}
 
 
-def every() -> list[Code]:
+def list_codes() -> list[Code]:
     """List the codes in order."""
     found = dict(BY_CODE)
     for code in (*_classes(SignalboxError), *_narrower()):
@@ -127,14 +127,14 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 TYPES = "/api/v1/docs"
-MOST_NAMES = 100  # machines that the problem of one which is not there lists
-MOST_LISTED = 100  # mistakes in one answer
-LONGEST_NAME = 100  # characters of a name in a pointer
+MAX_NAMES = 100  # machines that the problem of one which is not there lists
+MAX_LISTED = 100  # mistakes in one answer
+MAX_NAME = 100  # characters of a name in a pointer
 RETRY_AFTER = 5  # seconds, of a store that does not answer
 UNKNOWN = "The result is unknown: repeat the request with the same Idempotency-Key."
 
 
-def problem(
+def answer_problem(
     request: HttpRequest, code: str, detail: str = "", *, status: int | None = None, **facts: Any
 ) -> HttpResponse:
     """Answer with one of ``OWN``, or any other code with a ``status``. Facts never replace the standard members."""
@@ -144,15 +144,15 @@ def problem(
     return _write(request, status, title, code, detail or (known.meaning if known else ""), facts)
 
 
-def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None = None) -> HttpResponse:
+def answer_error(request: HttpRequest, error: SignalboxError, *, status: int | None = None) -> HttpResponse:
     """Answer an error of the engine or of a service."""
     if isinstance(error, EngineUnavailable):
         log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
-        return unavailable(request, error.code)
+        return answer_unavailable(request, error.code)
     status = status or status_of(type(error))
     if status >= 500:
         log.error("%s %s: %s %s", request.method, request.path, error.code, error)
-    facts = facts_of(request, error)
+    facts = redact_facts(request, error)
     detail = str(facts.pop("message", error))
     facts.pop("code", None)
     if isinstance(error, UnknownMachine):
@@ -160,7 +160,7 @@ def of_error(request: HttpRequest, error: SignalboxError, *, status: int | None 
     return _write(request, status, title_of(type(error)), error.code, detail, facts)
 
 
-def facts_of(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
+def redact_facts(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
     """Return the error's facts as this caller may see them; without sensitive values for an unknown caller."""
     caller = getattr(request, "caller", None)
     explained = getattr(error, "explanation", None)
@@ -183,10 +183,10 @@ def _visible_machines(request: HttpRequest, error: UnknownMachine) -> list[str]:
     """List the known machines that the caller may see."""
     caller = getattr(request, "caller", None)
     scope = caller.actor.scope() if caller is not None else access.NOTHING
-    return [name for name in error.known if name in scope][:MOST_NAMES]
+    return [name for name in error.known if name in scope][:MAX_NAMES]
 
 
-def denied_by(error: BaseException | None) -> NotPermitted | None:
+def find_denial(error: BaseException | None) -> NotPermitted | None:
     """Return the missing permission if the server refused the account."""
     while error is not None:
         if isinstance(error, ResponseError) and server_permissions.is_denied(str(error)):
@@ -195,26 +195,26 @@ def denied_by(error: BaseException | None) -> NotPermitted | None:
     return None
 
 
-def unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:
+def answer_unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:
     """Answer that a store does not respond."""
     detail = "Redis does not answer." if request.method in ("GET", "HEAD") else f"Redis does not answer. {UNKNOWN}"
     return _write(request, 503, title_of(EngineUnavailable), code, detail, {})
 
 
-def invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:
+def answer_invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:
     """Answer a request that does not fit its schema: each error with its place, as many as a person can read.
 
     Values that were sent are not repeated, and long names are cut: a small request gets no large answer.
     """
     all_of_them = list(errors)
-    found = [_invalid(error) for error in all_of_them[:MOST_LISTED]]
+    found = [_invalid(error) for error in all_of_them[:MAX_LISTED]]
     count = "1 error" if len(all_of_them) == 1 else f"{len(all_of_them)} errors"
-    listed = "" if len(found) == len(all_of_them) else f" for the first {MOST_LISTED}"
-    return problem(request, UNFIT, f"{count} in the request; see errors{listed}", errors=found)
+    listed = "" if len(found) == len(all_of_them) else f" for the first {MAX_LISTED}"
+    return answer_problem(request, UNFIT, f"{count} in the request; see errors{listed}", errors=found)
 
 
 def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    place, *path = [str(part)[:LONGEST_NAME] for part in error.get("loc", ("body",))]
+    place, *path = [str(part)[:MAX_NAME] for part in error.get("loc", ("body",))]
     told = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
     if place == "body":
         # The first name is that of the operation's argument, which no client has written.

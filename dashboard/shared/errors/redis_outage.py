@@ -18,7 +18,7 @@ from machines.audit.request_context import request_id
 from machines.engine.errors import EngineUnavailable
 
 from . import problems
-from .pages import fault, of_api, repeatable
+from .pages import fault, is_api_request, list_resend_fields
 from .statuses import title_of
 
 log = logging.getLogger(__name__)
@@ -34,12 +34,12 @@ class RedisOutageMiddleware(MiddlewareMixin):
     """Turns a failure of engine, cache or session into the 503 page. It sits innermost, next to the views."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return answer(request, error, resend=repeatable(request)) if is_outage(error) else None
+        return answer(request, error, resend=list_resend_fields(request)) if is_outage(error) else None
 
 
 def is_outage(error: BaseException | None) -> bool:
     """Return whether the error, or its cause, says that Redis did not respond or refused the account."""
-    if problems.denied_by(error) is not None:
+    if problems.find_denial(error) is not None:
         return True
     while error is not None:
         if isinstance(error, CAUSES):
@@ -50,10 +50,10 @@ def is_outage(error: BaseException | None) -> bool:
 
 def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None) -> HttpResponse:
     """Answer 503 in the form the client accepts. ``resend``: fields of a form that the page offers to send again."""
-    denied = problems.denied_by(error)
+    denied = problems.find_denial(error)
     log.warning("%s %s: Redis did not answer: %s", request.method, request.path, denied or error)
-    if denied is not None and of_api(request):
-        return problems.of_error(request, denied)
+    if denied is not None and is_api_request(request):
+        return problems.answer_error(request, denied)
     facts = {
         "code": getattr(error, "code", CODE),
         "title": "Redis unavailable",
@@ -61,8 +61,8 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
     }
     if denied is not None:
         facts |= {"code": denied.code, "title": title_of(type(denied)), "message": f"{denied.message}."}
-    if of_api(request):
-        return problems.unavailable(request, facts["code"])
+    if is_api_request(request):
+        return problems.answer_unavailable(request, facts["code"])
     if "text/html" not in request.headers.get("Accept", "text/html"):
         response: HttpResponse = JsonResponse({"error": facts | {"request": request_id.get()}}, status=503)
     else:

@@ -60,14 +60,14 @@ def test_all_of_the_top_level_folded_is_the_top_level_and_what_is_within_is_no_m
     plan = version_view.load_version("delivery", 1, fold="Parcel,Fulfilling,Nobody,,Paying")
     assert (plan.view, plan.folds) == ({"view": "top"}, {"Fulfilling"})
     assert plan.fingerprint == version_view.load_version("delivery", 1, fold=version_view.TOP).fingerprint
-    assert plan.toggled("Fulfilling") == {}
+    assert plan.toggle_fold("Fulfilling") == {}
 
 
 def test_a_name_with_a_comma_is_called_by_its_number(engine, db):
     inner = {"initial": "a", "states": {"a": {}}}
     engine.publish({"id": "m", "initial": "x,y", "states": {"x,y": inner, "z": {"initial": "b", "states": {"b": {}}}}})
     plan = version_view.load_version("m", 1, fold="z")
-    assert plan.toggled("x,y") == {"view": "top"}
+    assert plan.toggle_fold("x,y") == {"view": "top"}
     assert version_view.load_version("m", 1, fold="1").folds == {"x,y"}
 
 
@@ -82,7 +82,7 @@ def test_whatever_is_asked_for_few_drawings_are_kept_and_few_words_are_read(as_,
     for order in itertools.permutations(INNER):
         version_view.load_version("delivery", 1, fold=",".join(order))
     assert len(drawn) == 2, "Parcel alone, and all three, however they are called"
-    assert version_view._folded_drawing.cache_info().maxsize == version_view.DRAWN
+    assert version_view._folded_drawing.cache_info().maxsize == version_view.MAX_CACHED_DRAWINGS
 
 
 def test_what_is_late_in_a_folded_state_is_marked_on_it_and_leads_to_the_drawing_that_shows_it(as_, engine, db):

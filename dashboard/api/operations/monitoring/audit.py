@@ -65,7 +65,7 @@ def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
     entries = asked.entries()
     cursor = cursors.text("audit", terms.cursor)
     rows = list((_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
-    further = audit_filter.cursor_of(rows[terms.limit - 1]) if len(rows) > terms.limit else None
+    further = audit_filter.make_cursor(rows[terms.limit - 1]) if len(rows) > terms.limit else None
     return {"items": [_shown(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
 
 
