@@ -2,7 +2,7 @@
 
 import "./ages.js";
 import "./keys.js";
-import "./more.js";
+import "./menu.js";
 import "./zone.js";
 
 const AGAIN_AFTER = 8000; // ms; an answer that takes longer may be asked for again, its key makes it count once

@@ -91,7 +91,7 @@ def test_from_the_form_to_the_last_outcome(as_, shop):
     assert "Started" in pull(client, page, "run").text
     work_off(shop)
     done = read(client.get(page))
-    assert done.one("div", data_outcome="done").text == "done29"
+    assert done.one("div", data_outcome="done").text == "done 29"
     step = shop.history("parcel", "p0")[0]
     assert (step.actor, step.payload) == ("sue", {"by": "van"})
 
