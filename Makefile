@@ -10,6 +10,9 @@ SUITE :=
 # As many processes as cores, each with servers of its own; four need some 3 GB. ARGS="-n 0" is one process.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 export PYTHON
+# Tests start many Python processes: these keep compiled modules in a folder of ours, whatever the shell says.
+test test-all engine-on-redis: export PYTHONDONTWRITEBYTECODE :=
+test test-all engine-on-redis: export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-starvation conformance screenshots audit lock format lint types engine-on-redis
@@ -23,7 +26,7 @@ demo: ## a live control room on this machine: server, sample machines, worker, t
 test: ## the tests in a few minutes, on a real Valkey that they start; says at its end what it leaves out
 	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(PARALLEL) --quick $(ARGS)
 
-test-all: ## all tests, with faults, browser, PostgreSQL, cluster and a second Redis: ARGS="-m browser" for one kind
+test-all: ## all tests, the slow kinds too: ARGS="-m browser" for one kind
 	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(PARALLEL) $(ARGS)
 
 fuzz: ## random input of a seed, until something gives way: ARGS="--kind expressions --count 50000 --seed 7"

@@ -26,6 +26,7 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 from django.db import connections
+from django.test import TransactionTestCase
 from hypothesis import settings as hypothesis_settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -33,6 +34,7 @@ from redis.retry import Retry
 from dashboard.checks import redis_accounts
 from dashboard.settings import stores
 from machines.server import Server
+from tests import once
 
 # A submission is judged by the same examples as the one before it; a laptop goes on looking for new ones.
 hypothesis_settings.register_profile("ci", derandomize=True)
@@ -60,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     django_settings.SIGNALBOX_HOME = Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there"
     django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     _use_database(config, os.environ.get("DATABASE_URL_TEST", ""))
+    once.share()
 
 
 def _use_database(config: pytest.Config, url: str) -> None:
@@ -130,6 +133,15 @@ def program_of_this_run() -> str | None:
     return program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
 
 
+@pytest.fixture(scope="session")
+def nodes(tmp_path_factory: pytest.TempPathFactory, program_of_this_run: str | None) -> Iterator[list]:
+    """A cluster of three servers. A test that breaks one starts a cluster of its own."""
+    from tests.engine.connection import clusters
+
+    with clusters.running(tmp_path_factory.mktemp("cluster"), program_of_this_run) as nodes:
+        yield nodes
+
+
 @pytest.fixture
 def own_server(tmp_path: Path, program_of_this_run: str | None) -> Iterator[Server]:
     """A server of this test's own, of the kind this run uses; its data is on no disk."""
@@ -137,23 +149,29 @@ def own_server(tmp_path: Path, program_of_this_run: str | None) -> Iterator[Serv
         yield server
 
 
+@pytest.fixture(scope="session")
+def cleaner(redis_url: str) -> Iterator[redis.Redis]:
+    """A client that may remove what tests leave on the server of this run."""
+    with redis.Redis.from_url(OWNERS.get(redis_url, redis_url), retry=Retry(NoBackoff(), 0)) as client:
+        yield client
+
+
 @pytest.fixture
-def prefix(redis_url: str, settings) -> Iterator[str]:
+def prefix(redis_url: str, cleaner: redis.Redis, settings) -> Iterator[str]:
     """A key prefix of this test's own, with the site, its cache and its sessions pointed at it."""
     prefix = f"t{secrets.token_hex(4)}:"
     settings.REDIS_URL = redis_url
     settings.SIGNALBOX_PREFIX = prefix
     settings.CACHES = stores.caches(redis_url, prefix)
     yield prefix
-    with redis.Redis.from_url(OWNERS.get(redis_url, redis_url), retry=Retry(NoBackoff(), 0)) as client:
-        for pattern in (prefix, stores.web_prefix(prefix)):
-            remove(client, pattern)
+    for pattern in (prefix, stores.web_prefix(prefix)):
+        remove(cleaner, pattern)
 
 
 def remove(client: redis.Redis, prefix: str) -> None:
-    """Every key that starts with ``prefix``, and no other."""
-    for key in client.scan_iter(match=f"{prefix}*", count=1000):
-        client.unlink(key)
+    """Remove every key that starts with ``prefix``, and no other."""
+    if keys := list(client.scan_iter(match=f"{prefix}*", count=10_000)):
+        client.unlink(*keys)
 
 
 @pytest.fixture
@@ -180,6 +198,22 @@ def site(prefix: str, transactional_db: None) -> Iterator[str]:
         server.should_exit = True
         thread.join(timeout=60)
         assert not thread.is_alive(), "the site does not stop"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker) -> None:
+    """The database of this process, with its tables; a test that commits leaves it empty."""
+    from tests import database
+
+    with django_db_blocker.unblock():
+        database.keep_rows()
+    flush = TransactionTestCase._fixture_teardown
+
+    def empty(case: TransactionTestCase) -> None:
+        if case.available_apps is not None or case.serialized_rollback or not database.empty("default"):
+            flush(case)
+
+    TransactionTestCase._fixture_teardown = empty
 
 
 @pytest.fixture(autouse=True)

@@ -19,9 +19,10 @@ SLOW = {
     "postgres": "a PostgreSQL server",
     "cluster": "a cluster of real servers",
     "second_redis": "Debian's Redis 7.0 beside the server of the run",
+    "hostile": "random and hostile input by the thousand",
 }
 FIXTURES = {
-    "faults": {"start", "python", "demo", "service", "lasting_server"},
+    "faults": {"start", "python", "demo", "service", "lasting_server", "own_stage"},
     "browser": {"browser", "page", "chromium"},
     "postgres": {"postgres_url"},
     "cluster": {"nodes", "cluster"},
@@ -32,8 +33,16 @@ FIXTURES = {
     },
 }  # fmt: skip
 """Marker -> fixtures. A test that uses one of them gets the marker; one that gets none and states none is ``pure``."""
-FOLDERS = {"faults": ("tests/faults/",)}
-"""Marker -> folders whose tests all get it."""
+FOLDERS = {
+    "faults": ("tests/faults/",),
+    "hostile": (
+        "tests/security/fuzz/",
+        "tests/security/requests/test_bombs.py",
+        "tests/security/requests/test_hostile.py",
+        "tests/security/requests/test_injection.py",
+    ),
+}
+"""Marker -> folders and files whose tests all get it."""
 OUTPUT = "left_out"  # under which a worker process of pytest-xdist sends its counts
 LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 

@@ -20,7 +20,7 @@ def dump(engine: Engine) -> Dump:
     """Key -> its content and the ms at which it expires (-1: never)."""
     with raw(engine) as client:
         keys = sorted(client.scan_iter(match=f"{engine.keys.prefix}*", count=1000))
-        found = {key: (_content(client, key), client.pexpiretime(key)) for key in keys}
+        found = dict(zip(keys, _contents(client, keys), strict=True))
     return {key: value for key, value in found.items() if value[0] is not None and not _is_aside(key)}
 
 
@@ -55,14 +55,20 @@ def keys_left(engine: Engine) -> set[str]:
     return {key.removeprefix(prefix) for key in found if not key.endswith(":pulse") and not _is_aside(key.encode())}
 
 
-def _content(client: redis.Redis, key: bytes) -> object:
-    """The DUMP; of a hash or a set its members, whose order in a dump changes while the server resizes its table."""
-    kind = client.type(key)
-    if kind == b"hash":
-        return client.hgetall(key) or None
-    if kind == b"set":
-        return client.smembers(key) or None
-    return client.dump(key)
+def _contents(client: redis.Redis, keys: list[bytes]) -> list[tuple[object, int]]:
+    """What each key holds, and when it expires.
+
+    The DUMP; of a hash or a set its members, whose order in a dump changes while the server resizes its table.
+    """
+    with client.pipeline(transaction=False) as asked:
+        for key in keys:
+            asked.type(key)
+        kinds = asked.execute()
+        for key, kind in zip(keys, kinds, strict=True):
+            {b"hash": asked.hgetall, b"set": asked.smembers}.get(kind, asked.dump)(key)
+            asked.pexpiretime(key)
+        found = asked.execute()
+    return [(content or None, ends) for content, ends in zip(found[::2], found[1::2], strict=True)]
 
 
 @contextmanager

@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import json
 import signal
-import sys
 from collections.abc import AsyncIterator
-from statistics import median
+from pathlib import Path
 
 import pytest
 from websockets.asyncio.client import ClientConnection
@@ -40,19 +39,26 @@ async def sees(connection: ClientConnection, screen: Screen, topic: str, **expec
             screen.show(await connection.recv())
 
 
-async def test_a_step_of_another_process_shows_in_well_under_half_a_second(
-    gate: Engine, connection: ClientConnection
-) -> None:
-    screen, loop, waits = Screen(), asyncio.get_running_loop(), []
-    await say(connection, "subscribe", "machine:gate")
-    await sees(connection, screen, "machine:gate", counts={"Shut": 1, "Open": 0})
+@pytest.fixture
+async def hinted(redis_url: str, prefix: str, gate: Engine, tmp_path: Path) -> AsyncIterator[ClientConnection]:
+    """Of a site that reads by itself once an hour: what it shows came by a hint."""
+    service = Service(redis_url, prefix, tmp_path, reconcile=3600.0, reconcile_without_hints=3600.0)
+    try:
+        async with service.connect() as connection:
+            yield connection
+    finally:
+        service.stop()
+
+
+@pytest.mark.faults
+async def test_each_step_of_another_process_shows_by_its_hint(gate: Engine, hinted: ClientConnection) -> None:
+    """``benchmarks/ROOM.md`` has how soon."""
+    screen = Screen()
+    await say(hinted, "subscribe", "machine:gate")
+    await sees(hinted, screen, "machine:gate", counts={"Shut": 1, "Open": 0})
     for number in range(10):
-        fired = loop.time()
         await asyncio.to_thread(gate.fire, "gate", "north", "shut" if number % 2 else "open")
-        await sees(connection, screen, "machine:gate", counts={"Shut": number % 2, "Open": 1 - number % 2})
-        waits.append(loop.time() - fired)
-    sys.stdout.write(f"seconds from fire to frame: median {median(waits):.3f}, longest {max(waits):.3f}\n")
-    assert median(waits) < 0.5
+        await sees(hinted, screen, "machine:gate", counts={"Shut": number % 2, "Open": 1 - number % 2})
 
 
 async def test_two_thousand_steps_end_with_the_engines_own_counts(gate: Engine, connection: ClientConnection) -> None:

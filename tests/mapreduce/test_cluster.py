@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from machines.engine import Engine
-from tests.conftest import program
 from tests.engine.connection import clusters
 
 from .app import handlers
@@ -15,14 +11,11 @@ from .builders import made, work_off
 
 
 @pytest.fixture
-def cluster(tmp_path, prefix, settings):
-    """An engine on a cluster of its own; the handlers of this process use it, too."""
-    with clusters.running(tmp_path, program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))) as nodes:
-        url = f"redis+cluster://127.0.0.1:{nodes[0].port}"
-        settings.REDIS_URL = url
-        engine = Engine.from_url(url, prefix=prefix, partitions=6)
+def cluster(nodes, prefix, settings):
+    """An engine on the cluster; the handlers of this process use it, too."""
+    settings.REDIS_URL = clusters.url_of(nodes)
+    with clusters.engine_on(nodes, prefix, partitions=6) as engine:
         yield engine
-        engine.client.close()
 
 
 def test_runs_on_a_cluster_end_as_on_a_single_server(cluster):

@@ -103,7 +103,7 @@ def hook(actor, bell, receiver) -> Callable:
 
 
 def until(holds: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline, f"never happened: {what}"
         time.sleep(0.02)

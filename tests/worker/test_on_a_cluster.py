@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from machines.engine import Engine
-from tests.conftest import program
 from tests.engine.connection import clusters
 from tests.installation.processes import eventually
 
 from . import builders
 from .builders import Running, registry_of
 
-pytestmark = pytest.mark.cluster
-
 
 @pytest.fixture
-def engine(tmp_path, redis_url):
-    with clusters.running(tmp_path, program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))) as nodes:
-        engine = Engine.from_url(f"redis+cluster://127.0.0.1:{nodes[0].port}", partitions=6)
+def engine(nodes, prefix):
+    with clusters.engine_on(nodes, prefix, partitions=6) as engine:
         yield engine
-        engine.client.close()
 
 
 def test_it_takes_from_all_of_them_has_a_row_and_obeys(engine):

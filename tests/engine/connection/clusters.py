@@ -1,4 +1,4 @@
-"""A real cluster of three nodes on this machine, for as long as a test module needs it."""
+"""Run a real cluster of three nodes on this machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import redis
 
+from machines.engine import Engine
 from machines.server import Guarded, binary
 
 NODES = 3
@@ -42,6 +44,22 @@ def running(folder: Path, program: str | None) -> Iterator[list[Node]]:
             node.process.ask()
         for node in nodes:
             node.process.stop()
+
+
+def url_of(nodes: list[Node]) -> str:
+    return f"redis+cluster://127.0.0.1:{nodes[0].port}"
+
+
+@contextlib.contextmanager
+def engine_on(nodes: list[Node], prefix: str, partitions: int, **options: Any) -> Iterator[Engine]:
+    """An engine on the cluster; its keys are removed afterwards."""
+    engine = Engine.from_url(url_of(nodes), prefix=prefix, partitions=partitions, **options)
+    yield engine
+    engine.client.close()
+    for node in nodes:
+        with node.client() as client:
+            for key in client.scan_iter(match=f"{prefix}*", count=1000):
+                client.unlink(key)
 
 
 def start(folder: Path, program: str | None, port: int, bus: int) -> Node:

@@ -1,6 +1,5 @@
 """A machine spread over a real cluster of three nodes."""
 
-import os
 import time
 
 import pytest
@@ -33,7 +32,6 @@ from machines.patterns import (
 )
 from machines.patterns.bus import AttachedStream
 from machines.patterns.cas import update
-from tests.conftest import program
 from tests.engine.builders import NOW, counter, door, errand, machine, publish
 
 from . import clusters
@@ -43,28 +41,15 @@ PARTITIONS = 12
 IDS = [f"i{number:02}" for number in range(30)]
 
 
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory, redis_url):
-    with clusters.running(
-        tmp_path_factory.mktemp("cluster"), program(os.environ.get("SIGNALBOX_TEST_SERVER", ""))
-    ) as nodes:
-        yield nodes
-
-
 @pytest.fixture
 def url(nodes):
-    return f"redis+cluster://127.0.0.1:{nodes[0].port}"
+    return clusters.url_of(nodes)
 
 
 @pytest.fixture
-def engine(url, nodes, prefix):
-    engine = Engine.from_url(url, prefix=prefix, partitions=PARTITIONS)
-    yield engine
-    engine.client.close()
-    for node in nodes:
-        with node.client() as client:
-            for key in client.scan_iter(match=f"{prefix}*", count=1000):
-                client.unlink(key)
+def engine(nodes, prefix):
+    with clusters.engine_on(nodes, prefix, PARTITIONS) as engine:
+        yield engine
 
 
 def homes(nodes, prefix):

@@ -21,8 +21,8 @@ from tests.engine.instances.racing import ROOT
 
 from .mailing import noter, post, teller, told, waiting
 
-# Argv: URL, prefix, a function, "before" or "after" it is called for the first time: then it is gone, with no farewell.
 pytestmark = pytest.mark.faults
+# Argv: URL, prefix, a function, "before" or "after" it is called for the first time: then it is gone, with no farewell.
 VICTIM = """
 import os, signal, sys
 from machines.engine import Engine

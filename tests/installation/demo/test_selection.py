@@ -71,3 +71,8 @@ def test_where_only_slow_tests_are_asked_for_they_run(run):
 def test_every_slow_kind_is_a_marker(pytestconfig):
     known = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
     assert set(selection.SLOW) <= known
+
+
+@pytest.mark.parametrize("place", [place for places in selection.FOLDERS.values() for place in places])
+def test_every_folder_of_a_slow_kind_is_there(place):
+    assert (ROOT / place).exists()

@@ -6,6 +6,7 @@ import pytest
 
 from dashboard.live.hub.hub import hub
 from dashboard.live.protocol import CloseCode
+from dashboard.live.sockets.consumer import LiveConsumer
 from machines.engine import Engine
 from tests.live.sockets import PATIENCE, Socket, visitor
 
@@ -36,9 +37,18 @@ async def test_a_client_that_takes_nothing_is_let_go_and_the_others_see_on(gate:
     assert hub()._task is None, "the last socket ended the hub, so the slow one was not forgotten there"
 
 
-async def test_a_client_that_wakes_up_in_time_is_told_why(gate: Engine) -> None:
+async def test_a_client_that_wakes_up_in_time_is_told_why(gate: Engine, settings, monkeypatch) -> None:
+    settings.SIGNALBOX_LIVE = {"send_deadline": 0.3, "close_grace": PATIENCE, "reconcile": 0.05}
+    let_go, end = asyncio.Event(), LiveConsumer._end
+
+    def ended(consumer: LiveConsumer, code: CloseCode | None) -> None:
+        let_go.set()
+        end(consumer, code)
+
+    monkeypatch.setattr(LiveConsumer, "_end", ended)
     socket = await opened(room=2)
-    await asyncio.sleep(0.45)
+    async with asyncio.timeout(PATIENCE):
+        await let_go.wait()
     assert await socket.end() == CloseCode.TOO_SLOW
 
 

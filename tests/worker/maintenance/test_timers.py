@@ -13,9 +13,8 @@ import pytest
 from machines.engine import Engine, errors
 from machines.server import Server
 from machines.worker.maintenance.expired_leases import LeaseRecovery
-from machines.worker.maintenance.periodic import Periodic
 from machines.worker.maintenance.timer_waiter import TimerWaiter
-from machines.worker.maintenance.timers import DueWork, DueWorkLoop
+from machines.worker.maintenance.timers import DueWork
 from machines.worker.registry import Registry
 from tests.engine.messages.mailing import corrupt, noter, post, teller, told
 from tests.installation.processes import eventually
@@ -256,27 +255,24 @@ def test_a_ring_that_was_lost_with_its_worker_delays_what_is_due_to_the_next_loo
         eventually(lambda: state(engine) == "Off", "the lamp is off")
 
 
-def test_workers_with_nothing_to_do_keep_the_server_from_little(own_server):
-    """A count of commands, those inside functions included: what watching and sweeping five machines costs."""
+def test_a_worker_with_nothing_to_do_costs_the_server_little(own_server):
+    """A count of commands, those inside functions included: two looks at five machines, and a sweep of them."""
     engine = Engine.from_url(own_server.url)
     names = [engine.publish(lamp(f"lamp{number}")).name for number in range(5)]
     timer_waiter = TimerWaiter(engine, lambda: names)
-    parts = [
-        Periodic("ticker", DueWorkLoop(DueWork(engine, lambda: names), timer_waiter), backoff=1.0),
-        Periodic("sweeper", LeaseRecovery(engine, lambda: names), backoff=1.0),
-    ]
-    for part in parts:
-        part.start()
-    eventually(lambda: engine.client.info("clients")["blocked_clients"] == 1, "the alarm is set")
+    due_work, recovery = DueWork(engine, lambda: names), LeaseRecovery(engine, lambda: names)
+    due_work.once()
     before = engine.client.info("stats")["total_commands_processed"]
-    time.sleep(2.5)
+    for _ in range(2):
+        due_work.once()
+        timer_waiter.wait(0.01)
+    recovery.once()
     spent = engine.client.info("stats")["total_commands_processed"] - before
-    timer_waiter.interrupt()
-    for part in parts:
-        part.stop()
     timer_waiter.close()
     engine.client.close()
-    assert spent < 45, "the first sweep of them all, at most two ticks, and these questions"
+    assert spent < 45
+    assert due_work.pause() == 5.0, "seconds, in which the bells say what comes"
+    assert recovery.pause() >= 12
 
 
 @pytest.mark.redis
