@@ -12,6 +12,7 @@ import pytest
 from tests import selection
 from tests.installation.processes import ROOT
 
+pytestmark = pytest.mark.faults
 SAMPLES = """
 import pytest
 
@@ -27,6 +28,7 @@ def test_browser(): pass
 @pytest.mark.parametrize("number", [1, 2])
 def test_cluster(number): pass
 """
+OF_THIS_RUN = ("PYTEST_ADDOPTS", "PYTEST_XDIST")
 TO_RUN_THEM = '`make test-all` runs everything; ARGS="-m browser" one kind of it.'
 
 
@@ -38,10 +40,10 @@ def run(tmp_path: Path):
 
     def run(*options: str) -> str:
         command = [sys.executable, "-m", "pytest", "-p", "tests.selection", "-p", "no:django", "-p", "no:cacheprovider"]
-        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+        env = {name: value for name, value in os.environ.items() if not name.startswith(OF_THIS_RUN)}
         env["PYTHONPATH"] = str(ROOT)
         done = subprocess.run(
-            [*command, *options], cwd=tmp_path, env=env, capture_output=True, text=True, check=True, timeout=60
+            [*command, *options], cwd=tmp_path, env=env, capture_output=True, text=True, check=True, timeout=200
         )
         return done.stdout
 
