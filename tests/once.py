@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import django.test.client
 import redis.utils
 from django.conf import settings
 
@@ -17,9 +16,8 @@ _scans: dict[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]] = {}
 
 def share() -> None:
     """Share the version of redis-py, which it reads for each connection, and the scan of static files, which the
-    middleware of each client makes; and copy no context of a template, which no test looks into."""
+    middleware of each client makes."""
     redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
-    django.test.client.store_rendered_templates = lambda *_, **__: None
     for name in ("add_files", "add_files_from_finders"):
         setattr(StaticFiles, name, _scan_once(getattr(StaticFiles, name)))
 
