@@ -207,7 +207,11 @@ class Scene:
 
     def _sent(self, id: str, event: str = "activate", **fields: str) -> tuple[str, dict[str, str]]:
         self.number += 1
-        sent = {"event": event, "key": f"k-{self.number}", "reason": "", "expect": "1", "payload-token": "T"} | fields
+        sent = (
+            {"event": event, "key": f"k-{self.number}", "reason": "", "expect": "1", "definition": "1"}
+            | fields
+            | {"payload-token": "T"}
+        )
         return f"/machines/activation/instances/{id}/fire/", sent
 
     def _fire(self) -> int:

@@ -310,9 +310,11 @@ class Redactor:
         return self._read[id]
 
 
-def redactor_if(reveal: bool, machine: str) -> Redactor:
-    """``reveal``: whether everything may be seen."""
-    return Redactor() if reveal else strict_redactor(machine)
+def redactor_if(reveal: bool, machine: str, known: SensitiveFields | None = None) -> Redactor:
+    """``reveal``: whether everything may be seen; ``known``: what is sensitive, where that was read already."""
+    if reveal:
+        return Redactor()
+    return strict_redactor(machine) if known is None else Redactor(known, lambda id: _data_of(machine, id))
 
 
 def strict_redactor(machine: str) -> Redactor:

@@ -58,7 +58,7 @@ ACTIONS = (
 NO_LEVERS = ("login", "logout", "reveal", "user", "group", "grant")  # these, and what begins with one and a dot
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
-PLAIN = ("error", "code", "before", "after", "version")
+PLAIN = ("error", "code", "before", "after", "version", "replayed")
 PLAIN_FACTS = frozenset(PLAIN)
 _HALVES = re.compile("[\ud800-\udfff]")
 recording: ContextVar[str] = ContextVar("recording", default="")

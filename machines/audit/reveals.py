@@ -149,15 +149,18 @@ class RevealAudit(Redactor):
     """For an account that may see all data of a machine: redacts nothing, and notes what it gives out of sensitive
     fields.
 
-    ``instance``: the one that records without an id of their own belong to.
+    ``instance``: the one that records without an id of their own belong to. ``hidden``: what is hidden from others,
+    where that was read already.
     """
 
-    def __init__(self, viewer: Viewer, machine: str, instance: str = "") -> None:
+    def __init__(
+        self, viewer: Viewer, machine: str, instance: str = "", *, hidden: frozenset[str] | None = None
+    ) -> None:
         super().__init__()
         self._viewer = viewer
         self._machine = machine
         self._instance = instance
-        self._hidden: list[frozenset[str]] = []  # empty until it is asked for
+        self._hidden: list[frozenset[str]] = [] if hidden is None else [hidden]  # empty until it is asked for
 
     def of(self, instance: str) -> RevealAudit:
         found = RevealAudit(self._viewer, self._machine, instance)

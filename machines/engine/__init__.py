@@ -32,6 +32,7 @@ from .errors import (
     UnknownInstance,
     UnknownMachine,
 )
+from .instances.inspection import Inspection
 from .instances.previews import Preview, Wait
 from .jobs.mending import MendReport
 from .jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerInfo
@@ -57,6 +58,7 @@ __all__ = [
     "Explanation",
     "Fire",
     "IndexProgress",
+    "Inspection",
     "Instance",
     "InstanceExists",
     "Job",

@@ -19,6 +19,7 @@ from .ids.generator import Claims, Generator, make_instance_id
 from .instances import fire as firing
 from .instances.activity import Activity
 from .instances.bulk_reads import BulkReadMethods
+from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
 from .jobs.lifecycle import Queues
 from .jobs.methods import JobMethods
@@ -42,7 +43,7 @@ log = logging.getLogger(__name__)
 Data = Mapping[str, Any]
 
 
-class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, SenderMethods):
+class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, InspectionMethods, SenderMethods):
     """State machines that live in one Redis. Safe to share between threads; make one per process.
 
     Every call that changes an instance is one function call in Redis, so it happens wholly or not at all, and two

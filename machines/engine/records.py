@@ -23,10 +23,14 @@ class PublishedMachine:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call did: the transitions it took, in order; ``replayed`` when a key gave the first answer again."""
+    """What a call did: the transitions it took, in order; ``replayed`` when a key gave the first answer again.
+
+    ``before``: the active leaf states it found, of a call with a permit; empty where it was not asked.
+    """
 
     transitions: list[str]
     replayed: bool = False
+    before: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

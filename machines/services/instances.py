@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from machines.access import redaction, transition_groups
@@ -15,7 +15,7 @@ from machines.engine.instances.repairs import ASKED
 from . import rate_limit, rules
 from .actor import Actor
 from .errors import ApprovalNeeded
-from .reading import counts, explain, find, get, history, redactor_of, seen_by
+from .reading import counts, explain, find, get, history, inspect, redacting, redactor_of, seen_by
 
 __all__ = [
     "REPAIRS",
@@ -27,6 +27,7 @@ __all__ = [
     "fire",
     "get",
     "history",
+    "inspect",
     "preview",
     "preview_event",
     "repair",
@@ -78,10 +79,15 @@ def fire(
     expect: int | None = None,
     key: str | None = None,
     reason: str = "",
+    shows: bool = True,
 ) -> Instance:
-    """Raises Forbidden, NotAllowed (the group rule), ApprovalNeeded, TooFast, and what ``Engine.fire`` raises."""
+    """``shows``: whether the instance is shown to the actor; else it comes back without its data, and nobody has to be
+    asked what of that is sensitive.
+
+    Raises Forbidden, NotAllowed (the group rule), ApprovalNeeded, TooFast, and what ``Engine.fire`` raises.
+    """
     asked = {"event": event, "payload": dict(payload or {})}
-    return perform(actor, Call("fire", machine, id, asked, reason, expect, key))
+    return perform(actor, Call("fire", machine, id, asked, reason, expect, key), shows=shows)
 
 
 def repair(
@@ -93,14 +99,16 @@ def repair(
     reason: str,
     expect: int | None = None,
     key: str | None = None,
+    shows: bool = True,
     **asked: Any,
 ) -> Instance:
-    """``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes.
+    """``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes;
+    ``shows``: as ``fire`` has it.
 
     Raises Forbidden, ApprovalNeeded, TooFast, and what the engine raises.
     """
     _known(name)
-    return perform(actor, Call(name, machine, id, asked, reason, expect, key))
+    return perform(actor, Call(name, machine, id, asked, reason, expect, key), shows=shows)
 
 
 def create(
@@ -111,15 +119,17 @@ def create(
     *,
     key: str | None = None,
     reason: str = "",
+    shows: bool = True,
 ) -> Instance:
-    rate_limit.spend(actor, "create", machine=machine, instance=id or "", reason=reason)
-    redactor = redactor_of(actor, machine)
-    with redactor.raising(), actor.records("create", machine=machine, instance=id or "", reason=reason) as deed:
+    """``shows``: as ``fire`` has it."""
+    about = {"machine": machine, "instance": id or "", "reason": reason}
+    rate_limit.spend(actor, "create", **about)
+    with redacting(actor, machine), actor.records("create", **about) as deed:
         actor.demand("fire", machine)
         made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
         deed.name(instance=made.id)
         deed.moved("", made)
-    return seen_by(actor, made)
+    return seen_by(actor, made) if shows else _without_data(made)
 
 
 def preview_event(
@@ -143,14 +153,16 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
         return redactor.of(id).preview(get_engine().preview(machine, id, name, **asked))
 
 
-def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
-    """Do it, and record it. ``second``: who approved it. Raises NeedsApproval where it would do something else now."""
+def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -> Instance:
+    """Do it, and record it: one question of the right, one of the rate, one call of the engine, one audit entry.
+
+    ``second``: who approved it. ``shows``: as ``fire`` has it. Raises NeedsApproval where it would do something else
+    now.
+    """
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
     rate_limit.spend(actor, call.name, **about)
-    redactor = (
-        redaction.strict_redactor(call.machine) if second else redactor_of(actor, call.machine)
-    )  # the asker is shown nothing of it
-    with redactor.raising(), actor.records(call.name, **about) as deed:
+    # Of an approved request the asker is shown nothing.
+    with redacting(actor, call.machine, strict=bool(second)), actor.records(call.name, **about) as deed:
         if second:
             deed.note(approved_by=second)
         actor.demand(call.right, call.machine)
@@ -165,15 +177,23 @@ def perform(actor: Actor, call: Call, *, second: str = "") -> Instance:
             deed.void()
             raise error from None
         _tell(deed, call, before, after)
-    return after if second else seen_by(actor, after)
+    if second:
+        return after
+    return seen_by(actor, after) if shows else _without_data(after)
 
 
-def _performed(actor: Actor, call: Call, deed: AuditRecord, second: str) -> tuple[Instance, Instance]:
-    engine = get_engine()
-    before = engine.get(call.machine, call.id)
-    if call.name != "fire":
-        deed.note(**_noted(call))
-    return before, _done(engine, actor.name, call, _permit(actor, call, second), second)
+def _performed(actor: Actor, call: Call, deed: AuditRecord, second: str) -> tuple[str, Instance]:
+    """The state before, and the instance after. The engine tells the former of a person's call, not of a program's."""
+    engine, permit = get_engine(), _permit(actor, call, second)
+    before = engine.get(call.machine, call.id).state if permit is None else ""
+    deed.note(**_noted(call))
+    after = _done(engine, actor.name, call, permit, second)
+    return before or ", ".join(after.outcome.before if after.outcome else ()), after
+
+
+def _without_data(instance: Instance) -> Instance:
+    """Where it stands and which revision it has, and nothing that could be sensitive."""
+    return replace(instance, data={}, timers=[], children={}, parent=None)
 
 
 def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
@@ -221,18 +241,20 @@ def _why(reason: str, second: str) -> str:
     return reason[: 1000 - len(approved)] + approved
 
 
-def _tell(deed: AuditRecord, call: Call, before: Instance, after: Instance) -> None:
+def _tell(deed: AuditRecord, call: Call, before: str, after: Instance) -> None:
     if call.name == "delete":
         deed.note(before=after.state, version=after.version)
     elif call.name in ("suspend", "resume"):
         deed.note(after=after.state, version=after.version)
     else:
-        deed.moved(before.state, after)
+        deed.moved(before, after)
 
 
 def _noted(call: Call) -> dict[str, Any]:
     """What was asked for, as the audit keeps it: always redacted."""
     noted = {name: value for name, value in call.asked.items() if name in NOTED and value is not None}
+    if call.name == "fire" or not noted:
+        return {}
     return redaction.strict_redactor(call.machine).asked(noted)
 
 

@@ -7,7 +7,8 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +17,42 @@ from machines.access.permissions import among
 from machines.access.redaction import Redactor
 from machines.audit.reveals import RevealAudit, Viewer
 from machines.connections import get_engine
-from machines.engine import Explanation, Instance, Page, Step
+from machines.engine import (
+    BadPayload,
+    Explanation,
+    Inspection,
+    Instance,
+    Page,
+    Refused,
+    SensitiveFields,
+    SignalboxError,
+    Step,
+)
 
 from .actor import Actor
 
 
-def redactor_of(actor: Actor, machine: str) -> Redactor:
-    """What is hidden from them of this machine. What a person is shown of it in clear is noted for the audit."""
-    if reveals(actor, machine) and actor.is_person:
-        return RevealAudit(Viewer(actor.user, actor.source), machine)
-    return redaction.redactor_if(reveals(actor, machine), machine)
+def redactor_of(actor: Actor, machine: str, known: SensitiveFields | None = None) -> Redactor:
+    """What is hidden from them of this machine. What a person is shown of it in clear is noted for the audit.
+
+    ``known``: what is sensitive, where that was read already; else it costs a round trip.
+    """
+    reveal = reveals(actor, machine)
+    if reveal and actor.is_person:
+        return RevealAudit(Viewer(actor.user, actor.source), machine, hidden=None if known is None else known.names)
+    return redaction.redactor_if(reveal, machine, known)
+
+
+@contextmanager
+def redacting(actor: Actor, machine: str, *, strict: bool = False) -> Iterator[None]:
+    """Errors of the engine leave the block without the values they would repeat, for this actor or, ``strict``, for
+    anybody. What is sensitive is asked for only where there is such an error."""
+    try:
+        yield
+    except (Refused, BadPayload):
+        redactor = redaction.strict_redactor(machine) if strict else redactor_of(actor, machine)
+        with redactor.raising():
+            raise
 
 
 def reveals(actor: Actor, machine: str) -> bool:
@@ -41,6 +68,37 @@ def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None
     actor.demand("view", machine)
     seen = among(get_engine().get(machine, id), actor.scope())
     return (redactor or redactor_of(actor, machine)).instance(seen)
+
+
+def inspect(
+    actor: Actor, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100
+) -> tuple[Inspection, Redactor]:
+    """As ``Engine.inspect``, in one round trip, and the redactor that hid what is hidden from them in it."""
+    actor.demand("view", machine)
+    found = get_engine().inspect(machine, id, events=events, steps=steps)
+    redactor = redactor_of(actor, machine, found.sensitive)
+    instance, inside = redactor.instance(among(found.instance, actor.scope())), redactor.of(id)
+    seen = replace(
+        found,
+        instance=instance,
+        steps=inside.steps(found.steps),
+        jobs=[redactor.job(job) for job in found.jobs],
+        explanations={name: _explained(inside, told) for name, told in found.explanations.items()},
+    )
+    return seen, redactor
+
+
+def explain_all(
+    actor: Actor, machine: str, id: str, events: Iterable[str], *, redactor: Redactor
+) -> dict[str, Explanation | SignalboxError]:
+    """What each of these events would do without a payload, or why that cannot be said. One round trip."""
+    actor.demand("view", machine)
+    told = get_engine().explain_all(machine, id, events)
+    return {name: _explained(redactor.of(id), one) for name, one in told.items()}
+
+
+def _explained(redactor: Redactor, told: Explanation | SignalboxError) -> Explanation | SignalboxError:
+    return redactor.explanation(told) if isinstance(told, Explanation) else told
 
 
 def history(

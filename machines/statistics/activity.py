@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 import math
 import random
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from machines.connections import get_engine, get_pattern
 from machines.engine import Engine, SignalboxError
@@ -24,6 +26,9 @@ log = logging.getLogger(__name__)
 
 PERIODS = ("day", "week", "month")
 PAUSE = 20.0  # s
+EVERY = 60.0  # s between two notes of one person in one process
+MAX_NOTED = 10_000  # people a process remembers
+_noted: WeakKeyDictionary[Cardinality, dict[int, float]] = WeakKeyDictionary()
 Counts = dict[str, Count]
 """period -> how many"""
 
@@ -59,13 +64,22 @@ def operators(redis: Client, prefix: str) -> Cardinality:
 
 
 def count_operator(actor: Any) -> None:
-    """Count a person who took an action. A failure to count fails nothing else."""
+    """Count a person who took an action: once a minute in each process, since days are counted. A failure to count
+    fails nothing else."""
     if isinstance(actor, str) or actor.pk is None:
         return
+    count, now = get_pattern(operators), time.monotonic()
+    noted = _noted.setdefault(count, {})
+    if now - noted.get(actor.pk, -EVERY) < EVERY:
+        return
     try:
-        get_pattern(operators).add(str(actor.pk))
+        count.add(str(actor.pk))
     except SignalboxError as error:
         log.info("who is active could not be counted: %s", error)
+        return
+    if len(noted) >= MAX_NOTED:
+        noted.clear()
+    noted[actor.pk] = now
 
 
 def activity(machines: Iterable[str], *, people: bool = False, at: int | None = None) -> Activity:

@@ -14,7 +14,7 @@ from machines import services
 from machines.access import permissions
 from machines.engine import SignalboxError, errors
 
-ROOT = Path(permissions.__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def defined(*folders: str) -> dict[str, list[str]]:

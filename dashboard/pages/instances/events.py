@@ -6,14 +6,16 @@ depends on the payload is reported as such; what no payload can change is report
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dashboard.shared.version_view import VersionView
-from machines.engine import Because, Candidate, Engine, Explanation, Instance, errors, expressions
+from machines.engine import Because, Candidate, Explanation, Instance, errors, expressions
 from machines.forms import TypedForm
 
-MAX_EXPLAINED = 60  # events explained on one page: each costs a round trip
+MAX_EXPLAINED = 60  # events explained on one page
+
+Explanations = Mapping[str, Explanation | errors.SignalboxError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +54,18 @@ class EventAction:
 
 
 def list_event_actions(
-    engine: Engine, plan: VersionView, instance: Instance, tried: tuple[str, TypedForm] | None = None
+    explained: Explanations, plan: VersionView, instance: Instance, tried: tuple[str, TypedForm] | None = None
 ) -> list[EventAction]:
-    """List events of the current state first, then the others. ``tried``: an event whose form stays filled."""
-    pulls = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(_names(plan, instance))]
-    return [_explain_action(engine, plan, instance, lever) for lever in pulls]
+    """List events of the current state first, then the others. ``explained``: what ``list_events`` would do;
+    ``tried``: an event whose form stays filled."""
+    names = list_events(plan, instance.configuration)
+    pulls = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(names)]
+    return [_explain_action(explained.get(lever.event), plan, instance, lever) for lever in pulls]
 
 
-def _names(plan: VersionView, instance: Instance) -> list[str]:
-    return plan.event_names(instance.configuration)[:MAX_EXPLAINED]
+def list_events(plan: VersionView, configuration: Iterable[str] = ()) -> list[str]:
+    """List the events that a page explains, those of these states first; "" stands for a name pattern."""
+    return plan.event_names(configuration)[:MAX_EXPLAINED]
 
 
 def _make_action(
@@ -74,17 +79,19 @@ def _make_action(
     )
 
 
-def _explain_action(engine: Engine, plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
+def _explain_action(
+    explanation: Explanation | errors.SignalboxError | None, plan: VersionView, instance: Instance, lever: EventAction
+) -> EventAction:
     if not lever.event:
         return lever
-    if instance.suspended:
+    if instance.suspended or isinstance(explanation, errors.Suspended):  # the latter: since we looked
         return _judge_suspended(plan, instance, lever)
-    try:
-        explanation = engine.explain(instance.machine, instance.id, lever.event)
-    except errors.BadPayload:  # a required field: the empty payload does not get as far as the guards
+    if explanation is None:
+        return lever
+    if isinstance(explanation, errors.BadPayload):  # a required field: the empty payload does not reach the guards
         return _judge_unfilled(plan, instance, lever)
-    except errors.Suspended:  # since we looked
-        return _judge_suspended(plan, instance, lever)
+    if isinstance(explanation, errors.SignalboxError):
+        raise explanation
     routes = list(list_routes(plan, explanation))
     return replace(lever, verdict=_availability(explanation, routes), routes=routes, told=_refusal(explanation))
 

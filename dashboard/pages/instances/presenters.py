@@ -120,7 +120,7 @@ def explain_conflict(
     )  # fmt: skip
 
 
-RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "key", "check")
+RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "definition", "key", "check")
 
 
 def _fields_to_resend(post: QueryDict) -> list[tuple[str, str]]:

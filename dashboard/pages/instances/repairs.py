@@ -146,7 +146,8 @@ def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
     try:
         return instances.repair(
             actor, repair.kind.name, before.machine, before.id, reason=given["reason"],
-            expect=given["expect"], key=key_of_content(given["key"], post), **repair.form.arguments(),
+            expect=given["expect"], key=key_of_content(given["key"], post), shows=False,
+            **repair.form.arguments(),
         )  # fmt: skip
     except errors.Conflict as error:
         repair.attempt = presenters.explain_conflict(actor, repair.what, repair.url, error, post)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
@@ -20,19 +21,23 @@ from dashboard.shared.access import allows, require
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
-from machines.engine import Instance, Job, NotAllowed, Step, Wait, errors
+from machines.engine import Inspection, Instance, NotAllowed, Step, errors
 from machines.forms import TypedForm
 from machines.models import Approval
 from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
 from machines.services.reading import redactor_of
 
 from . import diagram, presenters
-from .events import EventAction, list_event_actions
+from .events import EventAction, Explanations, list_event_actions, list_events
 from .forms import KeyedForm, ResumeForm
 from .presenters import ActionResult, list_children, list_deadlines, list_repairs
 from .replay import MAX_STEPS, Replay
 
 STEPS = 50  # of the history on one page
+DIGITS = 9  # of the number of a version
+
+_events: dict[str, list[str]] = {}
+"""Machine -> the events of the version that was shown last. A guess for the next page, and no more than that."""
 
 
 @require("view")
@@ -45,7 +50,8 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     filled.
     """
     engine = redacted_engine(request, machine)
-    instance = engine.get(machine, id)
+    seen = engine.inspect(machine, id, events=_events.get(machine, ()), steps=MAX_STEPS)
+    instance = seen.instance
     plan = version_view.load_version(
         machine, instance.definition, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
@@ -53,11 +59,9 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     if before == -1:
         return bad_request(request)
     attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
-    pulls = list_event_actions(engine, plan, instance, attempt.tried if attempt else None)
-    waits = engine.waits(machine, id)
-    trail = engine.history(machine, id, limit=MAX_STEPS)
-    replay = Replay.from_request(request, plan, instance, trail)
-    steps = _list_steps(engine, replay, trail, before)
+    pulls = list_event_actions(_explain_events(engine, plan, seen), plan, instance, attempt.tried if attempt else None)
+    replay = Replay.from_request(request, plan, instance, seen.steps)
+    steps = _list_steps(engine, replay, seen.steps, before)
     context = {
         "section": "machines",
         "instance": instance,
@@ -74,16 +78,27 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "older": steps[STEPS - 1].version if len(steps) > STEPS else None,
         "before": before,
         "replay": replay,
-        "jobs": list(_jobs(engine, instance, waits)),
-        "stuck": any(wait.place == "dead" for wait in waits),
+        "jobs": seen.jobs,
+        "stuck": any(wait.place == "dead" for wait in seen.waits),
         "drawing": _drawing(replay, pulls),
         "seconds": {lever.event for lever in pulls if rules.needs_approval([plan.outline], f"fire:{lever.event}")},
         "requests": approvals.waiting().filter(machine=machine, instance=id),
         "key": make_key(),
     }
     if allows(request.user, "operate", machine):
-        context |= {"repairs": list_repairs(instance, waits), "resume": ResumeForm()}
+        context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
     return render_page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
+
+
+def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection) -> Explanations:
+    """Explain the events of the page. Which those are is known only with the instance, so the ones of the last page of
+    this machine are asked about in the same round trip; what those leave out takes another one."""
+    instance, told = seen.instance, seen.explanations
+    _events[instance.machine] = [name for name in list_events(plan) if name]
+    left_out = [name for name in list_events(plan, instance.configuration) if name and name not in told]
+    if left_out and not instance.suspended:
+        told = told | engine.explain_all(instance.machine, instance.id, left_out)
+    return told
 
 
 def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
@@ -105,16 +120,6 @@ def _possible(pulls: Iterable[EventAction]) -> dict[str, str]:
     return {route.id: route.kind for lever in pulls for route in lever.routes}
 
 
-def _jobs(engine: RedactedEngine, instance: Instance, waits: Iterable[Wait]) -> Iterable[Job]:
-    """Yield the open jobs, and the dead ones that the instance waits for."""
-    dead = (wait.job for wait in waits if wait.place == "dead")
-    for id in dict.fromkeys([*instance.jobs, *dead]):
-        try:
-            yield engine.job(instance.machine, id)
-        except errors.LookupFailed:  # finished while we looked
-            continue
-
-
 def _before(request: HttpRequest) -> int | None:
     """Read ``?before=<revision>`` for older steps; return -1 if it is not a number."""
     asked = request.GET.get("before", "")
@@ -127,24 +132,32 @@ def _before(request: HttpRequest) -> int | None:
 def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     if request.method != "POST":  # a reload of the address after a refusal
         return redirect("instance", machine, id)
-    before = instances.get(Actor.of(request), machine, id)
-    plan = version_view.load_version(machine, before.definition)
+    plan = _load_form_version(request, machine, id)
     event = request.POST.get("event", "").strip()
     payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
-    found = _fire(request, before, plan, event, payload)
+    found = _fire(request, id, plan, event, payload)
     if isinstance(found, Approval):
         return redirect_to_request(request, found)
     if isinstance(found, ActionResult):
         return instance_page(request, machine, id, attempt=found)
-    messages.success(request, describe_step(event, before, found))
+    messages.success(request, describe_step(event, found))
     return redirect("instance", machine, id)
 
 
+def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionView:
+    """Load the version that the form was made for. For a form that names none, read the instance and load its."""
+    named = request.POST.get("definition", "")
+    if named.isascii() and named.isdigit() and len(named) <= DIGITS and int(named):
+        with suppress(errors.LookupFailed):
+            return version_view.load_versions({machine: int(named)})[machine]
+    return version_view.load_version(machine, instances.get(Actor.of(request), machine, id).definition)
+
+
 def _fire(
-    request: HttpRequest, before: Instance, plan: VersionView, event: str, payload: TypedForm
+    request: HttpRequest, id: str, plan: VersionView, event: str, payload: TypedForm
 ) -> Instance | Approval | ActionResult:
     """Fire or preview; return the instance after the step, the approval request, or the failure."""
-    actor, machine, id = Actor.of(request), before.machine, before.id
+    actor, machine = Actor.of(request), plan.machine
     what, url = f"fire {event}", reverse("fire", args=[machine, id])
     step = KeyedForm(request.POST)
     kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
@@ -154,10 +167,11 @@ def _fire(
     try:
         if "check" in request.POST:
             explanation = instances.preview_event(actor, machine, id, event, payload.values())
-            return presenters.make_preview(plan, url, before, explanation, **kept)
+            return presenters.make_preview(plan, url, instances.get(actor, machine, id), explanation, **kept)
         return instances.fire(
             actor, machine, id, event, payload.values(),
             expect=given["expect"], key=key_of_content(given["key"], request.POST), reason=given["reason"],
+            shows=False,
         )  # fmt: skip
     except ApprovalNeeded as needed:
         return approvals.ask(actor, needed)
@@ -183,10 +197,10 @@ def _explain_failure(
     raise error
 
 
-def describe_step(event: str, before: Instance, after: Instance) -> str:
+def describe_step(event: str, after: Instance) -> str:
     """Describe the result of a step in one line."""
-    stays = before.configuration == after.configuration
-    moved = f"stays in {after.state}" if stays else f"{before.state} → {after.state}"
+    before = after.outcome.before if after.outcome else []
+    moved = f"stays in {after.state}" if before == after.configuration else f"{', '.join(before)} → {after.state}"
     if after.outcome and after.outcome.replayed:
         return f"{event} was already applied: now in {after.state}, revision {after.version}"
     return f"{event}: {moved}, revision {after.version}"

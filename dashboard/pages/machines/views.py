@@ -127,7 +127,7 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
     if not given["id"] and codec.is_id(given["key"]):
         given["id"] = given["key"]  # pressing the button twice makes one instance; any other key does so in the engine
     try:
-        made = instance_service.create(Actor.of(request), machine, **given)
+        made = instance_service.create(Actor.of(request), machine, **given, shows=False)
     except (errors.InstanceExists, errors.BadInput, errors.Refused) as error:
         creation.blame(error)
         return machine_page(request, machine, creation=creation, status=status_of(type(error)))

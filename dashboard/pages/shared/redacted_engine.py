@@ -4,7 +4,8 @@ Deny by default. A method of the engine does not exist here until it is written 
 
 - ``live``, ``tally``, ``filling`` and ``waits`` pass: counts, times, and names of states, queues and jobs. These are no
   data. ``tally`` refuses to count by hidden fields.
-- ``get``, ``history``, ``explain``, ``job`` and ``jobs`` go through the services and one redactor of the machine.
+- ``inspect``, ``get``, ``history``, ``explain``, ``explain_all``, ``job`` and ``jobs`` go through the services and
+  one redactor of the machine.
 - ``find`` and ``troubles`` feed lists. Lists show no data, so everybody gets them without sensitive values.
 """
 
@@ -18,18 +19,41 @@ from django.http import HttpRequest
 
 from machines.access.redaction import MASK, Redactor, strict_redactor
 from machines.connections import get_engine
-from machines.engine import Engine, Explanation, IndexProgress, Instance, Job, Live, Page, Problem, Step, Tally, Wait
+from machines.engine import (
+    Engine,
+    Explanation,
+    IndexProgress,
+    Inspection,
+    Instance,
+    Job,
+    Live,
+    Page,
+    Problem,
+    SignalboxError,
+    Step,
+    Tally,
+    Wait,
+)
 from machines.services import Actor, instances, jobs
-from machines.services.reading import demand_findable, redactor_of, reveals
+from machines.services.reading import demand_findable, explain_all, redactor_of, reveals
 
 
 class RedactedEngine:
     """Replaces the engine where a page reads one machine. Only the methods defined here exist."""
 
-    def __init__(self, engine: Engine, actor: Actor, redactor: Redactor) -> None:
+    def __init__(self, engine: Engine, actor: Actor, machine: str, redactor: Redactor | None = None) -> None:
+        """``redactor``: made when it is first needed, unless one is given."""
         self._engine = engine
         self._actor = actor
-        self.redactor = redactor
+        self._machine = machine
+        self._redactor = redactor
+
+    @property
+    def redactor(self) -> Redactor:
+        """What hides this machine's values from this person."""
+        if self._redactor is None:
+            self._redactor = redactor_of(self._actor, self._machine)
+        return self._redactor
 
     def live(self, machine: str) -> Live:
         """Pass on counts, times and figures of queues."""
@@ -53,6 +77,14 @@ class RedactedEngine:
         found = self._engine.troubles(machine, ids)
         return {id: [replace(one, text=MASK if one.text else "") for one in wrong] for id, wrong in found.items()}
 
+    def inspect(self, machine: str, id: str, **asked: Any) -> Inspection:
+        """Redacted part by part, by one redactor, which all further answers go through as well."""
+        found, self._redactor = instances.inspect(self._actor, machine, id, **asked)
+        return found
+
+    def explain_all(self, machine: str, id: str, events: Iterable[str]) -> dict[str, Explanation | SignalboxError]:
+        return explain_all(self._actor, machine, id, events, redactor=self.redactor)
+
     def get(self, machine: str, id: str) -> Instance:
         return instances.get(self._actor, machine, id, redactor=self.redactor)
 
@@ -74,5 +106,4 @@ class RedactedEngine:
 
 def redacted_engine(request: HttpRequest, machine: str) -> RedactedEngine:
     """Return the engine as the person of this request may see it, for a page of one machine."""
-    actor = Actor.of(request)
-    return RedactedEngine(get_engine(), actor, redactor_of(actor, machine))
+    return RedactedEngine(get_engine(), Actor.of(request), machine)

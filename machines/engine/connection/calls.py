@@ -146,20 +146,25 @@ class Caller:
         """Do partitions live on several servers? Then a call has to do with one of them only."""
         return isinstance(self.client, RedisCluster)
 
-    def many(self, calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]]) -> list[Any]:
-        """Several calls in one round trip; each answer is a reply or the Redis error in its place."""
+    def many(
+        self,
+        calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]],
+        also: Sequence[tuple[str, Sequence[Arg]]] = (),
+    ) -> list[Any]:
+        """Several calls in one round trip; each answer is a reply or the Redis error in its place. ``also``: other
+        commands, each with the key that routes it; their answers come last."""
         if not calls:
             return []
         if not self._loaded:
             self.ensure()
         try:
-            replies = self._pipeline(calls)
+            replies, others = self._pipeline(calls, also)
             if any(isinstance(r, exceptions.ResponseError) and MISSING in str(r) for r in replies):
                 self.load()
                 again = [i for i, r in enumerate(replies) if isinstance(r, Exception) and MISSING in str(r)]
-                for i, reply in zip(again, self._pipeline([calls[i] for i in again]), strict=True):
+                for i, reply in zip(again, self._pipeline([calls[i] for i in again])[0], strict=True):
                     replies[i] = reply
-            return [self._judged(reply, str(call[1])) for reply, call in zip(replies, calls, strict=True)]
+            return [self._judged(reply, str(call[1])) for reply, call in zip(replies, calls, strict=True)] + others
         except FAILURES as error:
             translate(error)
 
@@ -170,9 +175,14 @@ class Caller:
         except exceptions.NoPermissionError as error:
             return self._named(error, key)
 
-    def _pipeline(self, calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]]) -> list[Any]:
+    def _pipeline(
+        self,
+        calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]],
+        also: Sequence[tuple[str, Sequence[Arg]]] = (),
+    ) -> tuple[list[Any], list[Any]]:
         words = [_words(function, root, args) for function, root, args in calls]
-        return routing.send(self.client, [(str(each[3]), each) for each in words])
+        answers = routing.send(self.client, [*((str(each[3]), each) for each in words), *also])
+        return answers[: len(words)], answers[len(words) :]
 
     def ensure(self) -> None:
         """Load the library unless the server already holds this very one."""

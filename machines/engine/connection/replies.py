@@ -119,7 +119,7 @@ class FieldTypes:
 
 def has_messages(reply: Sequence[Any]) -> bool:
     """Did the step put messages into the outbox? A reply in short, a text, says that it did not."""
-    return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK
+    return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK and str(reply[4]) == "1"
 
 
 def read_fields(reply: Sequence[Any]) -> dict[str, Any]:
@@ -180,7 +180,8 @@ def _timer(row: Sequence[Any], types: FieldTypes) -> Timer:
 
 
 def read_outcome(reply: Sequence[Any]) -> Outcome:
-    return Outcome(str(reply[1]).split(), str(reply[2]) == "1")
+    before = str(reply[5]).split("\n") if len(reply) > 5 else []
+    return Outcome(str(reply[1]).split(), str(reply[2]) == "1", before)
 
 
 def read_explanation(machine: str, id: str, text: str) -> Explanation:

@@ -274,7 +274,7 @@ class Queues:
         for partition in self._catalog.partitions(machine):
             words = (queue, place, limit - len(found), offset)
             reply = self._caller.call("sb_jobs", partition.root, *words)
-            found += self._read(machine, partition, reply)
+            found += self.rows(machine, partition, reply)
             offset = max(0, offset - int(reply[1]))
             if len(found) >= limit:
                 break
@@ -282,7 +282,7 @@ class Queues:
 
     def job(self, machine: str, id: str) -> Job:
         partition = self.home(machine, id)
-        found = self._read(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
+        found = self.rows(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
         return found[0] if found else _no_job(machine, id)
 
     def home(self, machine: str, id: str) -> Partition:
@@ -292,7 +292,8 @@ class Queues:
         found = [p for p in self._catalog.partitions(machine) if dash and p.root.endswith(ending)]
         return found[0] if found else _no_job(machine, id)
 
-    def _read(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
+    def rows(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
+        """The jobs in an answer of ``sb_jobs``."""
         if reply[0] != Status.OK:
             raise BadInput(str(reply[1]))
         found = []

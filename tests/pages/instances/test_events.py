@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.pages.instances.events import list_event_actions
+from dashboard.pages.instances.events import list_event_actions, list_events
 from dashboard.shared import version_view
 
 
@@ -23,7 +23,9 @@ def lever(engine, db):
         }
         version = engine.publish(definition).version
         instance = engine.create("m", data=data)
-        return {one.event: one for one in list_event_actions(engine, version_view.load_version("m", version), instance)}
+        plan = version_view.load_version("m", version)
+        explained = engine.explain_all("m", instance.id, [name for name in list_events(plan) if name])
+        return {one.event: one for one in list_event_actions(explained, plan, instance)}
 
     return made
 

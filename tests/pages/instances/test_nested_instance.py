@@ -68,7 +68,7 @@ def test_a_transition_that_another_region_goes_before_is_said_to_be_outdone(engi
         {"id": "m", "initial": "P", "states": {"P": {"type": "parallel", "states": regions}, "Y": {}, "Z": {}}}
     )
     instance = engine.create("m", "one")
-    (go,) = list_event_actions(engine, version_view.load_version("m", 1), instance)
+    (go,) = list_event_actions(engine.explain_all("m", "one", ["go"]), version_view.load_version("m", 1), instance)
     assert go.verdict == "open"
     assert [(route.kind, route.source, route.target) for route in go.routes] == [
         ("holds", "a1", "Z"),

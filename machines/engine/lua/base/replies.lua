@@ -28,12 +28,14 @@ function replies.join_transitions(ctx)
     return table.concat(listed, ' ')
 end
 
--- {OK, transitions, replayed, JSON of the instance hash after the step}, with '1' at the end when the step put messages into
--- the outbox. One JSON text costs server and client less than an item for each field. A batch may ask for a short reply,
--- without the JSON.
+-- {OK, transitions, replayed, JSON of the instance hash after the step}, then '1' when the step put messages into the outbox,
+-- and for a person the states before it: audit and pages name them, and need not read the instance first. One JSON text costs
+-- server and client less than an item for each field. A batch may ask for a short reply, without the JSON.
 function replies.build_instance(ctx)
     local text = ctx.batch and ctx.batch.short and '' or cjson.encode(ctx.raw)
-    if ctx.messages and ctx.messages[1] then return { replies.OK, replies.join_transitions(ctx), '0', text, '1' } end
+    local has_messages = ctx.messages and ctx.messages[1] and '1'
+    if ctx.before then return { replies.OK, replies.join_transitions(ctx), '0', text, has_messages or '', ctx.before } end
+    if has_messages then return { replies.OK, replies.join_transitions(ctx), '0', text, has_messages } end
     return { replies.OK, replies.join_transitions(ctx), '0', text }
 end
 

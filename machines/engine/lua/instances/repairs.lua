@@ -32,6 +32,7 @@ function repairs.open(root, call)
     if call.expect ~= '' and tonumber(call.expect) ~= ctx.version then
         return nil, { replies.CONFLICT, ctx.raw._version }
     end
+    if call.permit ~= '' then ctx.before = ctx.raw._state end
     return ctx
 end
 

@@ -5,7 +5,8 @@
 --          7 reason · 8 now (ms since the epoch, or '' for the server's clock) · 9 permit: what the person behind the call
 --          may do, {"groups": [names] or null for any, "approved": {"action", "by", optionally "definition", a version, and
 --          "transitions", ids}}; '' or left out for a program, to which no rule for people applies
--- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {REFUSED, explanation JSON} · {CONFLICT, revision} ·
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON, '1' where it sent messages, with a permit the states before, a
+--          line each} · {REFUSED, explanation JSON} · {CONFLICT, revision} ·
 --          {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, its groups (JSON)} · {APPROVAL, action,
 --          id, version, definition version, transition ids, approved ones or ''}: needs the approval of a second person ·
 --          {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
@@ -41,6 +42,7 @@ return function(KEYS, ARGV)
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
     local permit = ARGV[9]
     if permit and permit ~= '' then
+        ctx.before = ctx.raw._state
         bad = permits.read(ctx, permit, actor)
         if bad then return { replies.BAD_ARGUMENT, bad } end
     end

@@ -1,12 +1,12 @@
--- needs: arguments, jobs, keys, replies
--- sb_jobs: reads jobs of one queue in one place, first due first; or, with a job's id as the place, that job.
+-- needs: arguments, awaited_jobs, instances, jobs, keys, replies
+-- sb_jobs: reads jobs of one queue in one place, first due first; or, by its id, one job; or the jobs of one instance.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
--- ARGV:    1 queue ('' with a job id) · 2 ready | leased | delayed | dead | job · 3 limit (1..1000), or the job's id · 4
---          offset ('' = 0)
+-- ARGV:    1 queue ('' with an id) · 2 ready | leased | delayed | dead | job | instance · 3 limit (1..1000), or the id of the
+--          job, or of the instance: its open jobs, then the dead ones it waits for · 4 offset ('' = 0)
 -- Returns: {OK, jobs in that place, job, {field, value, ...}, {instance field, value, ...}, ...} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log(queue) + limit)
+-- Cost:    O(log(queue) + limit); of an instance as sb_waits
 local UNTIL = { leased = 'until', delayed = 'due' }
 
 -- Reads jobs and their scores; dead ones newest first.
@@ -22,12 +22,32 @@ local function find_job(root, job)
     return { job, place and redis.call('ZSCORE', place(root, row[1]), job) or '0' }, 1
 end
 
+-- Finds the jobs in the order of the instance, the dead ones last; none when there is no such instance.
+local function find_jobs_of(root, id)
+    local ctx = instances.open(root, id, arguments.read_now(''))
+    local ids, known, found = {}, {}, {}
+    local function add(job)
+        if job and not known[job] then known[job], ids[#ids + 1] = true, job end
+    end
+    if ctx then
+        for job in string.gmatch(ctx.raw._jobs or '', '%S+') do add(job) end
+        for _, wait in ipairs(awaited_jobs.list(ctx)) do
+            if wait.row and wait.row.place == 'dead' then add(wait.job) end
+        end
+    end
+    for _, job in ipairs(ids) do
+        local one = find_job(root, job)
+        found[#found + 1], found[#found + 2] = one[1], one[2]
+    end
+    return found, #ids
+end
+
 return function(KEYS, ARGV)
     local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.parse_count(ARGV[3], 1, 1000)
     local skip = arguments.parse_whole(ARGV[4] or '') or (ARGV[4] or '') == '' and 0
     local found, total
-    if place == 'job' and ARGV[3] then
-        found, total = find_job(root, ARGV[3])
+    if (place == 'job' or place == 'instance') and ARGV[3] then
+        found, total = (place == 'job' and find_job or find_jobs_of)(root, ARGV[3])
     elseif jobs.places[place or ''] and limit and skip then
         found, total = read_place(root, queue, place, limit, skip)
     else

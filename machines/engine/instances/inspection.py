@@ -1,0 +1,94 @@
+"""All that a page about one instance shows, read in one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import arguments, limits
+from ..connection import replies
+from ..connection.calls import Caller, translate
+from ..connection.replies import Status
+from ..errors import SignalboxError, UnknownMachine
+from ..jobs.lifecycle import Queues
+from ..jobs.records import Job
+from ..publishing.catalog import Catalog
+from ..publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
+from ..records import Explanation, Instance, Step
+from . import previews
+from .previews import Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """``steps``: the latest, newest first. ``jobs``: its open ones, and the dead ones it waits for. ``explanations``:
+    what each event that was asked about would do without a payload, or why that cannot be said."""
+
+    instance: Instance
+    steps: list[Step]
+    waits: list[Wait]
+    jobs: list[Job]
+    explanations: dict[str, Explanation | SignalboxError]
+    sensitive: SensitiveFields
+
+
+class InspectionMethods:
+    """Part of ``Engine``."""
+
+    _caller: Caller
+    _catalog: Catalog
+    _queues: Queues
+
+    def inspect(self, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100) -> Inspection:
+        """An instance with its latest ``steps``, what it waits for, and what these events would do: one round trip, of
+        calls that other clients' calls may come between. Raises UnknownInstance, UnknownMachine."""
+        arguments.check_count("steps", steps, limits.MAX_HISTORY)
+        arguments.check_instance(id)
+        partition, names = self._catalog.partition(machine, id), list(dict.fromkeys(events))
+        root, meta = partition.root, self._catalog.partitions(machine)[0].meta
+        calls: list[tuple[str, str, Sequence[Any]]] = [
+            ("sb_get", root, (id,)),
+            ("sb_history", root, (id, -(steps + 1), -1)),
+            ("sb_waits", root, (id,)),
+            ("sb_jobs", root, ("", "instance", id)),
+            *(("sb_explain", root, (id, arguments.check_event(name))) for name in names),
+        ]
+        got, history, waits, jobs, *told, marks = self._caller.many(calls, [(meta, ("HGET", meta, "sensitive"))])
+        if isinstance(marks, Exception):  # what is sensitive has to be known before anything is shown
+            translate(marks)
+        found = [self._ok(machine, id, reply) for reply in (got, history, waits, jobs)]
+        raw = replies.read_fields(found[0])
+        types = self._catalog.types(machine, root, raw["_def"])
+        return Inspection(
+            instance=replies.read_instance(machine, id, raw, types, replies.read_outcome(found[0])),
+            steps=replies.read_steps(found[1][3:])[:steps],
+            waits=previews.read_waits(found[2][1]),
+            jobs=self._queues.rows(machine, partition, found[3]),
+            explanations={name: self._told(machine, id, reply) for name, reply in zip(names, told, strict=True)},
+            sensitive=read_sensitive_fields(marks),
+        )
+
+    def explain_all(self, machine: str, id: str, events: Iterable[str]) -> dict[str, Explanation | SignalboxError]:
+        """What each of these events would do without a payload, or why that cannot be said; one round trip."""
+        names = list(dict.fromkeys(events))
+        root = self._catalog.partition(machine, arguments.check_instance(id)).root
+        told = self._caller.many([("sb_explain", root, (id, arguments.check_event(name))) for name in names])
+        return {name: self._told(machine, id, reply) for name, reply in zip(names, told, strict=True)}
+
+    def _ok(self, machine: str, id: str, reply: Any) -> Sequence[Any]:
+        if isinstance(reply, Exception):
+            translate(reply)
+        if reply[0] != Status.OK:
+            error = replies.build_error(machine, id, reply)
+            if isinstance(error, UnknownMachine):
+                self._catalog.forget(machine)
+            raise error
+        answer: Sequence[Any] = reply
+        return answer
+
+    def _told(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
+        try:
+            return replies.read_explanation(machine, id, self._ok(machine, id, reply)[1])
+        except SignalboxError as error:
+            return error
