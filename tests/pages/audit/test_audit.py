@@ -18,8 +18,7 @@ from dashboard.pages.shared.csv_export import escape_cell
 from machines.audit.entries import NOT_WRITTEN, record
 from machines.engine import WorkerInfo
 from machines.models import AuditEntry
-
-from .reading import read
+from tests.pages.reading import read
 
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 NOON = datetime(2021, 11, 20, 12, tzinfo=UTC)

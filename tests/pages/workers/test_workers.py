@@ -12,8 +12,7 @@ from machines.engine import WorkerInfo
 from machines.management.maintenance import DUTIES
 from machines.patterns import Locks
 from machines.statistics import recording
-
-from .reading import fields, read
+from tests.pages.reading import fields, read
 
 
 def beat(engine, id: str = "box:17:aa", **given) -> None:

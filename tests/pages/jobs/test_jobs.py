@@ -6,8 +6,7 @@ import pytest
 
 from machines.engine import LookupFailed
 from machines.models import AuditEntry
-
-from .reading import fields, read
+from tests.pages.reading import fields, read
 
 JOB = "/jobs/new_device/0-1/"
 HOSTILE = "</pre><script>alert(1)</script>"

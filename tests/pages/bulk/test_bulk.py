@@ -13,9 +13,8 @@ from machines.engine import UnknownMachine
 from machines.models import AuditEntry
 from machines.worker.registry import discover
 from tests.bulk.builders import PARCEL, finished, order, parcels, step, work_off
+from tests.pages.reading import fields, read
 from tests.worker.builders import errand
-
-from .reading import fields, read
 
 NEW = "/machines/parcel/bulk/?state=open"
 FIRE = f"{NEW}&do=fire&event=send"

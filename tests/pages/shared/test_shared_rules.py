@@ -19,7 +19,7 @@ from dashboard.shared import times
 from dashboard.shared.converters import InstanceId
 from dashboard.templatetags.room import figure
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TABLES = ROOT / "tests/browser/rules"
 FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
 PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))

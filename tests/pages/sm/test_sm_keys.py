@@ -16,8 +16,7 @@ from machines.engine.sm_commands import call
 from machines.models import AuditEntry
 from machines.services import sm_keys
 from machines.services.sm_keys import Kept
-
-from .reading import fields, read
+from tests.pages.reading import fields, read
 
 ORDER = {
     "initial": "placed",
