@@ -1,1 +1,1 @@
-"""The pages: one module per noun. A view asks for the right, makes one call, and renders."""
+"""The pages, a folder for each noun. A view requires a permission, makes one call, and renders."""

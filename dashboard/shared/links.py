@@ -15,7 +15,7 @@ from machines.engine.connection.client import Client
 from machines.patterns import Gone, Held, Session, Sessions
 from machines.patterns.sessions import HANDLE
 
-DAYS = 7  # from when it was made, however often it is opened: whoever gets it can be told until when it holds
+DAYS = 7  # from its creation, however often it is opened, so that its end can be shown
 MAX_LINKS = 50  # of one person
 MAX_BYTES = 16_384  # of a page and what narrows it, in any alphabet
 PARTITIONS = 16

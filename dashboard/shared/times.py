@@ -18,7 +18,7 @@ UNKNOWN = "an unknown time"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 clock = ContextVar("clock", default=24)
-"""24, or 12 where the person asked for that."""
+"""24 or 12, by the person's preferences."""
 
 
 def in_ms(moment: datetime) -> int:

@@ -21,7 +21,7 @@ from .time_fields import TimeFields
 
 VAST_WIDTH = 1300  # pixels
 MAX_CACHED = 128  # machines whose index and folds are kept: a published version never changes
-MAX_CACHED_DRAWINGS = 32  # folded drawings kept by a process, whatever is asked for
+MAX_CACHED_DRAWINGS = 32  # folded diagrams in the cache of a process
 DRAWING_CPU = 5.0  # seconds of processor time that one may take
 NO_VIEW = {"view": None, "fold": None}  # the terms of an address that say how a machine is drawn
 TOP = "*"  # every state of the top level is folded

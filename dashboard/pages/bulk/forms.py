@@ -135,7 +135,7 @@ class NewBulk:
         return self.action in ("force", "reset", "cancel", "delete")
 
     def is_valid(self) -> bool:
-        # Both are asked, so that every mistake is shown at once.
+        # Both run, so that all errors are shown at once.
         valid = all([self.form.is_valid(), self.typed is None or self.typed.is_valid()])
         return bool(self.action) and valid and (self.action != "edit" or self._names_a_change())
 

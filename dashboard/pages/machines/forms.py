@@ -39,7 +39,7 @@ class Creation:
         return cls(plan)
 
     def is_valid(self) -> bool:
-        # Both are asked, so that every mistake is shown at once.
+        # Both run, so that all errors are shown at once.
         return all([self.form.is_valid(), self.data.is_valid()])
 
     @property

@@ -105,7 +105,7 @@ class Figure:
 
     def _last(self, line: Line) -> str:
         known = [value for value in line.values if value is not None]
-        return self._shown(float(f"{known[-1]:.3g}")) if known else "–"  # more digits cannot be told on a line
+        return self._shown(float(f"{known[-1]:.3g}")) if known else "–"  # more digits cannot be read off a line
 
 
 @dataclass(frozen=True, slots=True)

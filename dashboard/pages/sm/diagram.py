@@ -16,7 +16,7 @@ from machines.engine.errors import DefinitionError
 from machines.services.sm_keys import Kept
 
 MAX_DRAWINGS = 32  # drawings of maps that were looked at last
-MAX_STATES, MAX_ARROWS = 200, 600  # past these nobody can read the diagram, and laying it out takes seconds
+MAX_STATES, MAX_ARROWS = 200, 600  # a larger diagram is unreadable, and takes seconds to lay out
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from machines.worker.maintenance.scheduler import read_lock_holders
 from .forms import OPEN_TO, ORDERS, OrderForm
 
 LATE = 300_000  # ms that something may wait for the database
-MAX_TAKES = 5  # times that a batch is taken before somebody should look
+MAX_TAKES = 5  # claims of a batch before it needs attention
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ def redact_facts(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
     try:
         seen = redaction.strict_redactor(machine) if caller is None else redactor_of(caller.actor, machine)
         return seen.facts(error)
-    except EngineUnavailable:  # nobody can say now what is sensitive
+    except EngineUnavailable:  # which fields are sensitive is unknown now
         return {"code": error.code, "message": title_of(type(error))}
 
 
