@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,16 @@ def test_every_slow_kind_is_a_marker(pytestconfig):
 @pytest.mark.parametrize("place", [place for places in selection.FOLDERS.values() for place in places])
 def test_every_folder_of_a_slow_kind_is_there(place):
     assert (ROOT / place).exists()
+
+
+def test_no_assertion_measures_time():
+    """A machine that does other things as well takes longer. A deadline for what hangs is no measurement."""
+    measured = re.compile(r"assert\b.*(monotonic|perf_counter|process_time|loop\.time)\(\) - |slowlog_get")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in (ROOT / "tests").rglob("*.py")
+        if path.parent.name != "fuzz" and path != Path(__file__)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if measured.search(line)
+    ]
+    assert found == []
