@@ -91,7 +91,7 @@ def _permissions(client: Any) -> Iterator[CheckMessage]:
     engine = get_engine()
     engine.require_library()
     try:
-        missing = engine.lacking()
+        missing = engine.missing_commands()
     except NotPermitted:
         raise
     except EngineFault:  # another release's library, which cannot be asked

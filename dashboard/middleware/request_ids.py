@@ -44,7 +44,7 @@ class Ids:
 
     def take(self) -> str:
         engine = engine_at_hand()
-        made = engine.ids.at_hand() if engine else None
+        made = engine.ids.next_local() if engine else None
         if engine is None or made is None or engine.ids.is_due():
             self._take_beside()
         return made or _local()

@@ -44,7 +44,7 @@ def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
     yield from _find_by_id(engine, names, asked)
     yield from _find_by_prefix(engine, {name: published[name] for name in names}, asked)
     if JOB.fullmatch(asked):
-        for name in engine.holders(asked, names, of="job")[:MAX_HITS]:
+        for name in engine.find_machines(asked, names, of="job")[:MAX_HITS]:
             yield Hit("job", asked, reverse("job", args=[name, asked]), name, exact=True)
     wanted = asked.lower()
     for name in [name for name in names if wanted in name.lower()][:MAX_HITS]:
@@ -54,7 +54,7 @@ def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
 
 
 def _find_by_id(engine: Engine, names: list[str], id: str) -> Iterator[Hit]:
-    for name in engine.holders(id, names)[:MAX_HITS]:
+    for name in engine.find_machines(id, names)[:MAX_HITS]:
         yield Hit("instance", id, reverse("instance", args=[name, id]), name, exact=True)
 
 

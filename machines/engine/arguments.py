@@ -1,4 +1,7 @@
-"""Turning what callers pass into what the functions library takes, with a clear word for what does not fit."""
+"""Checks the arguments of engine calls and encodes them as the functions library takes them.
+
+Each function raises BadInput or BadPayload with a sentence that names the argument and what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from math import isfinite
 from . import limits
 from .errors import BadInput, BadPayload
 
-PLAIN = 1000  # characters: far below every limit, whatever the alphabet
+PLAIN = 1000  # characters of a name and its value that need no size check: far below every limit in any alphabet
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def check_name(kind: str, value: object, why: str | None) -> str:
-    """``value`` as text, or BadInput when ``why`` says what is wrong with it."""
+    """Return ``value`` as text; raise BadInput when ``why`` says what is wrong with it."""
     if why is not None:
         raise BadInput(f"{kind} {show(value)} {why}", code="SB401")
     return str(value)
@@ -38,7 +41,7 @@ def check_event(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _sound_event(value: str) -> bool:
-    """A machine has few event names and sends them often."""
+    """Tell whether a value is an event name. Cached: a machine has few event names and sends them often."""
     return limits.check_external_event_name(value) is None
 
 
@@ -47,7 +50,7 @@ def check_state(value: object) -> str:
 
 
 def join_states(value: object) -> str:
-    """One state, or several of different regions: a line each."""
+    """Return one state, or several of different regions joined by newlines."""
     if isinstance(value, list | tuple):
         if not value:
             raise BadInput("no state is named", code="SB401")
@@ -60,7 +63,7 @@ def check_queue(value: object) -> str:
 
 
 def encode_whole(what: str, value: object, *, least: int = 0) -> str:
-    """A whole number as text; '' for None."""
+    """Return a whole number as text, "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= limits.MAX_INTEGER:
@@ -69,14 +72,14 @@ def encode_whole(what: str, value: object, *, least: int = 0) -> str:
 
 
 def check_count(what: str, value: object, most: int) -> int:
-    """How many of something: a whole number from 1 to ``most``."""
+    """Return a number of things: a whole number from 1 to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise BadInput(f"{what} is a whole number from 1 to {most}, not {show(value)}", code="SB402")
     return value
 
 
 def check_between(what: str, value: object, least: int, most: int) -> int:
-    """A whole number within a range."""
+    """Return a whole number within a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise BadInput(f"{what} is a whole number from {least} to {most}, not {show(value)}", code="SB402")
     return value
@@ -87,39 +90,40 @@ def check_handler(value: object) -> str:
 
 
 def check_unique(value: object) -> str:
-    """'' for None."""
+    """Return a unique key, "" for None."""
     return "" if value is None else check_name("unique key", value, limits.check_unique_key(value))
 
 
 def join_kinds(value: object) -> str:
-    """Names of exception classes, as one text."""
+    """Return names of exception classes joined by spaces."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > limits.MAX_STOPS:
         raise BadInput(f"stop is a list of at most {limits.MAX_STOPS} exception names, not {show(value)}", code="SB401")
     return " ".join(check_name("exception", one, limits.check_exception_kind(one)) for one in value)
 
 
 def check_seconds(what: str, value: object) -> float:
+    """Return a finite number of seconds."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
         raise BadInput(f"{what} is a number of seconds, not {show(value)}", code="SB402")
     return value
 
 
 def encode_amount(what: str, value: object) -> str:
-    """Any number from 0, as text."""
+    """Return any number from 0 as text."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= limits.MAX_INTEGER:
         raise BadInput(f"{what} is a number from 0, not {show(value)}", code="SB402")
     return str(value)
 
 
 def require_text(what: str, value: object) -> str:
-    """Text of whatever length and characters."""
+    """Return text of any length and characters."""
     if not isinstance(value, str):
         raise BadInput(f"{what} is text, not {type(value).__name__}", code="SB403")
     return value
 
 
 def check_text(what: str, value: object, most: int) -> str:
-    """Free text of at most ``most`` characters; '' for None."""
+    """Return free text of at most ``most`` characters, "" for None."""
     if value is None or value == "":
         return ""
     value = require_text(what, value)
@@ -139,6 +143,7 @@ def check_reason(value: object) -> str:
 
 
 def require_reason(value: object) -> str:
+    """Return a reason that is not empty."""
     given = check_reason(value)
     if not given.strip():
         raise BadInput("a repair needs a reason: say why, for the history", code="SB404")
@@ -150,13 +155,13 @@ def check_key(value: object) -> str:
 
 
 def encode_fields(what: str, value: object, most: int) -> str:
-    """A mapping as compact JSON; '' for None or an empty one. Raises BadPayload."""
+    """Return a mapping as compact JSON, "" for None or an empty one. Raises BadPayload."""
     if value is None or value == {}:
         return ""
     if not isinstance(value, Mapping):
         raise BadPayload(f"{what} is an object of fields, not {type(value).__name__}")
     if type(value) is dict and len(value) == 1:
-        # What nearly every event carries: one field of plain text. It needs no look at each value.
+        # Nearly every event carries one field of plain text: skip the check of each value.
         ((name, text),) = value.items()
         if (
             type(name) is str
@@ -170,7 +175,7 @@ def encode_fields(what: str, value: object, most: int) -> str:
 
 
 def encode_document(what: str, value: object, most: int) -> str:
-    """Any JSON value as compact text. Raises BadPayload with the field where one is to blame."""
+    """Return any JSON value as compact text. Raises BadPayload, which names the field at fault."""
     _check(what, value, (), 1)
     try:
         encoded = _encode(value)
@@ -200,7 +205,7 @@ def _check(what: str, value: object, path: tuple[str, ...], depth: int) -> None:
 
 
 def _unfit(value: object) -> str | None:
-    """Why a single value cannot be sent, or None."""
+    """Return why a single value cannot be sent, or None."""
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -227,6 +232,6 @@ def _utf8(what: str, value: str) -> str:
 
 
 def show(value: object) -> str:
-    """A value as an error shows it: what is too long is cut."""
+    """Return a value as an error shows it: long ones are cut."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,4 +1,4 @@
-"""The engine's front door: every call is one atomic step inside Redis."""
+"""The engine's public class: every call that changes an instance is one atomic function call inside Redis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .connection.replies import Status
 from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .ids.generator import Claims, Generator, make_instance_id
-from .instances import fire as firing
+from .instances import fire as fire_calls
 from .instances.activity import Activity
 from .instances.bulk_reads import BulkReadMethods
 from .instances.inspection import InspectionMethods
@@ -44,11 +44,11 @@ Data = Mapping[str, Any]
 
 
 class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, InspectionMethods, SenderMethods):
-    """State machines that live in one Redis. Safe to share between threads; make one per process.
+    """Runs the state machines of one Redis. Safe to share between threads; make one per process.
 
-    Every call that changes an instance is one function call in Redis, so it happens wholly or not at all, and two
-    callers never interleave. Times given as ``now`` are ms since the epoch and stand in for the server's clock.
-    All calls raise ``EngineUnavailable`` when Redis cannot be used.
+    Every call that changes an instance is one function call in Redis: it happens wholly or not at all, and two callers
+    never interleave. Times given as ``now`` are ms since the epoch and replace the server's clock. All calls raise
+    ``EngineUnavailable`` when Redis cannot be used.
     """
 
     def __init__(self, redis: Client, *, prefix: str = PREFIX, partitions: int = 1) -> None:
@@ -58,84 +58,91 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         self._catalog = Catalog(self._caller, self.keys, partitions)
         self._delivery = Delivery(self._caller, self._catalog)
         self._queues = Queues(self._caller, self._catalog, self._deliver)
-        self._operator = QueueOperations(self._caller, self._catalog, self._queues)
-        self._roster = WorkerRegistry(redis, self.keys)
-        self._lookout = ReadyQueues(redis, self.keys, self._catalog)
+        self._queue_operations = QueueOperations(self._caller, self._catalog, self._queues)
+        self._worker_registry = WorkerRegistry(redis, self.keys)
+        self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
-        """``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``. ``partitions`` is for machines published
-        for the first time: 1 on a single server, several times the number of primaries on a cluster."""
+        """Connect to ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``. ``partitions`` applies to
+        machines that are published for the first time: 1 on a single server, several times the number of primaries on a
+        cluster."""
         return cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
 
     def ping(self) -> None:
+        """Raise EngineUnavailable unless Redis answers."""
         try:
             self.client.ping()
         except FAILURES as error:
             translate(error)
 
     def load_library(self) -> None:
-        """Load the functions library now, replacing what the server has. Normally done on first use."""
+        """Load the functions library now, in place of the one the server has. Normally the first call does this."""
         self._caller.load()
 
     def require_library(self) -> None:
-        """Raises EngineUnavailable or EngineFault unless the server holds a functions library of ours, or took this
-        one now. One of another release stays: calls get along with it until a process of either loads its own."""
+        """Make sure that the server holds a functions library of Signalbox; load this release's one where there is
+        none.
+
+        A library of another release stays: calls work with it until a process of either release loads its own. Raises
+        EngineUnavailable or EngineFault.
+        """
         self._caller.require()
 
     # Machines
 
-    def lacking(self) -> list[str]:
-        """The commands that a step may run and the account in use may not, as ACL SETUSER has them. EngineFault where
-        another release's library is loaded, which cannot be asked."""
-        return self._caller.lacking(f"{self.keys.prefix}permitted")
+    def missing_commands(self) -> list[str]:
+        """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises
+        EngineFault where a library of another release is loaded."""
+        return self._caller.missing_commands(f"{self.keys.prefix}permitted")
 
     def publish(
         self, definition: dict[str, Any] | CompiledDefinition, *, version: int | None = None, alone: bool = False
     ) -> PublishedMachine:
-        """Check, compile and store a definition as the machine's current version; one that is compiled is stored.
+        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
 
-        The same content again is the same version. ``version`` re-publishes under a known number, for restoring.
-        ``alone``: without the machines that it brings along. Raises DefinitionError with every finding.
+        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
+        ``alone``: without the machines embedded in it. Raises DefinitionError with every finding.
         """
         published = self._catalog.publish(definition, version, alone)
-        self._lookout.announce(published)
+        self._ready_queues.announce(published)
         return published
 
     def machines(self) -> dict[str, int]:
-        """Name -> current version."""
+        """Return machine name -> number of its current version."""
         return self._catalog.machines()
 
-    def current(self) -> dict[str, str]:
-        """Name -> ``<version>:<digest>`` of the current version, which no other content ever has."""
-        return self._catalog.current()
+    def current_versions(self) -> dict[str, str]:
+        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
+        return self._catalog.current_versions()
 
     def versions(self, machine: str) -> list[int]:
+        """List the numbers of a machine's published versions. Raises UnknownMachine."""
         return self._catalog.versions(machine)
 
     def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
-        """The definition as it was published. Raises UnknownMachine."""
+        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
         return self._catalog.definition(machine, version)
 
-    def emitted(self) -> EmittedLogs:
-        """What machines emitted, as far as their logs go back."""
+    def emitted_logs(self) -> EmittedLogs:
+        """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
         return EmittedLogs(self._caller, self.keys)
 
-    def moving(self) -> Activity:
-        """Which instances moved on a day, and for how long those that stand in a state have."""
+    def activity(self) -> Activity:
+        """Return a reader of how many instances moved on a day, and of how long instances have been in their state."""
         return Activity(self._caller, self._catalog)
 
     def sensitive(self, machine: str) -> SensitiveFields:
-        """The fields that any published version marks as sensitive. The engine itself hides nothing: whoever shows them
-        to people does. Raises UnknownMachine."""
+        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
+        the code that shows data to people redacts it. Raises UnknownMachine."""
         return self._catalog.sensitive(machine)
 
     # Instances
 
     def new_id(self) -> str:
-        """An id for what lies beside instances: sorts by time, never repeats, and is a random one where Redis cannot be
-        asked. Seldom a call."""
+        """Make an id for records kept beside instances: it sorts by time and never repeats. Returns a random id when
+        Redis is unavailable. Most calls need no round trip."""
         try:
             return make_instance_id(self.ids, "", "")
         except EngineUnavailable:
@@ -153,10 +160,11 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         reason: str = "",
         now: int | None = None,
     ) -> Instance:
-        """A new instance in its initial state. Without an ``id`` it gets one that sorts by time, or with a ``key`` the
-        one that this key always makes: sent twice, it is one instance.
+        """Create an instance in its initial state and return it.
 
-        Raises InstanceExists, UnknownMachine, BadPayload, Refused (an entry action failed).
+        Without an ``id`` it gets one that sorts by time; with a ``key``, the id that this key always makes, so that the
+        same call sent twice creates one instance. Raises InstanceExists, UnknownMachine, BadPayload, Refused (an entry
+        action failed).
         """
         given = None if id is None else arguments.check_instance(id)
         words = (
@@ -167,7 +175,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
             arguments.check_reason(reason),
             arguments.encode_whole("now", now),
         )
-        if given is None:  # last of all: it may take a range, and what is refused changes nothing
+        if given is None:  # after the checks, since making an id may take a range of ids
             given = make_instance_id(self.ids, machine, key or "")
         try:
             return self._change("sb_create", machine, given, (given, *words), now=now)
@@ -191,19 +199,20 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         now: int | None = None,
         permit: Permit | None = None,
     ) -> Instance:
-        """Send an event; the instance as it is afterwards.
+        """Send an event to an instance and return the instance as it is afterwards.
 
-        ``expect`` is the revision the caller saw: any other raises Conflict. The same ``key`` again, within a day,
-        gives the first outcome and changes nothing. ``permit``: what the person behind it may; None for a program.
-        Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit NotAllowed and NeedsApproval, too.
+        ``expect`` is the revision the caller saw: any other raises Conflict. The same ``key`` again within a day
+        returns the first outcome and changes nothing. ``permit``: the rights of the person behind the call; None for a
+        program. Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and
+        NeedsApproval.
         """
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        return self._change("sb_fire", machine, id, firing.build_arguments(call), expect=expect, now=now)
+        return self._change("sb_fire", machine, id, fire_calls.build_arguments(call), expect=expect, now=now)
 
     def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:
-        """Many events in one round trip; for each, in order, the new instance or the error it met.
+        """Send many events in one round trip; return, in order, the new instance or the error of each.
 
-        Each is a step of its own: one that is refused does not stop the others.
+        Each event is a step of its own: one that is refused does not stop the others.
         """
         results: list[Any] = []
         sent: list[tuple[int, Fire, str]] = []
@@ -212,8 +221,8 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         for index, item in enumerate(calls):
             results.append(None)
             try:
-                call = firing.read_call(item)
-                args = firing.build_arguments(call)
+                call = fire_calls.read_call(item)
+                args = fire_calls.build_arguments(call)
                 root = self._catalog.partition(call.machine, call.id).root
             except EngineUnavailable:
                 raise
@@ -231,6 +240,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return results
 
     def _outcome(self, call: Fire, root: str, reply: Any) -> Instance | SignalboxError:
+        """Read one reply of ``fire_many``; return an error in place of raising it."""
         try:
             if isinstance(reply, Exception):
                 translate(reply)
@@ -241,7 +251,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
     def explain(
         self, machine: str, id: str, event: str, payload: Data | None = None, *, now: int | None = None
     ) -> Explanation:
-        """What ``fire`` would do, and why; changes nothing. Raises UnknownInstance, BadPayload."""
+        """Compute what ``fire`` would do, and why; change nothing. Raises UnknownInstance, BadPayload."""
         root = self._root(machine, id)
         body = arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD)
         reply = self._caller.call(
@@ -252,11 +262,12 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return replies.read_explanation(machine, id, reply[1])
 
     def get(self, machine: str, id: str) -> Instance:
-        """Raises UnknownInstance, UnknownMachine."""
+        """Read one instance. Raises UnknownInstance, UnknownMachine."""
         return self._change("sb_get", machine, id, (id,))
 
     def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
-        """The latest steps, newest first; ``before`` is a version, for the page after."""
+        """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises
+        UnknownInstance."""
         arguments.check_count("limit", limit, limits.MAX_HISTORY)
         root = self._root(machine, id)
         skip = 0
@@ -265,34 +276,35 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
             newest = self._caller.call("sb_history", root, id, -1, -1)
             if newest[0] == Status.OK and len(newest) > 3:
                 skip = max(0, replies.read_step(newest[3]).version - before + 1)
-        # One entry more than asked for: it tells the state the oldest of them came from.
+        # One entry more than asked for: it holds the state that the oldest step came from.
         reply = self._caller.call("sb_history", root, id, -(limit + skip + 1), -1 - skip)
         if reply[0] != Status.OK:
             raise replies.build_error(machine, id, reply)
-        # Steps that came in between the two calls moved the window: none of them is older than ``before``.
+        # Steps that were added between the two calls moved the window: drop those that are not older than ``before``.
         steps = replies.read_steps(reply[3:])
         return [step for step in steps if before is None or step.version < before][:limit]
 
     def counts(self, machine: str) -> dict[str, int]:
-        """How many instances are in each leaf state; states without any are there with 0."""
+        """Count the instances in each leaf state; states without any have 0."""
         return self.live(machine).counts
 
     def live(self, machine: str, *, now: int | None = None) -> Live:
-        """Counts, oldest entries, flow, queue depths and breaches, each partition read in one atomic call."""
+        """Read counts, oldest entries, flow, queue depths and breaches; each partition in one atomic call."""
         at = (arguments.encode_whole("now", now),)
         calls = [("sb_live", p.root, at) for p in self._catalog.partitions(machine)]
         return replies.merge_live([replies.read_live(machine, reply[1]) for reply in self._answers(machine, calls)])
 
     def survey(self) -> Survey:
-        """All machines with their queues, and the workers, in few round trips however many there are."""
+        """Read all machines, their queues and the workers, in few round trips however many there are."""
         return read_survey(self._caller, self._catalog, self.workers())
 
     # Periodic duties
 
     def tick(self, machine: str | None = None, *, now: int | None = None) -> int:
-        """The periodic duties, once: what every live process does all the time. How many things it moved.
+        """Do the periodic work once, as every live process does all the time; return how many timers, jobs and messages
+        moved.
 
-        Takes back expired leases, fires due timers, delivers messages. ``now`` stands in for the clock.
+        Takes back expired leases, fires due timers, delivers messages. ``now`` replaces the server's clock.
         """
         names = [machine] if machine is not None else list(self.machines())
         moved = 0
@@ -300,7 +312,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         for name in names:
             try:
                 moved += self.sweep(name, now=now)
-            except EngineFault as fault:  # what is wrong with one machine keeps no other waiting
+            except EngineFault as fault:  # a fault of one machine does not keep the others waiting
                 faults.append(fault)
         driven = self.drive(names, now=now, retry=True)
         faults += driven.faults
@@ -309,9 +321,10 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return moved + driven.moved
 
     def advance(self, machine: str, *, now: int | None = None) -> tuple[int, int | None]:
-        """Do what is due in a machine and deliver its messages: how many moved, and ms of its next timer or None.
+        """Do what is due in one machine and deliver its messages; return how many moved, and ms of its next timer or
+        None.
 
-        What is due: timers fire, expired leases are taken back, delayed jobs become ready.
+        Timers fire, expired leases are taken back, delayed jobs become ready.
         """
         self._catalog.partitions(machine)  # raises when there is none
         driven = self.drive([machine], now=now)
@@ -322,46 +335,51 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
     def drive(
         self, machines: Iterable[str], *, now: int | None = None, retry: bool = False, look: bool = True
     ) -> DeliveryReport:
-        """The same for several machines, in one round trip where nothing is due; those that are gone are passed over.
+        """Do what is due in several machines and deliver their messages: one round trip when nothing is due. Machines
+        that no longer exist are skipped.
 
-        A message that could not be delivered is tried again after a pause, and with ``retry`` now. Without ``look``
-        the server answers from memory where it knows that nothing is due, and reads no key: for those who call often.
+        A message that could not be delivered is tried again after a pause, and with ``retry`` at once. Without ``look``
+        the server answers from its memory where it knows that nothing is due, and reads no key: for callers that call
+        often.
         """
         return self._delivery.drive(
             self._partitions(machines), arguments.encode_whole("now", now), retry=retry, look=look
         )
 
-    def clocks(self, machines: Iterable[str]) -> list[str]:
-        """The keys that are pushed to when something becomes due earlier than ticks have said: one a partition."""
+    def due_bells(self, machines: Iterable[str]) -> list[str]:
+        """List the keys that are pushed to when something becomes due earlier than the last tick said, one for each
+        partition."""
         return [partition.clock for partition in self._partitions(machines)]
 
     def queues(self, machine: str) -> dict[str, dict[str, int]]:
-        """Queue -> how many jobs are ready, leased, delayed and dead."""
+        """Return queue -> number of jobs that are ready, leased, delayed and dead."""
         return self.live(machine).queues
 
     # Workers
 
     def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
-        """Write a worker's row; the order that stands for it: ``{"order", "actor", "reason", "at"}``, or None."""
-        return self._roster.beat(row)
+        """Write a worker's row; return the order that waits for it, ``{"order", "actor", "reason", "at"}``, or None."""
+        return self._worker_registry.beat(row)
 
     def direct(self, worker: str, order: str, *, actor: str, reason: str) -> None:
-        """Tell a worker to be "quiet" (take no further jobs), to "work" again, or to "stop" as a TERM has it.
+        """Order a worker to be "quiet" (take no further jobs), to "work" again, or to "stop" as after SIGTERM.
 
-        It obeys with its next heartbeat. Raises LookupFailed for a worker without a row.
+        The worker obeys with its next heartbeat. Raises LookupFailed for a worker without a row.
         """
-        self._roster.direct(worker, order, actor=actor, reason=reason)
+        self._worker_registry.direct(worker, order, actor=actor, reason=reason)
 
     def leave(self, worker: str) -> None:
-        self._roster.leave(worker)
+        """Remove a worker's row, as it stops."""
+        self._worker_registry.leave(worker)
 
     def workers(self) -> list[WorkerInfo]:
-        return self._roster.workers()
+        """List the workers that are alive."""
+        return self._worker_registry.workers()
 
-    # Within
+    # Internals
 
     def _partitions(self, machines: Iterable[str]) -> list[Partition]:
-        """Those of all these machines that are there."""
+        """List the partitions of those machines that exist."""
         found: list[Partition] = []
         for machine in machines:
             with contextlib.suppress(LookupFailed):
@@ -369,6 +387,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return found
 
     def _root(self, machine: str, id: str) -> str:
+        """Return the root of an instance's partition. Raises BadInput, UnknownMachine."""
         arguments.check_instance(id)
         return self._catalog.partition(machine, id).root
 
@@ -382,6 +401,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         expect: int | None = None,
         now: int | None = None,
     ) -> Instance:
+        """Call a function that answers with an instance, deliver the messages of its step, and return the instance."""
         root = self._root(machine, id)
         reply = self._caller.call(function, root, *args)
         instance = self._instance(machine, id, root, reply, expect)
@@ -390,13 +410,14 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return instance
 
     def _deliver(self, root: str, now: int | None) -> None:
-        """Carry a step's messages on at once. They are safe in the outbox: what fails here is a worker's to do."""
+        """Deliver a step's messages at once. They are safe in the outbox: a worker delivers what fails here."""
         try:
             self._delivery.deliver(root, arguments.encode_whole("now", now))
         except SignalboxError as error:
             log.info("messages of %s are left for a worker: %s", root, error)
 
     def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
+        """Read the instance in a reply. Raises the error that the reply stands for."""
         if reply[0] != Status.OK:
             error = replies.build_error(machine, id, reply, expect=expect)
             if isinstance(error, UnknownMachine):

@@ -1,8 +1,7 @@
-"""Names and sizes the engine accepts: the one place they are written down.
+"""Limits of names and sizes that the engine accepts, all in one place.
 
-Each ``check_…`` function takes any Python value and answers ``None`` or a sentence that says why
-the value is not such a name. The sentence starts where "the name " leaves off, so that callers can
-put their own subject in front: ``f"machine {name!r} {why}"``.
+Each ``check_…`` function takes any Python value and returns ``None`` or the reason why the value is not such a name.
+The reason continues a sentence that begins with the name: ``f"machine {name!r} {why}"``.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 RESERVED_FIELDS = frozenset(
     ["event", "now", "instance", "trigger", "In", "true", "false", "null", "None", "True", "False"]
 )
-RESERVED_EVENTS = ("done.", "error.", "after.")  # the engine's own: nobody fires, sends, raises or emits them
+RESERVED_EVENTS = ("done.", "error.", "after.")  # reserved for the engine: definitions and callers may not use them
 TIMER_EVENT = re.compile(r"after\.t[0-9]+")  # what an `after` waits for
 
 
@@ -87,7 +86,7 @@ def check_handler_name(name: object) -> str | None:
 
 
 def check_instance_id(id: object) -> str | None:
-    """Any text of 1 to 200 bytes: ``:`` ``/`` ``{`` quotes, spaces and emoji included."""
+    """Check any text of 1 to 200 bytes: ``:`` ``/`` ``{`` quotes, spaces and emoji are allowed."""
     if not isinstance(id, str):
         return f"must be text, not {_kind(id)}"
     if not id.strip():
@@ -110,7 +109,7 @@ def check_state_name(name: object) -> str | None:
 
 
 def check_event_name(name: object) -> str | None:
-    """The name of one event. Patterns (``*``, ``door.*``) belong into ``on`` and are not names."""
+    """Check the name of one event. Patterns (``*``, ``door.*``) belong in ``on`` and are no names."""
     if (why := _check_length(name, MAX_EVENT_NAME)) is not None:
         return why
     assert isinstance(name, str)
@@ -120,12 +119,12 @@ def check_event_name(name: object) -> str | None:
 
 
 def is_reserved_event(name: str) -> bool:
-    """Tell whether only the engine makes such events, as ``lua/definitions/reserved_events.lua`` does in Redis."""
+    """Tell whether only the engine raises such events, as ``lua/definitions/reserved_events.lua`` does in Redis."""
     return name.startswith(RESERVED_EVENTS)
 
 
 def check_external_event_name(name: object) -> str | None:
-    """The name of an event that people, programs and other machines may send."""
+    """Check the name of an event that people, programs and other machines may send."""
     if (why := check_event_name(name)) is not None:
         return why
     if is_reserved_event(str(name)):
@@ -134,7 +133,7 @@ def check_external_event_name(name: object) -> str | None:
 
 
 def check_send_id(id: object) -> str | None:
-    """What a send is called, for ``cancel``."""
+    """Check the id of a send, which ``cancel`` names."""
     if (why := _check_length(id, MAX_SEND_ID)) is not None:
         return why
     return _check_characters(str(id))
@@ -150,7 +149,7 @@ def check_invoke_id(id: object) -> str | None:
 
 
 def check_unique_key(key: object) -> str | None:
-    """What stands for the one open job of a queue: any text of 1 to 200 bytes."""
+    """Check the key of the one open job of a queue: any text of 1 to 200 bytes."""
     if not isinstance(key, str):
         return f"must be text, not {_kind(key)}"
     if not key:
@@ -168,7 +167,7 @@ def check_exception_kind(name: object) -> str | None:
 
 
 def check_field_name(name: object) -> str | None:
-    """A data field: usable as a bare name in an expression."""
+    """Check the name of a data field, which expressions use without quotes."""
     if not isinstance(name, str):
         return f"must be text, not {_kind(name)}"
     if name in RESERVED_FIELDS or keyword.iskeyword(name):
@@ -201,7 +200,8 @@ def _check_word(name: str) -> str | None:
 
 
 def _check_characters(text: str) -> str | None:
-    """Control characters (NUL, newline, ...) break keys, logs and terminals; half a surrogate pair is not UTF-8."""
+    """Refuse control characters (NUL, newline, ...), which break keys, logs and terminals, and half surrogate pairs,
+    which UTF-8 cannot encode."""
     if text.isprintable():  # nearly every name is; this spares the look at each character
         return None
     for character in text:

@@ -1,7 +1,7 @@
-"""What the person behind a call may do: the engine holds the step to it in the call that commits.
+"""The permit of a call: what the person behind it may do. The engine enforces it inside the step that commits.
 
-Without a permit a call is a program's, and no rule for people holds: neither ``allow`` of a transition nor ``approval``
-of a machine.
+A call without a permit is a program's call: the rules for people (``allow`` of a transition, ``approval`` of a machine)
+do not apply to it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 from .errors import BadInput
 
-MAX_BYTES = 65_536  # of the text it is sent as: some hundreds of groups
+MAX_BYTES = 65_536  # of a permit as JSON: some hundreds of groups
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """``groups``: names of the person's groups, None for who may take any transition.
+    """The rights of a person. ``groups``: names of the person's groups, None for a person who may take any transition.
 
     ``action``: what a second person approved, as definitions name it (``delete``, ``fire:refund``), "" for nothing;
-    ``by``: who that was, another one than the call's actor. ``definition`` and ``transitions``: of an event, the number
-    of the version that was approved and the ids of what it was to take; None for whichever it is.
+    ``by``: the approver, who is not the call's actor. ``definition`` and ``transitions`` limit the approval of an event
+    to a version's number and to the ids of its transitions; None for any.
     """
 
     groups: frozenset[str] | None
@@ -32,30 +32,30 @@ class Permit:
     transitions: tuple[str, ...] | None = None
 
     def approved(self, action: str, by: str, **what: Any) -> Permit:
-        """The same with what a second person approved."""
+        """Return this permit with an approval added."""
         return Permit(self.groups, action, by, **what)
 
 
 def encode_permit(permit: object) -> str:
-    """As the functions library takes it. Raises BadInput."""
+    """Return a permit as JSON text for the functions library. Raises BadInput."""
     if not isinstance(permit, Permit):
         raise BadInput(f"permit is a Permit, or None for a program's call, not {type(permit).__name__}")
-    said: dict[str, Any] = {"groups": None if permit.groups is None else _names("groups", permit.groups)}
+    fields: dict[str, Any] = {"groups": None if permit.groups is None else _names("groups", permit.groups)}
     if permit.action:
-        said["approved"] = _approved(permit)
-    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        fields["approved"] = _encode_approval(permit)
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise BadInput(f"a permit has at most {MAX_BYTES} bytes: {len(said['groups'] or ())} groups are too many")
+        raise BadInput(f"a permit has at most {MAX_BYTES} bytes: {len(fields['groups'] or ())} groups are too many")
     return text
 
 
-def _approved(permit: Permit) -> dict[str, Any]:
-    said: dict[str, Any] = {"action": permit.action, "by": permit.by}
+def _encode_approval(permit: Permit) -> dict[str, Any]:
+    fields: dict[str, Any] = {"action": permit.action, "by": permit.by}
     if permit.definition is not None:
-        said["definition"] = permit.definition
+        fields["definition"] = permit.definition
     if permit.transitions is not None:
-        said["transitions"] = list(permit.transitions)
-    return said
+        fields["transitions"] = list(permit.transitions)
+    return fields
 
 
 def _names(what: str, names: Iterable[object]) -> list[str]:

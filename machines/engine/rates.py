@@ -1,4 +1,4 @@
-"""How fast a queue may be worked off, as people write it: ``100/s``, ``30/m``, ``5/10s``; and histograms of times."""
+"""Rates of queues as text (``100/s``, ``30/m``, ``5/10s``), and quantiles of histograms of durations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HINT = 'write "100/s", "30/m" or "5/10s"'
 
 
 def parse_rate(text: str) -> tuple[int, int] | None:
-    """How many in how many ms; None when the text is no rate."""
+    """Return the count and the period in ms; None when the text is no rate."""
     match = _RATE.fullmatch(text.strip())
     if match is None:
         return None
@@ -23,20 +23,22 @@ def parse_rate(text: str) -> tuple[int, int] | None:
 
 
 def format_rate(count: int, ms: int) -> str:
-    """The same as text, in the largest unit that fits."""
+    """Return a rate as text, in the largest unit that fits."""
     number, unit = split_unit(ms)
     return f"{count}/{'' if number == 1 else number}{unit}"
 
 
 def split_unit(ms: int) -> tuple[int, str]:
-    """A length of time in the largest unit that needs no fraction: ``(15, "m")``."""
+    """Return a duration in the largest unit that needs no fraction: ``(15, "m")``."""
     return next((ms // size, unit) for unit, size in reversed(UNITS.items()) if ms % size == 0)
 
 
 def estimate_quantile(histogram: Mapping[int, int], share: float) -> float | None:
-    """The ms below which that share (0.5: half) of what was counted lies; None where nothing was.
+    """Estimate the ms below which the given share (0.5: half) of the counted durations lies; None for an empty
+    histogram.
 
-    Times are counted by magnitude (0: below 1 ms, n: from 2**(n-1) ms to 2**n), so this is right to a factor of two.
+    Durations are counted by magnitude (0: below 1 ms, n: from 2**(n-1) ms to 2**n), so the result is right to a factor
+    of two.
     """
     total = sum(histogram.values())
     if total == 0:

@@ -1,4 +1,4 @@
-"""What the engine answers with. Times are milliseconds since the epoch unless a name says otherwise."""
+"""Records that the engine returns. Times are milliseconds since the epoch unless a name says otherwise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .permits import Permit
 
 @dataclass(frozen=True, slots=True)
 class PublishedMachine:
-    """``created`` is False when this very content was the current version already."""
+    """The result of publishing. ``created`` is False when this very content was the current version already."""
 
     name: str
     version: int
@@ -23,9 +23,10 @@ class PublishedMachine:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call did: the transitions it took, in order; ``replayed`` when a key gave the first answer again.
+    """What a call did: the transitions it took, in order. ``replayed``: an idempotency key returned the first outcome
+    again.
 
-    ``before``: the active leaf states it found, of a call with a permit; empty where it was not asked.
+    ``before``: the active leaf states before the call, for a call with a permit; else empty.
     """
 
     transitions: list[str]
@@ -36,7 +37,7 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Timer:
     """A deadline of an instance. ``state`` is the state whose ``after`` it is; empty for an event sent with a delay,
-    whose ``target`` is empty when it is for the instance itself."""
+    whose ``target`` is empty when the instance sends it to itself."""
 
     id: str
     event: str
@@ -51,10 +52,10 @@ class Instance:
     """One instance at one moment. ``version`` is its revision, which ``expect`` takes; ``definition`` is the version of
     the machine that it runs.
 
-    ``configuration`` lists the active leaf states in document order. ``children``: what it invoked and is still
-    running, ``{invoke: {"machine", "id"}}``; ``parent``: who invoked it, ``{"machine", "id", "invoke"}``;
-    ``suspended``: since when, or None. ``actor``: who made the last step that named one; timers, jobs and other
-    instances are nobody.
+    ``configuration`` lists the active leaf states in document order. ``children``: running instances that it invoked,
+    ``{invoke: {"machine", "id"}}``; ``parent``: the instance that invoked it, ``{"machine", "id", "invoke"}``;
+    ``suspended``: since when, or None. ``actor``: the actor of the last step that had one; steps by timers, jobs and
+    other instances have none.
     """
 
     id: str
@@ -77,12 +78,12 @@ class Instance:
 
     @property
     def revision(self) -> int:
-        """The counter of its steps, the same number as ``version``: +1 for each step, and what ``expect`` compares."""
+        """Return the number of steps taken, which ``expect`` compares: the same as ``version``."""
         return self.version
 
     @property
     def state(self) -> str:
-        """The configuration as one line of text."""
+        """Return the configuration as one line of text."""
         return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,7 +92,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Because:
-    """One part of a guard that decided it, with the values it saw. ``verdict``: "true", "false" or "error"."""
+    """One part of a guard that decided it, with the values it read. ``verdict``: "true", "false" or "error"."""
 
     text: str
     verdict: str
@@ -108,8 +109,8 @@ class Because:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A transition that listens for the event. ``verdict``: "taken", "guard", "error", "not reached" (an earlier one
-    was open) or "pre-empted" (one of another region left the same states). ``allow``: groups of people who may send its
+    """A transition whose event matches. ``verdict``: "taken", "guard", "error", "not reached" (an earlier one was
+    taken) or "pre-empted" (one of another region left the same states). ``allow``: groups of people who may send its
     event."""
 
     id: str
@@ -130,11 +131,11 @@ class Candidate:
 class Explanation:
     """What an event does, or would do, and why.
 
-    ``why`` is None when taken, else "unknown event", "final", "no transition", "guards" or "error" (an action
-    failed; ``error`` says how). ``outcome`` holds the configuration, data and transitions after the step.
-    ``known_events`` are the first thousand. ``work``: the units of work that the step took, up to its commit, of the
-    250,000 that it may take; ``exhausted``: it needs more. ``omitted``: how many candidates are missing, where
-    explaining them all would be too much work as well.
+    ``why`` is None when a transition is taken, else "unknown event", "final", "no transition", "guards" or "error" (an
+    action failed; ``error`` says how). ``outcome`` holds the configuration, data and transitions after the step.
+    ``known_events`` are the first thousand. ``work``: units of work that the step took up to its commit, of the 250,000
+    it may take; ``exhausted``: it needs more. ``omitted``: number of candidates left out because explaining them all
+    would also take too much work.
     """
 
     machine: str
@@ -155,18 +156,19 @@ class Explanation:
 
     @property
     def revision(self) -> int:
-        """The revision of the instance it was asked of, the same number as ``version``."""
+        """Return the revision of the instance that was asked: the same number as ``version``."""
         return self.version
 
     @property
     def state(self) -> str:
+        """Return the configuration as one line of text."""
         return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"state": self.state, "text": str(self)}
 
     def without_values(self) -> Explanation:
-        """The same without any value that a guard or an action has seen: only what the definition says of itself."""
+        """Return a copy without any value that a guard or an action read: only what the definition itself says."""
         candidates = [
             replace(candidate, because=[replace(part, values={}, message=None) for part in candidate.because])
             for candidate in self.candidates
@@ -200,7 +202,7 @@ def _shown(value: Any) -> str:
 class Step:
     """One entry of an instance's history. ``changes`` maps a data field to its new value, None where it was unset.
 
-    ``source`` is None where the entry before is no longer kept.
+    ``source`` is the configuration before the step, None where the entry before is no longer kept.
     """
 
     version: int
@@ -217,7 +219,7 @@ class Step:
 
     @property
     def revision(self) -> int:
-        """The revision of the instance after this step, the same number as ``version``."""
+        """Return the revision of the instance after this step: the same number as ``version``."""
         return self.version
 
     def as_dict(self) -> dict[str, Any]:
@@ -226,11 +228,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Absolute values of one moment. ``counts``: instances in each leaf state; ``oldest``: ms the longest-staying
-    instance entered; ``flow``: times taken; ``total``: instances; ``timers``, ``overdue``, ``mail``: how many wait;
-    ``breaches``: for each state with a service level the instances that have been in it for as long, or longer;
-    ``refused``: for each event how often ``fire`` was refused it, under "" those that nothing listens for;
-    ``late``: those of the overdue timers whose step failed, which are tried again every minute."""
+    """Absolute figures of a machine at one moment.
+
+    ``counts``: instances in each leaf state; ``oldest``: ms at which the longest-staying instance entered the state;
+    ``flow``: how often each transition was taken; ``total``: instances; ``timers``, ``overdue``, ``mail``: timers,
+    overdue timers and messages that wait; ``breaches``: for each state with a service level, the instances that reached
+    or passed it; ``refused``: for each event, how often ``fire`` was refused, under "" the events that no transition
+    names; ``late``: overdue timers whose step failed and is tried again every minute.
+    """
 
     machine: str
     version: int
@@ -254,7 +259,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """Holds one call for ``Engine.fire_many``; the fields are ``Engine.fire``'s arguments."""
+    """One call for ``Engine.fire_many``; the fields are the arguments of ``Engine.fire``."""
 
     machine: str
     id: str

@@ -1,4 +1,4 @@
-"""Renders docs/engine-reference.md from the source of truth: the Lua headers, the keys, the statuses, the errors.
+"""Renders docs/engine-reference.md from its sources: the Lua headers, the keys, the statuses and the errors.
 
 python -m machines.engine.reference docs/engine-reference.md
 """
@@ -21,7 +21,7 @@ _FIELD = re.compile(r"^(flags|KEYS|ARGV|Returns|Notifies|Cost): *(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The comment a function's file opens with."""
+    """The comment at the top of a function's file."""
 
     name: str
     purpose: str
@@ -50,11 +50,13 @@ def read_header(path: Path) -> Header:
 
 
 def read_headers(folder: Path = library.FOLDER) -> list[Header]:
+    """Read the headers of all functions of the library."""
     return [read_header(path) for path in library.function_paths(folder).values()]
 
 
 def is_pattern_function(found: Header) -> bool:
-    """Whether its key is the root of a pattern, and none of a machine's partition or of the caller's own."""
+    """Tell whether a function's key is the root of a pattern, not of a machine's partition and not a caller's own
+    key."""
     return found.name.startswith("sb_") and "partition" not in found.fields["KEYS"]
 
 
@@ -122,7 +124,7 @@ def _errors() -> str:
 
 
 def _branch(name: str) -> str:
-    """The remark beside an error in the tree at the top of errors.py."""
+    """Return the remark beside an error in the tree at the top of errors.py."""
     found = re.search(rf"[├└]── {name}\b *(.*)", errors.__doc__ or "")
     return found.group(1).strip() if found else ""
 

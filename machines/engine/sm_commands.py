@@ -1,12 +1,12 @@
-"""The commands of the redis-state-machine module, ``SM.*``, on a server that has no such module.
+"""The commands of the redis-state-machine module, ``SM.*``, on a server without that module.
 
     client = shim(redis.Redis())
     client.execute_command("SM.SET", "order:17", json, "paid")
 
-goes to the function ``sm_set`` of our library, with the module's arguments and replies. The client stays the one it
-was: its other commands, its pool and its settings are untouched. asyncio clients, clusters and pipelines learn it in
-the same way, what ``client.client()`` makes of it does not. The library is loaded when the server says that it lacks
-it.
+The shim sends the command to the function ``sm_set`` of this library, with the module's arguments and replies. Other
+commands, the pool and the settings of the client are untouched. asyncio clients, clusters and pipelines work in the
+same way; a client made by ``client.client()`` has no shim. The library is loaded when the server reports that it is
+missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COMMANDS = {
 }
 KEYLESS = frozenset(["SM.TEMPLATE"])
 PROBE = ("FCALL_RO", COMMANDS["SM.TEMPLATE"], 0)
-TAUGHT = "_speaks_sm"
+SHIMMED = "_speaks_sm"
 
 AsyncClient = redis.asyncio.Redis | redis.asyncio.RedisCluster
 AnyClient = TypeVar("AnyClient", bound=Client | AsyncClient)
@@ -40,14 +40,14 @@ Send = Callable[..., Any]
 
 
 def build_fcall(*command: Any) -> tuple[Any, ...] | None:
-    """The FCALL that does what an SM command says; None for any other command.
+    """Build the FCALL for an SM command; return None for any other command.
 
-    How many arguments there may be is for the function to say: its errors are those of a command.
+    The function itself checks the number of arguments: its errors are those of a command.
     """
     if not command or not isinstance(command[0], str | bytes):
         return None
-    spoken = command[0].decode(errors="replace") if isinstance(command[0], bytes) else command[0]
-    name, *more = spoken.split() or [""]  # as redis-py takes "CONFIG GET" for two words
+    text = command[0].decode(errors="replace") if isinstance(command[0], bytes) else command[0]
+    name, *more = text.split() or [""]  # as redis-py takes "CONFIG GET" for two words
     function = COMMANDS.get(name.upper())
     if function is None:
         return None
@@ -57,23 +57,23 @@ def build_fcall(*command: Any) -> tuple[Any, ...] | None:
 
 
 def call(client: Client, *command: Arg) -> Any:
-    """One SM command on a client that was not taught, which it need not be. Raises what redis-py raises."""
+    """Send one SM command on a client without the shim. Raises what redis-py raises."""
     return _Commands(client).execute(*command)
 
 
 def shim(client: AnyClient) -> AnyClient:
-    """The same client, from now on with ``SM.*`` commands; a second time changes nothing."""
-    if not hasattr(client, TAUGHT):
+    """Add the ``SM.*`` commands to a client and return it; a second call changes nothing."""
+    if not hasattr(client, SHIMMED):
         is_async = isinstance(client, redis.asyncio.Redis | redis.asyncio.RedisCluster)
-        taught = _AsyncCommands(client) if is_async else _Commands(client)
-        client.execute_command = taught.execute  # type: ignore[method-assign]
-        client.pipeline = taught.pipeline  # type: ignore[method-assign]
-        setattr(client, TAUGHT, True)
+        shimmed = _AsyncCommands(client) if is_async else _Commands(client)
+        client.execute_command = shimmed.execute  # type: ignore[method-assign]
+        client.pipeline = shimmed.pipeline  # type: ignore[method-assign]
+        setattr(client, SHIMMED, True)
     return client
 
 
 class _Client:
-    """What a client could do before it was taught."""
+    """The original methods of a client, before the shim replaced them."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -81,7 +81,7 @@ class _Client:
         self._pipeline: Send = client.pipeline
 
     def _probe(self) -> Any:
-        """Asks for our library: of a cluster, every node that may be written to."""
+        """Ask for the library; on a cluster, ask every primary."""
         of_cluster = isinstance(self._client, redis.RedisCluster | redis.asyncio.RedisCluster)
         return self._send(*PROBE, **({"target_nodes": self._client.PRIMARIES} if of_cluster else {}))
 
@@ -90,7 +90,7 @@ class _Client:
 
 
 class _Commands(_Client):
-    """``execute_command`` and ``pipeline`` of a client that waits for its answers."""
+    """``execute_command`` and ``pipeline`` of a synchronous client."""
 
     def execute(self, *command: Any, **options: Any) -> Any:
         ours = build_fcall(*command)
@@ -112,7 +112,7 @@ class _Commands(_Client):
         return pipeline
 
     def with_library(self, send: Send) -> Any:
-        """Sends once more what the server could not do for lack of the library: it has changed nothing by then."""
+        """Send again a command that failed for lack of the library: it has changed nothing by then."""
         try:
             return send()
         except exceptions.ResponseError as error:
@@ -123,7 +123,7 @@ class _Commands(_Client):
 
 
 class _AsyncCommands(_Client):
-    """The same for asyncio."""
+    """``execute_command`` and ``pipeline`` of an asyncio client."""
 
     async def execute(self, *command: Any, **options: Any) -> Any:
         ours = build_fcall(*command)
@@ -155,10 +155,10 @@ class _AsyncCommands(_Client):
 
 
 def _teach(pipeline: Any, with_library: Send) -> list[bool]:
-    """Lets a pipeline take SM commands. The list it gives is not empty while some wait to be sent.
+    """Let a pipeline take SM commands; return a list that is not empty while such commands wait to be sent.
 
-    Nothing that waits can be sent a second time, so the library has to be asked for before. What is sent at once,
-    between WATCH and MULTI, is as any other command.
+    Queued commands cannot be sent twice, so the library is checked before they are sent. Commands between WATCH and
+    MULTI are sent at once, like any other command.
     """
     queue = pipeline.execute_command
     asked: list[bool] = []

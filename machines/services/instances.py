@@ -10,7 +10,7 @@ from machines.access import redaction, transition_groups
 from machines.audit.entries import AuditRecord
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
-from machines.engine.instances.repairs import ASKED
+from machines.engine.instances.repairs import PREVIEWS
 
 from . import rate_limit, rules
 from .actor import Actor
@@ -33,7 +33,7 @@ __all__ = [
     "repair",
 ]
 
-REPAIRS = tuple(ASKED)
+REPAIRS = tuple(PREVIEWS)
 UNKEYED = ("suspend", "resume", "delete")  # done twice, they find nothing left to do
 NOTED = ("data", "changes", "keep_data", "result", "overdue")  # of what was asked for, in the audit
 

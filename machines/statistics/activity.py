@@ -42,7 +42,7 @@ class ActivityCounter:
 
     def once(self) -> bool:
         """A thousand instances of each partition; whether there are more."""
-        return self._engine.moving().count()
+        return self._engine.activity().count()
 
     def pause(self) -> float:
         return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
@@ -88,7 +88,7 @@ def activity(machines: Iterable[str], *, people: bool = False, at: int | None = 
     One round trip, and three for people. Raises EngineUnavailable. ``at``: ms.
     """
     found: dict[str, dict[str, list[Count]]] = {name: {period: [] for period in PERIODS} for name in machines}
-    for machine, place, *row in get_engine().moving().moved(found, [(period, 1) for period in PERIODS], at):
+    for machine, place, *row in get_engine().activity().moved(found, [(period, 1) for period in PERIODS], at):
         found[machine][PERIODS[place]] += read_counts(row)
     by_machine = {name: _together(parts) for name, parts in found.items()}
     moved = _together({period: [each[period] for each in by_machine.values()] for period in PERIODS})

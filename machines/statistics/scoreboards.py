@@ -107,7 +107,7 @@ class ScoreboardUpdate:
     def _stays(self, machine: str, version: int, counts: Mapping[str, int], now: int) -> None:
         """States that hold nobody any more go from the board."""
         states = list(self._resting(machine, version, counts))[:MOST]
-        since = merge_medians(self._engine.moving().ages(machine, states))
+        since = merge_medians(self._engine.activity().ages(machine, states))
         states_of = _board(self._engine, machine, "states")
         if since:
             states_of.set_many({state: max(0, now - at) for state, at in since.items()}, now=now)

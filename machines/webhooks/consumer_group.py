@@ -37,7 +37,7 @@ class ConsumerGroup:
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine
-        self._emitted = engine.emitted()
+        self._emitted = engine.emitted_logs()
         self._clock = clock
         self._reader = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"[-128:]
         self._streams: dict[Place, AttachedStream] = {}
@@ -59,7 +59,7 @@ class ConsumerGroup:
             self._left.clear()
             self._due |= dict.fromkeys(self._known)
         if not self._due and (not self._emitted.spread or self._turn()):
-            self._due = dict.fromkeys(self._emitted.news(self._known, wait=wait))
+            self._due = dict.fromkeys(self._emitted.find_new(self._known, wait=wait))
         return [self._due.popitem()[0] for _ in range(min(most, len(self._due)))]
 
     @property
@@ -154,7 +154,7 @@ class ConsumerGroup:
 def align(engine: Engine) -> None:
     """Puts the group at the end of every log: what nobody wanted is not missing."""
     logs = ConsumerGroup(engine)
-    for (machine, partition), end in engine.emitted().ends().items():
+    for (machine, partition), end in engine.emitted_logs().ends().items():
         LogCursor.objects.update_or_create(
             machine=machine, partition=partition, defaults={"read": end.last, "position": end.added}
         )

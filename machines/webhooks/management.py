@@ -168,7 +168,7 @@ def _from_now_on() -> int:
     engine = get_engine()
     if not Webhook.objects.filter(active=True).exists():
         consumer_group.align(engine)
-    return engine.emitted().now()
+    return engine.emitted_logs().now()
 
 
 def _found(id: int) -> Webhook:

@@ -383,5 +383,5 @@ def test_taking_ahead_is_done_once_and_also_after_a_long_pause(engine, prefix, h
     assert [taking() for _ in range(5)] == [True] * 5
     assert ids.held == held  # or a server that forgot would not begin beyond it
     hands.go(AHEAD / 1000 + 60)
-    assert (ids._generator.at_hand(), taking(), ids.held.start) == (None, True, hands.server)
-    assert ids._generator.at_hand()
+    assert (ids._generator.next_local(), taking(), ids.held.start) == (None, True, hands.server)
+    assert ids._generator.next_local()

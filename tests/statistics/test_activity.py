@@ -30,7 +30,7 @@ def lamps(redis_url, prefix):
 
 
 def counted(engine, now=NOW + 2 * DAY) -> None:
-    while engine.moving().count(most=7, now=now):
+    while engine.activity().count(most=7, now=now):
         pass
 
 

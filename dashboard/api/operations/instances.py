@@ -306,5 +306,5 @@ def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     engine, actor = get_engine(), actor_of(request)
     engine.get(machine, id)  # raises where there is none
     redactor = redactor_of(actor, machine).of(id)
-    found = engine.troubles(machine, [id]).get(id, [])
+    found = engine.problems(machine, [id]).get(id, [])
     return {"items": [{"cause": one.cause, "kind": one.kind, "text": redactor.said(one.text)} for one in found]}

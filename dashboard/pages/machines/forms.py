@@ -31,7 +31,7 @@ class Creation:
         self.plan = plan
         self.form = CreateForm(sent)
         self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
-        self.key = (sent.get("key") if sent else "") or get_engine().ids.at_hand() or make_key()
+        self.key = (sent.get("key") if sent else "") or get_engine().ids.next_local() or make_key()
         self.code = MISTAKE
 
     @classmethod

@@ -90,7 +90,7 @@ def machine_page(
         "saved": list_saved_views(request, reverse("machine", args=[machine]), listing.query),
         "mistake": mistake,
         "refused": refused,
-        "filling": engine.filling(machine),
+        "filling": engine.index_progress(machine),
         "tally_json": json.dumps(_figures(tally)) if tally else "",
     } | _list_context(engine, listing, instances, live.now, track)
     return render_page(request, "pages/machine.html", context, status=400 if refused and status == 200 else status)
@@ -104,7 +104,7 @@ def _list_context(
     return {
         "listing": listing,
         "instances": found,
-        "wrong": engine.troubles(listing.machine, [one.id for one in found]),
+        "wrong": engine.problems(listing.machine, [one.id for one in found]),
         "found": block.count if block else track.total,
         "track": track,
         "now_ms": now,

@@ -64,17 +64,17 @@ class RedactedEngine:
         demand_findable(reveals(self._actor, machine), machine, asked)
         return self._engine.tally(machine, **asked)
 
-    def filling(self, machine: str) -> IndexProgress | None:
+    def index_progress(self, machine: str) -> IndexProgress | None:
         """Pass on the progress of an index."""
-        return self._engine.filling(machine)
+        return self._engine.index_progress(machine)
 
     def waits(self, machine: str, id: str) -> list[Wait]:
         """Pass on names of invokes, handlers, queues and jobs."""
         return self._engine.waits(machine, id)
 
-    def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
+    def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
         """Return the kind of each problem. Its text, which a handler may fill with anything, is always redacted."""
-        found = self._engine.troubles(machine, ids)
+        found = self._engine.problems(machine, ids)
         return {id: [replace(one, text=MASK if one.text else "") for one in wrong] for id, wrong in found.items()}
 
     def inspect(self, machine: str, id: str, **asked: Any) -> Inspection:

@@ -1,7 +1,7 @@
-"""The one place that makes Redis clients, so that their dangerous defaults are set once.
+"""Makes all Redis clients, so that dangerous defaults are overridden in one place.
 
-redis-py 8 sends a call again when its reply was lost, up to ten times; a step of the engine must never be sent
-twice on a guess. Clients made here never retry by themselves: callers that may are given an idempotency key.
+redis-py 8 sends a call again when its reply was lost, up to ten times; a step of the engine must never be sent twice on
+a guess. Clients made here never retry by themselves; callers that retry send an idempotency key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAILURES = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 
 
 def build_options(**overrides: Any) -> dict[str, Any]:
-    """Keyword arguments for any redis-py client, sync or asyncio (give the asyncio Retry yourself)."""
+    """Return keyword arguments for any redis-py client. Give an asyncio client its own ``retry``."""
     return {
         "decode_responses": True,
         "encoding_errors": "replace",
@@ -41,9 +41,9 @@ def build_options(**overrides: Any) -> dict[str, Any]:
 
 
 def connect(url: str, **overrides: Any) -> Client:
-    """A client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``.
+    """Make a client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``.
 
-    Connects on first use; only a cluster is asked at once which nodes it has, or EngineUnavailable.
+    It connects on first use; only a cluster is asked for its nodes at once. Raises BadInput, EngineUnavailable.
     """
     scheme = url.partition(":")[0]
     if scheme not in SCHEMES:

@@ -1,8 +1,8 @@
-"""Connections that are kept at hand for function calls: one call after the other, sent once.
+"""A cache of idle connections for function calls, each of which is sent once.
 
-Between two calls redis-py's pool counts, times and announces each connection it hands out; of a call that takes less
-than a tenth of a millisecond that is a good third. What is kept here was taken from that pool once, stays among its
-connections in use (so that closing the client closes it, too), and goes back to it when there are more than a few.
+redis-py's pool counts, times and reports each connection it hands out between two calls; for a call of less than a
+tenth of a millisecond that is a third of the time. Connections here are taken from the pool once, stay among its
+connections in use (so that closing the client closes them), and go back to it when there are more than a few.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from redis import ConnectionPool
 from redis import connection as redis_connection
 from redis.exceptions import DataError, RedisError, ResponseError
 
-KEPT = 16  # connections of a pool: so many threads call at once and find one at hand
-ROOM = 4  # times as many a pool must be able to make: whoever else uses it finds none missing
+KEPT = 16  # idle connections of a pool: so many threads may call at once without asking the pool
+ROOM = 4  # times as many connections a pool must allow, so that its other users find enough
 
-NAME = "signalbox_lines"
+NAME = "signalbox_connections"
 
 Word = str | int | bytes
 Connection = Any  # of redis-py, which leaves half of its methods untyped
@@ -31,7 +31,7 @@ _pack: Any = getattr(getattr(redis_connection, "hiredis", None), "pack_command",
 
 
 class ConnectionCache:
-    """Of one pool. Safe to share between threads; a process that was forked begins with none."""
+    """The idle connections of one pool. Safe to share between threads; a forked process begins with none."""
 
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
@@ -41,11 +41,11 @@ class ConnectionCache:
         _all.add(self)
 
     def exchange(self, words: Sequence[Word]) -> Any:
-        """One command and its answer. Raises what redis-py raises."""
-        connection, in_order = self._taken(), True
+        """Send one command and return its answer. Raises what redis-py raises."""
+        connection, in_order = self._acquire(), True
         try:
             if self._packs:
-                connection.send_packed_command([_packed(words)])
+                connection.send_packed_command([_pack_words(words)])
             else:
                 connection.send_command(*words)
             return connection.read_response()
@@ -53,16 +53,16 @@ class ConnectionCache:
             raise  # read to its end, or never sent: the connection is in order
         except BaseException:
             in_order = False
-            connection.disconnect()  # half an answer may be on its way: nobody may read it as theirs
+            connection.disconnect()  # half an answer may be on its way, which the next call must not read
             raise
         finally:
             self._give_back(connection, in_order)
 
     def forget(self) -> None:
-        """Drops what is at hand without a word to the server: in a child, it is the parent's."""
+        """Drop the idle connections without closing them: in a forked child they belong to the parent."""
         self._idle.clear()
 
-    def _taken(self) -> Connection:
+    def _acquire(self) -> Connection:
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -85,7 +85,7 @@ class ConnectionCache:
 
 
 def _is_sound(connection: Connection) -> bool:
-    """Is nothing waiting to be read, the end that the server made of it among that?"""
+    """Tell whether a connection is open with nothing left to read."""
     try:
         return not connection.can_read()
     except (RedisError, OSError):
@@ -93,12 +93,13 @@ def _is_sound(connection: Connection) -> bool:
 
 
 def _may_keep(pool: ConnectionPool) -> bool:
-    """A pool that waits for connections, follows a master, or renews its credentials wants each of them back."""
+    """Tell whether connections of a pool may be kept: not where the pool blocks, follows a master or renews
+    credentials."""
     renewed = pool.connection_kwargs.get("credential_provider") is not None
     return type(pool) is ConnectionPool and not renewed and pool.max_connections >= KEPT * ROOM
 
 
-def _packed(words: Sequence[Word]) -> bytes:
+def _pack_words(words: Sequence[Word]) -> bytes:
     try:
         packed: bytes = _pack(tuple(words))
     except TypeError as error:
@@ -111,7 +112,7 @@ _all: weakref.WeakSet[ConnectionCache] = weakref.WeakSet()
 
 
 def get_cache(pool: ConnectionPool) -> ConnectionCache:
-    """The lines of a pool: the same ones for all that call over it, and gone with it."""
+    """Return the cache of a pool: the same for all its callers, and gone with the pool."""
     found: ConnectionCache | None = pool.__dict__.get(NAME)
     if found is None:
         with _making:

@@ -1,4 +1,4 @@
-"""Reading what the functions library answers; ``lua/base/replies.lua`` is the other half."""
+"""Reads the replies of the functions library; ``lua/base/replies.lua`` builds them."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Status(StrEnum):
 
 
 def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
-    """Raise what a reply says that is neither OK nor expected: BadInput for an argument, EngineFault for all else."""
+    """Raise the error of an unexpected reply: BadInput for an argument, EngineFault for all else."""
     if reply[0] == Status.BAD_ARGUMENT:
         raise BadInput(str(reply[1]))
     raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
 
 
 def read_whole(raw: Any) -> int:
-    """A whole number that Lua wrote; past 10**14 it may come with an exponent."""
+    """Read a whole number that Lua wrote; past 10**14 it may have an exponent."""
     try:
         return int(raw)
     except ValueError:
@@ -69,7 +69,7 @@ def read_whole(raw: Any) -> int:
 
 
 class FieldTypes:
-    """How the raw hash fields of one definition version read: scalars as they are, the rest as JSON."""
+    """The decoders of one definition version's data fields: scalars are stored as they are, the rest as JSON."""
 
     __slots__ = ("_numbers", "_read", "_states", "accepts", "finals", "names_of", "version")
 
@@ -92,10 +92,11 @@ class FieldTypes:
 
     @property
     def names(self) -> frozenset[str]:
+        """Return the names of the data fields."""
         return frozenset(self._read)
 
     def leaves(self, name: str) -> list[str]:
-        """The leaf states at or below a state; none when this version has no such state."""
+        """List the leaf states at or below a state; empty when this version has no such state."""
         inside: set[int] = set()
         found = []
         for index, state in enumerate(self._states, start=1):  # a parent comes before what is below it
@@ -106,24 +107,24 @@ class FieldTypes:
         return found
 
     def typed(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Data that came as one JSON object, in which a number is not known by its field."""
+        """Convert data that came as one JSON object, where a number may be an integer field's or a float field's."""
         for name in self._numbers:
             if name in values:
                 values[name] = self._read[name](values[name])
         return values
 
     def data(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The data of an instance, in declared order; absent fields are left out."""
+        """Decode the data of an instance, in declared order; absent fields are left out."""
         return {name: read(raw[name]) for name, read in self._read.items() if name in raw}
 
 
 def has_messages(reply: Sequence[Any]) -> bool:
-    """Did the step put messages into the outbox? A reply in short, a text, says that it did not."""
+    """Tell whether the step put messages into the outbox. A short reply, a text, says that it did not."""
     return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK and str(reply[4]) == "1"
 
 
 def read_fields(reply: Sequence[Any]) -> dict[str, Any]:
-    """The raw instance hash that an OK reply of fire, create, get, force, delete or complete carries as JSON."""
+    """Return the raw instance hash that an OK reply carries as JSON."""
     found: dict[str, Any] = json.loads(reply[3])
     return found
 
@@ -149,30 +150,30 @@ def read_instance(
         jobs=str(raw.get("_jobs") or "").split(),
         outcome=outcome,
         actor=str(raw.get("_actor", "")),
-        **({} if _OWN.isdisjoint(raw) else _connections(raw, types)),
+        **({} if _SELDOM_FIELDS.isdisjoint(raw) else _read_seldom_fields(raw, types)),
     )
 
 
-_OWN = frozenset(["_timers", "_children", "_parent", "_suspended"])
+_SELDOM_FIELDS = frozenset(["_timers", "_children", "_parent", "_suspended"])
 
 
-def _connections(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
-    """What only some instances have: timers, children, a parent, a suspension."""
+def _read_seldom_fields(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
+    """Decode what only some instances have: timers, children, a parent, a suspension."""
     children = json.loads(raw["_children"]) if raw.get("_children") else {}
     return {
-        "timers": [_timer(row, types) for row in json.loads(raw.get("_timers") or "[]")],
+        "timers": [_read_timer(row, types) for row in json.loads(raw.get("_timers") or "[]")],
         "children": {invoke: {"machine": c["machine"], "id": c["id"]} for invoke, c in sorted(children.items())},
-        "parent": _parent(raw["_parent"]) if raw.get("_parent") else None,
+        "parent": _read_parent(raw["_parent"]) if raw.get("_parent") else None,
         "suspended": read_whole(raw["_suspended"]) if raw.get("_suspended") else None,
     }
 
 
-def _parent(text: str) -> dict[str, str]:
+def _read_parent(text: str) -> dict[str, str]:
     found: dict[str, str] = json.loads(text)
     return {word: found[word] for word in ("machine", "id", "invoke")}
 
 
-def _timer(row: Sequence[Any], types: FieldTypes) -> Timer:
+def _read_timer(row: Sequence[Any], types: FieldTypes) -> Timer:
     id, due, event, state, sendid, _, target, *_ = row
     return Timer(
         id=id, event=event, due=read_whole(due), state=types.names_of[int(state)], sendid=sendid, target=target
@@ -209,23 +210,23 @@ def read_explanation(machine: str, id: str, text: str) -> Explanation:
 
 
 def build_refusal(why: Explanation) -> Refused:
-    """The error that an explanation of an event which was not taken stands for."""
+    """Build the error for an explanation of an event that no transition took."""
     if why.exhausted:
         return TooMuchWork(why)
     return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
 
 
 def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | None = None) -> SignalboxError:
-    """The error a reply other than OK stands for."""
+    """Build the error for a reply other than OK."""
     status = reply[0]
     if status == Status.REFUSED:
         return build_refusal(read_explanation(machine, id, reply[1]))
     if status == Status.SUSPENDED:
         return Suspended(machine, id, since=read_whole(reply[1]))
     if status == Status.NOT_ALLOWED:
-        return _kept(machine, id, *map(str, reply[1:]))
+        return _build_not_allowed(machine, id, *map(str, reply[1:]))
     if status == Status.APPROVAL:
-        return _alone(machine, *map(str, reply[1:]))
+        return _build_needs_approval(machine, *map(str, reply[1:]))
     if status == Status.CONFLICT:
         return Conflict(machine, id, expected=-1 if expect is None else expect, actual=int(reply[1]))
     if status == Status.NO_INSTANCE:
@@ -240,21 +241,21 @@ def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | No
         return BadInput(str(reply[1]))
     if status == Status.LOST:
         return LeaseLost(id, why=str(reply[1]))
-    return _broken(machine, id, " ".join(map(str, reply[1:])))
+    return _build_fault(machine, id, " ".join(map(str, reply[1:])))
 
 
-def _broken(machine: str, id: str, text: str) -> EngineFault:
-    """Of a function that met what it cannot work with; or what its caller's account may not do."""
+def _build_fault(machine: str, id: str, text: str) -> EngineFault:
+    """Build the error of a function that met damaged data, or a command that the account may not run."""
     if server_permissions.is_denied(text):
         return NotPermitted([named] if (named := server_permissions.find_missing(text)) else [])
     return EngineFault(f"{machine}/{id}: {text}")
 
 
-def _kept(machine: str, id: str, event: str, transition: str, target: str, groups: str) -> NotAllowed:
+def _build_not_allowed(machine: str, id: str, event: str, transition: str, target: str, groups: str) -> NotAllowed:
     return NotAllowed(machine, id, event, transition=transition, target=target, groups=json.loads(groups))
 
 
-def _alone(
+def _build_needs_approval(
     machine: str, action: str, id: str, version: str, definition: str, transitions: str, approved: str
 ) -> NeedsApproval:
     return NeedsApproval(
@@ -264,7 +265,7 @@ def _alone(
 
 
 def read_step(entry: str) -> Step:
-    """One history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]."""
+    """Read one history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]."""
     version, at, event, state, transitions, actor, reason, payload, changed, *unset = json.loads(entry)
     changes = dict(changed or {})
     changes.update(dict.fromkeys(unset[0] if unset else ()))
@@ -283,7 +284,7 @@ def read_step(entry: str) -> Step:
 
 
 def read_steps(entries: Sequence[str]) -> list[Step]:
-    """Entries oldest first; each step's source is the configuration before it."""
+    """Read entries, oldest first; return steps, newest first, each with the configuration before it as its source."""
     read = [read_step(entry) for entry in entries]
     return [replace(s, source=b.configuration) for b, s in pairwise(read)][::-1] + read[:1]
 
@@ -309,7 +310,7 @@ def read_live(machine: str, text: str) -> Live:
 
 
 def merge_live(parts: Sequence[Live]) -> Live:
-    """The partitions of one machine as one."""
+    """Merge the figures of a machine's partitions."""
     first, *rest = parts
     for part in rest:
         first = Live(

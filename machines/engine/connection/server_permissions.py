@@ -1,8 +1,8 @@
-"""Permissions of the account that is used on the server (ACL): which commands there have to be, and which is missing.
+"""Permissions (ACL) that an account needs on the Redis server, and how to read errors about missing ones.
 
-A step runs inside the server with the rights of the account that asks for it, and writes many kinds of keys. So every
-account that moves instances may run all commands that the functions library runs: were one missing, a step would be
-refused half-way. ``dashboard.checks.redis_accounts`` makes ACL lines of these.
+A step runs inside the server with the rights of the account that calls it, and writes many kinds of keys. So every
+account that moves instances needs all commands that the functions library runs: a step would fail halfway without one.
+``dashboard.checks.redis_accounts`` makes ACL lines of these.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WRITES = (
 )  # fmt: skip
 CALLS = ("fcall", "fcall_ro", "function|load", "info", "ping", "spublish")
 STEP = (*READS, *WRITES, *CALLS)
-"""What the functions library runs, and what the engine and the patterns send beside it."""
+"""The commands that the functions library runs, and those that the engine and the patterns send beside it."""
 
 _NAMED = re.compile(r"run the '([a-z_|]+)' command")
 # Redis 7 names no command where a function ran it.
@@ -34,12 +34,12 @@ _DENIED = re.compile(
 
 
 def is_denied(text: str) -> bool:
-    """Whether a server's error says that the account may not do something."""
+    """Tell whether a server error says that the account lacks a permission."""
     return _DENIED.search(text) is not None
 
 
 def find_missing(text: str) -> str:
-    """What such an error says is missing, as ACL SETUSER calls it; "" where it does not say."""
+    """Return the missing permission that a server error names, as ACL SETUSER calls it; "" where it names none."""
     if found := _NAMED.search(text):
         return found[1]
     for word in ("channel", "key"):

@@ -1,11 +1,11 @@
-"""The text of an id: 13 characters that sort as their time does.
+"""The text of an id: 13 characters that sort by time.
 
-63 bits: 41 of ms since 2024-01-01, 10 of the node that made it, 12 of a sequence. Written in 32 characters whose order
-is that of ASCII, without the letters that are taken for others: texts compare as the numbers do, and JavaScript, which
-has no exact number of that size, keeps a text as it is.
+63 bits: 41 of ms since 2024-01-01, 10 of the node that made it, 12 of a sequence. The 32 characters of the alphabet are
+in the order of ASCII and leave out letters that are mistaken for others: texts compare as the numbers do, and
+JavaScript, which has no exact number of that size, can keep the text.
 
-An id made without Redis begins with ``z``, which no other does: 41 bits of ms and 19 random ones. Two of them can be
-the same by chance; none is ever one that a node made.
+An id made without Redis begins with ``z``, which no other id does: 41 bits of ms and 19 random bits. Two of them can be
+equal by chance, but never equal to an id made by a node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EPOCH = 1_704_067_200_000  # ms since 1970: 2024-01-01
 END = EPOCH + 2**41  # ms: in 2093
 NODES = 1024
 SEQUENCE_BITS, NODE_BITS, RANDOM_BITS = 12, 10, 19
-IDS_PER_MS = 2**SEQUENCE_BITS  # ids of a node in a ms
+IDS_PER_MS = 2**SEQUENCE_BITS  # ids that a node can make in a ms
 LENGTH = 13
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 SHAPE = re.compile(f"[0-7][{ALPHABET}]{{12}}|z[{ALPHABET}]{{12}}", re.ASCII)
@@ -31,7 +31,8 @@ _VALUE = {sign: value for value, sign in enumerate(ALPHABET)}
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """``at``: ms since the epoch. ``node`` is None in an id made without Redis; ``sequence`` is random there."""
+    """The parts of an id. ``at``: ms since the epoch. In an id made without Redis ``node`` is None and ``sequence``
+    is random."""
 
     at: int
     node: int | None
@@ -39,17 +40,17 @@ class Decoded:
 
 
 def encode(at: int, node: int, sequence: int) -> str:
-    """``at`` in ms since the epoch, from ``EPOCH`` on and before ``END``; nothing is checked here."""
+    """Encode an id. ``at``: ms since the epoch, from ``EPOCH`` on and before ``END``; not checked."""
     return encode_number((at - EPOCH) << 22 | node << SEQUENCE_BITS | sequence)
 
 
 def encode_local(at: int, noise: int) -> str:
-    """``noise``: a random number below 2**19."""
+    """Encode an id made without Redis. ``noise``: a random number below 2**19."""
     return LOCAL + encode_number((at - EPOCH) << RANDOM_BITS | noise)[1:]
 
 
 def encode_number(number: int) -> str:
-    """A number below 2**63."""
+    """Encode a number below 2**63."""
     pairs = _PAIRS
     return (
         ALPHABET[number >> 60] + pairs[number >> 50 & 1023] + pairs[number >> 40 & 1023] + pairs[number >> 30 & 1023]
@@ -58,11 +59,12 @@ def encode_number(number: int) -> str:
 
 
 def is_id(text: object) -> bool:
+    """Tell whether a value has the form of an id."""
     return isinstance(text, str) and SHAPE.fullmatch(text) is not None
 
 
 def decode(text: object) -> Decoded:
-    """Raises BadInput for what is no id of this form."""
+    """Decode an id. Raises BadInput."""
     why = None if is_id(text) else f"is not {LENGTH} characters of {ALPHABET}, the first 0 to 7 or z"
     text = arguments.check_name("id", text, why)
     if text[0] == LOCAL:

@@ -1,9 +1,9 @@
-"""Makes ids that never repeat, in the text of ``flakes``: with a node number and ranges of time taken from Redis.
+"""Makes ids that never repeat, in the format of ``codec``, from node numbers and ranges of time leased from Redis.
 
 Redis hands out a node together with a range of time, and no two ranges of a node overlap (``sb_ids``). Ids are made
-only with times within a range that was handed out, each place in it once. So neither a clock that steps back, here or
-on the server, nor a process that was stopped for an hour, nor a node that somebody else has taken meanwhile makes one
-twice. ``machines.patterns.ids`` is what callers beside the engine use.
+only with times inside a leased range, each position in it once. So no id repeats when a clock is set back, here or on
+the server, when a process was stopped for an hour, or when another process has taken its node meanwhile. Programs
+beside the engine use ``machines.patterns.ids``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from machines.engine.pattern_keys import PatternKeys
 
 from .codec import EPOCH, IDS_PER_MS, SEQUENCE_BITS, encode_number
 
-NAME = "ids"  # of the generator that the engine and the site share
+NAME = "ids"  # the name of the generator that the engine and the site share
 LEASE = 10_000  # ms
-PAUSES = 4  # in a lease: how long a renewal ahead of need that failed is not tried again
+PAUSES = 4  # a failed early renewal is tried again after this part of a lease
 
 
 class NoNode(Exception):
-    """All nodes are held. ``retry_after``: seconds until one is free, unless it is renewed."""
+    """All nodes are leased. ``retry_after``: seconds until one is free, unless it is renewed."""
 
     def __init__(self, retry_after: float) -> None:
         self.retry_after = retry_after
@@ -40,8 +40,8 @@ class NoNode(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What the server handed out: ids of ``node`` with times in [``start``, ``until``), ms. ``ahead``: what to add to
-    this process's own clock, in ms, to have the server's."""
+    """A leased range: ids of ``node`` with times in [``start``, ``until``), ms. ``ahead``: ms to add to this
+    process's own clock to get the server's."""
 
     node: int
     start: int
@@ -50,7 +50,7 @@ class Range:
 
 
 class Claims:
-    """Asks one generator's key for nodes and ranges, on behalf of one holder."""
+    """Leases nodes and ranges of one generator on the server."""
 
     def __init__(self, caller: Caller, name: str = NAME, prefix: str = PREFIX, *, now: Callable[[], int] | None = None):
         self._caller = caller
@@ -58,18 +58,20 @@ class Claims:
         self._now = now
 
     def claim(self, token: str, node: int | None, lease: int) -> tuple[int, int, int, int]:
-        """Node, from, until and the server's time, in ms. Raises NoNode, EngineUnavailable, EngineFault."""
+        """Lease a range; return node, start, end and the server's time, in ms. Raises NoNode, EngineUnavailable,
+        EngineFault."""
         now = "" if self._now is None else arguments.encode_whole("now", self._now())
         held = "" if node is None else node
-        reply = self._ask("claim", token, held, lease, now)
+        reply = self._call("claim", token, held, lease, now)
         if reply[1] == 0:
             raise NoNode(int(reply[2]) / 1000)
         return int(reply[2]), int(reply[3]), int(reply[4]), int(reply[5])
 
     def release(self, token: str, node: int) -> None:
-        self._ask("release", token, node)
+        """Give a node back."""
+        self._call("release", token, node)
 
-    def _ask(self, *words: str | int) -> list[int]:
+    def _call(self, *words: str | int) -> list[int]:
         reply = self._caller.call("sb_ids", self._root, *words)
         if reply[0] != Status.OK:
             refuse("sb_ids", reply)
@@ -77,21 +79,21 @@ class Claims:
 
 
 class Generator:
-    """Ids of one process. Safe to share between threads; a fork takes a node of its own.
+    """Makes the ids of one process. Safe to share between threads; a fork leases a node of its own.
 
-    ``lease``: ms. ``clock``: seconds that only grow.
+    ``lease``: ms. ``clock``: monotonic seconds.
     """
 
     def __init__(self, claims: Claims, *, lease: int = LEASE, clock: Callable[[], float] = time.monotonic) -> None:
         self._claims = claims
         self._lease = lease
         self._clock = clock
-        self._last = 0  # the place of the newest id: its ms and sequence as one number
-        self._begin()
+        self._last = 0  # the position of the newest id: its ms and sequence as one number
+        self._reset()
         _generators.add(self)
 
-    def _begin(self) -> None:
-        """With nothing at hand, as a process begins."""
+    def _reset(self) -> None:
+        """Begin without a range, as a new process does."""
         self._lock = threading.Lock()
         self._claiming = threading.Lock()
         self._token = os.urandom(8).hex()
@@ -100,43 +102,43 @@ class Generator:
 
     @property
     def held(self) -> Range | None:
-        """The range at hand, also where it is used up."""
+        """Return the leased range, even when it is used up."""
         return self._held
 
     def next(self) -> str:
-        """One id: no call, or the one that takes the next range. Raises NoNode, EngineUnavailable, EngineFault."""
+        """Make one id, with at most one round trip. Raises NoNode, EngineUnavailable, EngineFault."""
         return self.many(1)[0]
 
     def many(self, count: int) -> list[str]:
-        """As many, in order; all of them or, when the next range cannot be had, none."""
-        made = self._made(count)
+        """Make ``count`` ids in order; raise, and make none, when the next range cannot be leased."""
+        made = self._make(count)
         while len(made) < count:
             seen = self._held
-            made += self._made(count - len(made))
+            made += self._make(count - len(made))
             if len(made) < count:
                 self._renew(seen)
         if self.is_due():
             self.renew_ahead()
         return made
 
-    def at_hand(self) -> str | None:
-        """An id of the range at hand; None where there is none. Never calls Redis and never waits for it."""
-        made = self._made(1)
+    def next_local(self) -> str | None:
+        """Make an id of the held range without calling Redis or waiting for it; None where there is none left."""
+        made = self._make(1)
         return made[0] if made else None
 
     def is_due(self) -> bool:
-        """Has the newest id come from the last half lease of the range?"""
+        """Tell whether the newest id is in the last half lease of the range."""
         held = self._held
         return held is None or self._last >= (held.until - self._lease // 2) * IDS_PER_MS
 
     def renew_ahead(self) -> bool:
-        """Take the next range before it is needed, unless somebody is at it or has failed a moment ago; whether there
-        is one. Raises nothing."""
+        """Lease the next range before it is needed, unless another thread does so or failed a moment ago; return
+        whether there is one. Raises nothing."""
         if self._clock() < self._not_before or not self._claiming.acquire(blocking=False):
             return False
         try:
-            if self.is_due() or self._ends_soon():  # else another thread has just done it: none is two leases ahead
-                self._take()
+            if self.is_due() or self._ends_soon():  # else another thread has just renewed: no range is two leases ahead
+                self._lease_range()
             return True
         except (SignalboxError, NoNode):
             self._not_before = self._clock() + self._lease / 1000 / PAUSES
@@ -145,15 +147,15 @@ class Generator:
             self._claiming.release()
 
     def close(self) -> None:
-        """Give the node back. Where its ranges end stays known; the next id takes a node again."""
+        """Give the node back. The server remembers where its ranges end; the next id leases a node again."""
         with self._claiming:
             with self._lock:
                 held, self._held = self._held, None
             if held is not None:
                 self._claims.release(self._token, held.node)
 
-    def _made(self, count: int) -> list[str]:
-        """At most so many, of the range at hand."""
+    def _make(self, count: int) -> list[str]:
+        """Make up to ``count`` ids of the held range."""
         with self._lock:
             held = self._held
             if held is None:
@@ -175,25 +177,25 @@ class Generator:
 
     def _renew(self, seen: Range | None) -> None:
         with self._claiming:
-            if self._held is seen:  # else somebody else has done it
-                self._take()
+            if self._held is seen:  # else another thread has renewed
+                self._lease_range()
 
-    def _take(self) -> None:
+    def _lease_range(self) -> None:
         held = self._held
         node, start, until, now = self._claims.claim(self._token, held.node if held else None, self._lease)
         ahead = now - self._clock() * 1000
         with self._lock:
-            # The range that follows on the one at hand prolongs it: what is left of that is not lost.
+            # A range that follows the held one prolongs it, so that the rest of the held one is not lost.
             if held is not None and self._held is held and (held.node, held.until) == (node, start):
                 start = held.start
-            elif self._last >= until * IDS_PER_MS:  # of a range further ahead that nothing is known of any more
+            elif self._last >= until * IDS_PER_MS:  # a position in a later range, which was given back
                 self._last = start * IDS_PER_MS - 1
             self._held = Range(node, start, until, ahead)
 
 
 def make_instance_id(generator: Generator, machine: str, key: str) -> str:
-    """The id of a new instance: made of the key it is created with, so that the same call sent twice has the same, or
-    else the generator's next; a random one where all nodes are held."""
+    """Make the id of a new instance: from its idempotency key, so that the same call sent twice has the same id,
+    else the generator's next; a random one where all nodes are leased."""
     if key:
         return uuid.uuid5(uuid.NAMESPACE_OID, f"{machine}:{key}").hex
     try:
@@ -205,9 +207,9 @@ def make_instance_id(generator: Generator, machine: str, key: str) -> str:
 _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     for generator in list(_generators):
-        generator._begin()
+        generator._reset()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,4 +1,7 @@
-"""Which instances moved, and for how long they have stood: read from the sets of states, and never in a step."""
+"""How many instances moved on a day, and how long instances have been in their states.
+
+Both are read from the indexes of states, outside the steps, which they do not slow down.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,37 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineUnavailable, LookupFailed, SignalboxError
 from machines.engine.publishing.catalog import Catalog
 
-AT_ONCE = 1000  # instances of one call: some 2 ms
-EXACT = 1000  # instances up to which a day of one partition is counted exactly
+AT_ONCE = 1000  # instances that one call counts: some 2 ms
+EXACT = 1000  # instances of one partition and day up to which the count is exact
 KEEP = 40  # days
 
 
 class Activity:
-    """All machines below one prefix. What cannot be read costs its own figures and no others."""
+    """Reads the activity of all machines below one prefix. A partition that cannot be read leaves out its own
+    figures only."""
 
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog
 
     def count(self, *, most: int = AT_ONCE, now: int | None = None) -> bool:
-        """Count what moved since the last time, of each partition up to ``most``; whether there is more. One round
-        trip.
+        """Count instances that moved since the last call, in each partition up to ``most``; return whether more are
+        left. One round trip.
 
-        An instance counts on each day on which it entered a state and was still there when somebody looked: what comes
-        and is deleted in between is missed, and so is the day before where it moves again after midnight.
+        An instance counts on each day on which it entered a state and was still there when it was counted: an instance
+        that is created and deleted in between is missed, and so is the day before where it moves again after midnight.
         """
         asked = (most, EXACT, KEEP, "" if now is None else now)
-        answers = self._all(self._catalog.machines(), "sb_moved", asked)
+        answers = self._call_all(self._catalog.machines(), "sb_moved", asked)
         return any(reply[2] == 1 for _, reply in answers)
 
     def moved(
         self, machines: Iterable[str], asked: Sequence[tuple[str, int]], at: int | None = None
     ) -> list[list[Any]]:
-        """How many moved: for each partition of the machines and each of ``asked``, which are periods and how many of
-        them, the rows ``sb_distinct_count`` answers, with the machine and the place in ``asked`` in front.
+        """Read how many instances moved: for each partition and each of ``asked``, (period, number of periods), the
+        rows of ``sb_distinct_count`` with the machine and the position in ``asked`` in front.
 
-        Partitions hold different instances: their counts may be added up.
+        Partitions hold different instances, so their counts may be added up.
         """
         calls = [
             (machine, place, "sb_distinct_count", partition.moved, (period, n, "" if at is None else at, ""))
@@ -50,35 +54,35 @@ class Activity:
         replies = self._caller.many([call[2:] for call in calls])
         found = []
         for (machine, place, *_), reply in zip(calls, replies, strict=True):
-            if _is_read(reply):
+            if _is_ok(reply):
                 found.append([machine, place, *reply[1:]])
         return found
 
     def ages(self, machine: str, states: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-        """State -> for each partition in which instances stand in it how many, and since when the one in the middle
-        has, ms."""
+        """Return state -> for each partition the number of its instances in the state, and since when (ms) the
+        median one."""
         found: dict[str, list[tuple[int, int]]] = {}
-        for _, reply in self._all([machine], "sb_ages", states) if states else ():
+        for _, reply in self._call_all([machine], "sb_ages", states) if states else ():
             for state, count, middle in zip(states, reply[1::2], reply[2::2], strict=True):
                 if count:
                     found.setdefault(state, []).append((int(count), int(float(middle))))
         return found
 
-    def _all(self, machines: Iterable[str], function: str, words: Sequence[Any]) -> list[tuple[str, list[Any]]]:
-        """The answers of every partition that can be read."""
+    def _call_all(self, machines: Iterable[str], function: str, words: Sequence[Any]) -> list[tuple[str, list[Any]]]:
+        """Return the answers of every partition that can be read."""
         roots = [(machine, each.root) for machine in machines for each in self._partitions(machine)]
         replies = self._caller.many([(function, root, words) for _, root in roots])
-        return [(machine, reply) for (machine, _), reply in zip(roots, replies, strict=True) if _is_read(reply)]
+        return [(machine, reply) for (machine, _), reply in zip(roots, replies, strict=True) if _is_ok(reply)]
 
     def _partitions(self, machine: str) -> Sequence[Any]:
         try:
             return self._catalog.partitions(machine)
-        except LookupFailed:  # it went this very moment
+        except LookupFailed:  # deleted since the list was made
             return ()
 
 
-def _is_read(reply: Any) -> bool:
-    """Raises EngineUnavailable."""
+def _is_ok(reply: Any) -> bool:
+    """Tell whether a reply is OK. Raises EngineUnavailable."""
     if isinstance(reply, Exception):
         try:
             translate(reply)
@@ -90,12 +94,14 @@ def _is_read(reply: Any) -> bool:
 
 
 def merge_medians(parts: Mapping[str, list[tuple[int, int]]]) -> dict[str, int]:
-    """State -> ms since which half of its instances have stood there: of several partitions the one in the middle by
-    weight, which for ids that are spread by their hash is close to the true one."""
-    return {state: _middle(sorted(each, key=lambda part: part[1])) for state, each in parts.items()}
+    """Merge the medians of partitions: state -> ms since which half of its instances have been there.
+
+    The result is the median weighted by instances; for ids spread by their hash it is close to the true one.
+    """
+    return {state: _find_median(sorted(each, key=lambda part: part[1])) for state, each in parts.items()}
 
 
-def _middle(parts: list[tuple[int, int]]) -> int:
+def _find_median(parts: list[tuple[int, int]]) -> int:
     half, seen = sum(count for count, _ in parts) / 2, 0
     for count, at in parts:
         seen += count

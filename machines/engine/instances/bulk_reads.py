@@ -1,4 +1,4 @@
-"""Questions about many instances in one round trip."""
+"""The methods of the engine that read several instances in one round trip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from machines.engine.records import Explanation, Instance
 
 
 class BulkReadMethods:
-    """The part of the front door that asks about several instances at once, each at a moment of its own."""
+    """Reads of several instances, each at a moment of its own: a part of ``Engine``."""
 
     _caller: Caller
     _catalog: Catalog
@@ -24,19 +24,20 @@ class BulkReadMethods:
         raise NotImplementedError
 
     def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
-        """For each id, in order, the instance or the error it met. Raises UnknownMachine, EngineUnavailable."""
+        """Return, in order, the instance of each id or its error. Raises UnknownMachine, EngineUnavailable."""
         asked = [arguments.check_instance(id) for id in ids]
         roots, answers = self._ask(machine, "sb_get", asked, ())
-        return [self._seen(machine, id, root, reply) for id, root, reply in zip(asked, roots, answers, strict=True)]
+        return [self._read_one(machine, id, root, reply) for id, root, reply in zip(asked, roots, answers, strict=True)]
 
     def explain_many(
         self, machine: str, ids: Iterable[str], event: str, payload: Mapping[str, Any] | None = None
     ) -> list[Explanation | SignalboxError]:
-        """What ``fire`` would do with each, in order; changes nothing. Raises UnknownMachine, EngineUnavailable."""
+        """Compute what ``fire`` would do with each instance, in order; change nothing. Raises UnknownMachine,
+        EngineUnavailable."""
         asked = [arguments.check_instance(id) for id in ids]
         words = (arguments.check_event(event), arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD), "")
         _, answers = self._ask(machine, "sb_explain", asked, words)
-        return [self._explained(machine, id, reply) for id, reply in zip(asked, answers, strict=True)]
+        return [self._explain_one(machine, id, reply) for id, reply in zip(asked, answers, strict=True)]
 
     def _ask(
         self, machine: str, function: str, ids: Sequence[str], words: Sequence[str]
@@ -44,25 +45,25 @@ class BulkReadMethods:
         roots = [self._catalog.partition(machine, id).root for id in ids]
         return roots, self._caller.many([(function, root, (id, *words)) for id, root in zip(ids, roots, strict=True)])
 
-    def _seen(self, machine: str, id: str, root: str, reply: Any) -> Instance | SignalboxError:
+    def _read_one(self, machine: str, id: str, root: str, reply: Any) -> Instance | SignalboxError:
         try:
-            return self._instance(machine, id, root, _sound(machine, id, reply), None)
+            return self._instance(machine, id, root, _require_ok(machine, id, reply), None)
         except EngineUnavailable:
             raise
         except SignalboxError as error:
             return error
 
-    def _explained(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
+    def _explain_one(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
         try:
-            return replies.read_explanation(machine, id, _sound(machine, id, reply)[1])
+            return replies.read_explanation(machine, id, _require_ok(machine, id, reply)[1])
         except EngineUnavailable:
             raise
         except SignalboxError as error:
             return error
 
 
-def _sound(machine: str, id: str, reply: Any) -> Sequence[Any]:
-    """A reply that says OK; else the error it stands for."""
+def _require_ok(machine: str, id: str, reply: Any) -> Sequence[Any]:
+    """Return an OK reply; raise the error that any other stands for."""
     if isinstance(reply, Exception):
         translate(reply)
     if reply[0] != Status.OK:

@@ -1,4 +1,4 @@
-"""One event to be sent: from what a caller gives to what ``sb_fire`` takes."""
+"""Builds the arguments of ``sb_fire`` from a ``Fire`` record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines.engine.records import Fire
 
 
 def build_arguments(call: Fire) -> tuple[Any, ...]:
-    """The arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload for what does not fit."""
+    """Build the arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload."""
     found = (
         call.id,
         arguments.check_event(call.event),
@@ -27,7 +27,7 @@ def build_arguments(call: Fire) -> tuple[Any, ...]:
 
 
 def read_call(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
-    """Read one item of ``Engine.fire_many``: a Fire, its fields by name, or the first five in order."""
+    """Return one item of ``Engine.fire_many``, a Fire, its fields by name or the first five in order, as a Fire."""
     try:
         call = item if isinstance(item, Fire) else Fire(**item) if isinstance(item, Mapping) else Fire(*item)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""All that a page about one instance shows, read in one round trip."""
+"""The method of the engine that reads all that a page about one instance shows, in one round trip."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from .previews import Wait
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """``steps``: the latest, newest first. ``jobs``: its open ones, and the dead ones it waits for. ``explanations``:
-    what each event that was asked about would do without a payload, or why that cannot be said."""
+    """All that a page about one instance shows. ``steps``: the latest, newest first. ``jobs``: its open jobs, and
+    the dead ones it waits for. ``explanations``: event -> what it would do without a payload, or the error of that
+    question."""
 
     instance: Instance
     steps: list[Step]
@@ -34,15 +35,15 @@ class Inspection:
 
 
 class InspectionMethods:
-    """Part of ``Engine``."""
+    """Inspection of an instance: a part of ``Engine``."""
 
     _caller: Caller
     _catalog: Catalog
     _queues: Queues
 
     def inspect(self, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100) -> Inspection:
-        """An instance with its latest ``steps``, what it waits for, and what these events would do: one round trip, of
-        calls that other clients' calls may come between. Raises UnknownInstance, UnknownMachine."""
+        """Read an instance with its latest ``steps``, the jobs it waits for, and what these events would do: several
+        calls in one round trip, not one atomic call. Raises UnknownInstance, UnknownMachine."""
         arguments.check_count("steps", steps, limits.MAX_HISTORY)
         arguments.check_instance(id)
         partition, names = self._catalog.partition(machine, id), list(dict.fromkeys(events))
@@ -54,29 +55,33 @@ class InspectionMethods:
             ("sb_jobs", root, ("", "instance", id)),
             *(("sb_explain", root, (id, arguments.check_event(name))) for name in names),
         ]
-        got, history, waits, jobs, *told, marks = self._caller.many(calls, [(meta, ("HGET", meta, "sensitive"))])
-        if isinstance(marks, Exception):  # what is sensitive has to be known before anything is shown
+        got, history, waits, jobs, *answers, marks = self._caller.many(calls, [(meta, ("HGET", meta, "sensitive"))])
+        if isinstance(marks, Exception):  # without the names of sensitive fields nothing may be shown
             translate(marks)
-        found = [self._ok(machine, id, reply) for reply in (got, history, waits, jobs)]
+        found = [self._require_ok(machine, id, reply) for reply in (got, history, waits, jobs)]
         raw = replies.read_fields(found[0])
         types = self._catalog.types(machine, root, raw["_def"])
         return Inspection(
             instance=replies.read_instance(machine, id, raw, types, replies.read_outcome(found[0])),
             steps=replies.read_steps(found[1][3:])[:steps],
             waits=previews.read_waits(found[2][1]),
-            jobs=self._queues.rows(machine, partition, found[3]),
-            explanations={name: self._told(machine, id, reply) for name, reply in zip(names, told, strict=True)},
+            jobs=self._queues.read_jobs(machine, partition, found[3]),
+            explanations={
+                name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)
+            },
             sensitive=read_sensitive_fields(marks),
         )
 
     def explain_all(self, machine: str, id: str, events: Iterable[str]) -> dict[str, Explanation | SignalboxError]:
-        """What each of these events would do without a payload, or why that cannot be said; one round trip."""
+        """Compute what each of these events would do without a payload, or the error of that question; one round
+        trip."""
         names = list(dict.fromkeys(events))
         root = self._catalog.partition(machine, arguments.check_instance(id)).root
-        told = self._caller.many([("sb_explain", root, (id, arguments.check_event(name))) for name in names])
-        return {name: self._told(machine, id, reply) for name, reply in zip(names, told, strict=True)}
+        answers = self._caller.many([("sb_explain", root, (id, arguments.check_event(name))) for name in names])
+        return {name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)}
 
-    def _ok(self, machine: str, id: str, reply: Any) -> Sequence[Any]:
+    def _require_ok(self, machine: str, id: str, reply: Any) -> Sequence[Any]:
+        """Return an OK reply; raise the error that any other stands for."""
         if isinstance(reply, Exception):
             translate(reply)
         if reply[0] != Status.OK:
@@ -87,8 +92,8 @@ class InspectionMethods:
         answer: Sequence[Any] = reply
         return answer
 
-    def _told(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
+    def _read_explanation(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
         try:
-            return replies.read_explanation(machine, id, self._ok(machine, id, reply)[1])
+            return replies.read_explanation(machine, id, self._require_ok(machine, id, reply)[1])
         except SignalboxError as error:
             return error

@@ -1,4 +1,4 @@
-"""What a repair would do, and what an instance waits for: as the engine answers it."""
+"""Records of what a repair would do, and of the jobs an instance waits for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The work one invoke of an active state asked for. ``job`` and ``place`` are empty where there is none any more.
+    """The job of one invoke of an active state. ``job`` and ``place`` are empty where the job no longer exists.
 
-    ``listened``: whether a transition listens for the job's end, so that it could be skipped.
+    ``listened``: whether a transition takes the job's end, so that the job can be skipped.
     """
 
     invoke: str
@@ -26,7 +26,7 @@ class Wait:
 
     @property
     def repairs(self) -> list[str]:
-        """Those that make sense now: "retry", "skip", "cancel"."""
+        """List the repairs that make sense now: "retry", "skip", "cancel"."""
         retried = ["retry"] if self.place in ("dead", "delayed") else []
         if self.suspended:
             return retried
@@ -36,14 +36,14 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a repair would do to an instance at ``version``; nothing was done.
+    """What a repair would do to an instance at revision ``version``; nothing was done.
 
-    ``changes``: data field -> its new value, None where it would be unset. ``withdrawn``: jobs that would go, ``{"id",
-    "src", "queue", "place", "invoke"}``; ``added``: jobs that would come, ``{"src", "queue", "invoke", "input"}``;
-    ``renewed``: the job that would be tried again, or "". ``disarmed`` and ``armed``: timers, ``{"event", "state",
-    "target", "due"}``, a timer that is put off in both. ``ended`` and ``started``: machines it runs, ``{"invoke",
-    "machine", "id"}``. ``messages``: how many would go out; ``held``: how many wait for a suspended one to be resumed.
-    ``done``: whether it would be at its end.
+    ``changes``: data field -> its new value, None where it would be unset. ``withdrawn``: jobs that would be withdrawn,
+    ``{"id", "src", "queue", "place", "invoke"}``; ``added``: jobs that would be enqueued, ``{"src", "queue", "invoke",
+    "input"}``; ``renewed``: the job that would be retried, or "". ``disarmed`` and ``armed``: timers, ``{"event",
+    "state", "target", "due"}``; a postponed timer is in both. ``ended`` and ``started``: child instances, ``{"invoke",
+    "machine", "id"}``. ``messages``: number of messages to be sent; ``held``: messages that wait until a suspended
+    instance is resumed. ``done``: whether the instance would be in a final state.
     """
 
     machine: str
@@ -69,12 +69,12 @@ class Preview:
 
     @property
     def revision(self) -> int:
-        """The revision of the instance it was made of, the same number as ``version``."""
+        """Return the revision of the instance: the same number as ``version``."""
         return self.version
 
     @property
     def state(self) -> str:
-        """The configuration afterwards as one line of text."""
+        """Return the configuration after the repair as one line of text."""
         return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Preview:
 
 
 def read_preview(machine: str, id: str, repair: str, text: str) -> Preview:
-    """Reads what ``lua/instances/previews.lua`` answers."""
+    """Read what ``lua/instances/previews.lua`` returns."""
     seen: dict[str, Any] = json.loads(text)
     seen |= {name: sorted(seen[name], key=lambda timer: float(timer["due"])) for name in ("disarmed", "armed")}
     seen |= {name: sorted(seen[name], key=lambda child: str(child["invoke"])) for name in ("ended", "started")}

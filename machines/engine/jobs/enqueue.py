@@ -1,4 +1,4 @@
-"""One job to be put on a queue: from what a caller gives to what ``sb_enqueue`` takes."""
+"""Builds the arguments of ``sb_enqueue`` from an ``Enqueue`` record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIELDS = tuple(field.name for field in fields(Enqueue))
 
 
 def read_item(item: Enqueue | Mapping[str, Any]) -> Enqueue:
-    """One item of ``Engine.enqueue_many``: an Enqueue, or its fields by name."""
+    """Return one item of ``Engine.enqueue_many``, an Enqueue or its fields by name, as an Enqueue."""
     try:
         return item if isinstance(item, Enqueue) else Enqueue(**item)
     except TypeError as error:
@@ -25,7 +25,7 @@ def read_item(item: Enqueue | Mapping[str, Any]) -> Enqueue:
 
 
 def build_arguments(call: Enqueue) -> tuple[Any, ...]:
-    """The twelve words of ``sb_enqueue``, in its order. Raises BadInput or BadPayload for what does not fit."""
+    """Build the twelve arguments of one job for ``sb_enqueue``, in its order. Raises BadInput or BadPayload."""
     arguments.check_machine(call.machine)
     arguments.encode_whole("now", call.now)
     if call.instance_key is not None:
@@ -48,7 +48,8 @@ def build_arguments(call: Enqueue) -> tuple[Any, ...]:
 
 
 def build_row(words: tuple[Any, ...], now: int | None) -> dict[str, Any]:
-    """The hash of a job that was just made of these words; its time is this process's idea of the server's."""
+    """Build the hash of a job that was just enqueued, so that it need not be read back. ``created`` is this process's
+    estimate of the server's time."""
     src, queue, given, priority, delay, unique, attempts, backoff, lease, timeout, jitter, stop = words
     created = round(time.time() * 1000) if now is None else now
     return {

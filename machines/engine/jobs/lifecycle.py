@@ -1,8 +1,8 @@
-"""Jobs: putting them on queues, taking, finishing, renewing, and looking at them.
+"""The life of a job: enqueue, take, renew, complete, fail; and reading jobs.
 
-Delivery rule: a handler runs at least once; its effect on the machine happens exactly once. ``take`` pops, leases
-and counts the attempt in one call; ``complete`` and ``fail`` end the job and move its instance in one call, fenced
-by the token that take gave out.
+Delivery rule: a handler runs at least once; its effect on the machine happens exactly once. ``take`` pops, leases and
+counts the attempt in one call; ``complete`` and ``fail`` end the job and move its instance in one call, fenced by the
+token of the lease.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance, Outcome
 
-from . import enqueue as enqueueing
+from . import enqueue as enqueue_calls
 from . import rows
 from .records import Enqueue, Job, Taken
 
@@ -31,37 +31,40 @@ SWEEP_LIMIT = 500  # jobs of one queue moved by one sweep call: keeps the call i
 MAX_RESULT = 64 * 1024  # bytes of JSON
 MAX_TAKEN = 1000  # jobs one call hands out
 MAX_LISTED = 1000  # jobs one call shows
-MAX_TOGETHER = 100  # jobs one call puts or ends: a few milliseconds in which the server does nothing else
+MAX_TOGETHER = 100  # jobs that one call enqueues or ends: a few milliseconds in which the server does nothing else
 MAX_NOTE = 200  # characters
 
-End = tuple[Job, Any]
+Completion = tuple[Job, Any]  # a job and its result
 
 
 class Queues:
-    """``posted`` is told of a partition whose step, caused by the end of a job, sent messages."""
+    """The jobs of all machines. ``deliver`` is called with a partition whose step, caused by the end of a job, sent
+    messages."""
 
-    def __init__(self, caller: Caller, catalog: Catalog, posted: Callable[[str, int | None], None]) -> None:
+    def __init__(self, caller: Caller, catalog: Catalog, deliver: Callable[[str, int | None], None]) -> None:
         self._caller = caller
         self._catalog = catalog
-        self._posted = posted
+        self._deliver = deliver
 
-    # Putting
+    # Enqueue
 
     def enqueue(self, item: Enqueue) -> Job:
+        """Put one job on a queue. Raises the error of that job."""
         (job,) = self.enqueue_many([item])
         if isinstance(job, SignalboxError):
             raise job
         return job
 
     def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
+        """Put many jobs on queues in one round trip; return the job or the error of each, in order."""
         results: list[Any] = []
         batches: dict[tuple[str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]] = {}
         for index, item in enumerate(items):
             results.append(None)
             try:
-                call = enqueueing.read_item(item)
-                words = enqueueing.build_arguments(call)
-                root = self._place(call).root
+                call = enqueue_calls.read_item(item)
+                words = enqueue_calls.build_arguments(call)
+                root = self._choose_partition(call).root
             except EngineUnavailable:
                 raise
             except SignalboxError as error:
@@ -75,40 +78,41 @@ class Queues:
                 wire.append(("sb_enqueue", root, (now, *(word for _, _, words in part for word in words))))
                 sent.append((root, part))
         for (root, part), reply in zip(sent, self._caller.many(wire), strict=True):
-            for (index, _, _), job in zip(part, self._put(root, part, reply), strict=True):
+            for (index, _, _), job in zip(part, self._read_enqueued(root, part, reply), strict=True):
                 results[index] = job
         return results
 
-    def _place(self, call: Enqueue) -> Partition:
+    def _choose_partition(self, call: Enqueue) -> Partition:
+        """Return the partition of a new job: by its unique key, else by its instance key, else any."""
         partitions = self._catalog.partitions(call.machine)
         if len(partitions) == 1:
             return partitions[0]
         near = call.unique or call.instance_key
         return self._catalog.partition(call.machine, near) if near else secrets.choice(partitions)
 
-    def _put(
+    def _read_enqueued(
         self, root: str, part: Sequence[tuple[int, Enqueue, tuple[Any, ...]]], reply: Any
     ) -> list[Job | SignalboxError]:
-        failed = _fault(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
+        failed = _read_error(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
         if failed is not None:
             return [failed for _ in part]
         found: list[Job | SignalboxError] = []
         for (_, call, words), id, flat in zip(part, reply[1::2], reply[2::2], strict=True):
-            row = replies.read_pairs(flat) if flat else enqueueing.build_row(words, call.now)
+            row = replies.read_pairs(flat) if flat else enqueue_calls.build_row(words, call.now)
             found.append(rows.read_job(call.machine, root, id, row, {}))
         return found
 
-    # Working
+    # Take and end
 
     def take(self, machine: str, queue: str, worker: str, count: int, lease: int | None, now: int | None) -> Taken:
-        """Up to ``count`` jobs, over the machine's partitions; each is leased to ``worker`` when this returns."""
+        """Take up to ``count`` jobs over the machine's partitions; each is leased to ``worker`` when this returns."""
         arguments.check_queue(queue)
         arguments.check_text("worker", worker, limits.MAX_ACTOR)
         arguments.check_count("count", count, MAX_TAKEN)
-        ends = (_number("lease", lease), _number("now", now))
+        ends = (_encode_whole("lease", lease), _encode_whole("now", now))
         taken = Taken()
         failed = None
-        for partition in self._in_turn(machine):
+        for partition in self._rotate_partitions(machine):
             wanted = count - len(taken)
             if wanted <= 0:
                 break
@@ -119,15 +123,16 @@ class Queues:
                     raise BadInput(str(reply[1]))
                 types_of = partial(self._catalog.types, machine, partition.root)
                 taken += rows.read_taken_jobs(machine, partition.root, worker, reply, types_of)
-                _note(taken, reply[1])
+                _note_hint(taken, reply[1])
             except SignalboxError as error:
-                failed = error  # what the other partitions gave is leased already and has to reach its worker
+                failed = error  # jobs of the other partitions are leased already and must reach the worker
         if failed is not None and not taken:
             raise failed
         return taken
 
-    def _in_turn(self, machine: str) -> list[Partition]:
-        """The partitions from any of them on: one that always has work must not keep the others from their turn."""
+    def _rotate_partitions(self, machine: str) -> list[Partition]:
+        """List the partitions, beginning with a random one: a partition that always has work must not starve the
+        others."""
         partitions = self._catalog.partitions(machine)
         if len(partitions) == 1:
             return partitions
@@ -135,24 +140,26 @@ class Queues:
         return partitions[start:] + partitions[:start]
 
     def complete(self, job: Job, result: Any, now: int | None) -> Instance | None:
-        words = (_number("now", now), "", require_job(job).id, job.token, _result(result))
+        """End a job and move its instance; return the instance, or None for a job without one."""
+        words = (_encode_whole("now", now), "", require_job(job).id, job.token, _encode_result(result))
         reply = self._caller.call("sb_complete", job.root, *words)
         ended = reply[1] if reply[0] == Status.OK else reply
         if ended[0] != Status.OK:
-            raise self._failure(job, ended)
-        moved = self._moved(job, ended)
+            raise self._build_error(job, ended)
+        moved = self._read_instance(job, ended)
         if replies.has_messages(ended):
-            self._posted(job.root, now)
+            self._deliver(job.root, now)
         return moved
 
-    def complete_many(self, ends: Iterable[End], now: int | None) -> list[Outcome | SignalboxError | None]:
-        at = _number("now", now)
+    def complete_many(self, ends: Iterable[Completion], now: int | None) -> list[Outcome | SignalboxError | None]:
+        """End many jobs in one round trip; return the outcome or the error of each, in order."""
+        at = _encode_whole("now", now)
         results: list[Any] = []
         batches: dict[str, list[tuple[int, Job, str]]] = {}
         for index, (job, result) in enumerate(ends):
             results.append(None)
             try:
-                batches.setdefault(require_job(job).root, []).append((index, job, _result(result)))
+                batches.setdefault(require_job(job).root, []).append((index, job, _encode_result(result)))
             except SignalboxError as error:
                 results[index] = error
         wire, sent = [], []
@@ -163,17 +170,19 @@ class Queues:
                 wire.append(("sb_complete", root, (at, "short", *words)))
                 sent.append((root, part))
         for (root, part), reply in zip(sent, self._caller.many(wire), strict=True):
-            ended = self._ended(part, reply)
+            ended = self._read_completed(part, reply)
             for (index, _, _), outcome in zip(part, ended, strict=True):
                 results[index] = outcome
             if not isinstance(reply, Exception) and any(
                 not isinstance(each, str) and replies.has_messages(each) for each in reply[1:]
             ):
-                self._posted(root, now)
+                self._deliver(root, now)
         return results
 
-    def _ended(self, part: Sequence[tuple[int, Job, str]], reply: Any) -> list[Outcome | SignalboxError | None]:
-        failed = _fault(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
+    def _read_completed(
+        self, part: Sequence[tuple[int, Job, str]], reply: Any
+    ) -> list[Outcome | SignalboxError | None]:
+        failed = _read_error(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
         if failed is not None:
             return [failed for _ in part]
         found: list[Outcome | SignalboxError | None] = []
@@ -183,7 +192,7 @@ class Queues:
             elif each[0] == Status.OK:
                 found.append(replies.read_outcome(each) if len(each) > 1 else None)
             else:
-                found.append(self._failure(job, each))
+                found.append(self._build_error(job, each))
         return found
 
     def fail(
@@ -197,7 +206,7 @@ class Queues:
         delay: int | None = None,
         kinds: Iterable[str] = (),
     ) -> str:
-        """The place the job went to: "delayed", "dead", or "ready" when handed back."""
+        """End an attempt; return the place the job went to: "delayed", "dead", or "ready" when it was handed back."""
         args = (
             require_job(job).id,
             job.token,
@@ -205,13 +214,13 @@ class Queues:
             arguments.require_text("kind", kind)[:200],
             arguments.require_text("trace", trace)[-16000:],
             again,
-            _number("now", now),
-            _number("delay", delay),
+            _encode_whole("now", now),
+            _encode_whole("delay", delay),
             " ".join(arguments.require_text("one of kinds", one) for one in kinds)[:4000],
         )
-        reply = self._caller.call("sb_fail", job.root, *(_clean(a) if isinstance(a, str) else a for a in args))
+        reply = self._caller.call("sb_fail", job.root, *(_escape(a) if isinstance(a, str) else a for a in args))
         if reply[0] != Status.OK:
-            raise self._failure(job, reply)
+            raise self._build_error(job, reply)
         return str(reply[1])
 
     def progress(self, job: Job, done: float, total: float | None, note: str, now: int | None) -> None:
@@ -221,15 +230,15 @@ class Queues:
             arguments.encode_amount("done", done),
             "" if total is None else arguments.encode_amount("total", total),
             arguments.check_text("note", note, MAX_NOTE),
-            _number("now", now),
+            _encode_whole("now", now),
         )
         reply = self._caller.call("sb_progress", job.root, *words)
         if reply[0] != Status.OK:
-            raise self._failure(job, reply)
+            raise self._build_error(job, reply)
 
     def renew(self, jobs: Sequence[Job], lease: int, now: int | None) -> list[str]:
-        """For each lease in order '' when it is still held, and now runs ``lease`` ms from now, or why it is not."""
-        head = (_number("now", now), arguments.check_count("lease", lease, limits.MAX_LEASE))
+        """Renew leases to ``lease`` ms from now; return for each, in order, "" or why it is no longer held."""
+        head = (_encode_whole("now", now), arguments.check_count("lease", lease, limits.MAX_LEASE))
         found = [""] * len(jobs)
         for root in dict.fromkeys(require_job(job).root for job in jobs):
             own = [number for number, job in enumerate(jobs) if job.root == root]
@@ -242,13 +251,13 @@ class Queues:
         return found
 
     def sweep(self, machine: str, now: int | None) -> int:
-        """Take back expired leases and wake what is due; how many jobs moved."""
-        at, moved, failed = _number("now", now), 0, None
+        """Take back expired leases and make due jobs ready; return how many jobs moved."""
+        at, moved, failed = _encode_whole("now", now), 0, None
         for partition in self._catalog.partitions(machine):
             try:
                 moved += self._sweep(machine, partition, at)
             except SignalboxError as error:
-                failed = error  # the others are swept all the same
+                failed = error  # the other partitions are swept all the same
         if failed is not None:
             raise failed
         return moved
@@ -259,7 +268,7 @@ class Queues:
             raise EngineFault(f"sweeping {machine}: {reply[1]}")
         return sum(int(n) for n in reply[1:4])
 
-    # Looking
+    # Read
 
     def bells(self, machine: str, queue: str) -> list[str]:
         arguments.check_queue(queue)
@@ -274,26 +283,26 @@ class Queues:
         for partition in self._catalog.partitions(machine):
             words = (queue, place, limit - len(found), offset)
             reply = self._caller.call("sb_jobs", partition.root, *words)
-            found += self.rows(machine, partition, reply)
+            found += self.read_jobs(machine, partition, reply)
             offset = max(0, offset - int(reply[1]))
             if len(found) >= limit:
                 break
         return found
 
     def job(self, machine: str, id: str) -> Job:
-        partition = self.home(machine, id)
-        found = self.rows(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
-        return found[0] if found else _no_job(machine, id)
+        partition = self.find_partition(machine, id)
+        found = self.read_jobs(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
+        return found[0] if found else _raise_no_job(machine, id)
 
-    def home(self, machine: str, id: str) -> Partition:
-        """The partition a job's id names."""
+    def find_partition(self, machine: str, id: str) -> Partition:
+        """Return the partition that a job's id names. Raises LookupFailed."""
         number, dash, _ = str(id).partition("-")
         ending = f":{number}}}"
         found = [p for p in self._catalog.partitions(machine) if dash and p.root.endswith(ending)]
-        return found[0] if found else _no_job(machine, id)
+        return found[0] if found else _raise_no_job(machine, id)
 
-    def rows(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
-        """The jobs in an answer of ``sb_jobs``."""
+    def read_jobs(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
+        """Read the jobs in a reply of ``sb_jobs``."""
         if reply[0] != Status.OK:
             raise BadInput(str(reply[1]))
         found = []
@@ -303,7 +312,7 @@ class Queues:
             found.append(rows.read_job(machine, partition.root, id, replies.read_pairs(row), data))
         return found
 
-    def _moved(self, job: Job, reply: Sequence[Any]) -> Instance | None:
+    def _read_instance(self, job: Job, reply: Sequence[Any]) -> Instance | None:
         if len(reply) < 3:
             return None
         raw = replies.read_fields(reply)
@@ -311,39 +320,40 @@ class Queues:
         return replies.read_instance(job.machine, job.instance, raw, types, replies.read_outcome(reply))
 
     @staticmethod
-    def _failure(job: Job, reply: Sequence[Any]) -> SignalboxError:
+    def _build_error(job: Job, reply: Sequence[Any]) -> SignalboxError:
         if reply[0] == Status.REFUSED:
             return Refused(replies.read_explanation(job.machine, job.instance, reply[1]))
         return replies.build_error(job.machine, job.id, reply)
 
 
 def check_place(place: str, places: Sequence[str]) -> None:
+    """Raise BadInput unless ``place`` is one of ``places``."""
     if place not in places:
         raise BadInput(f"a job is in one of {', '.join(places)}, not {arguments.show(place)}", code="SB406")
 
 
 def require_job(job: object) -> Job:
-    """A job as ``take`` gave it out; its id alone does not hold it."""
+    """Return a job that ``take`` returned. Raises BadInput for anything else: an id alone does not prove the lease."""
     if not isinstance(job, Job):
         raise BadInput(f"a job that take() gave out is needed here, not {arguments.show(job)}")
     return job
 
 
 def get_job_id(job: object) -> str:
-    """The id of a job that is given as such or by its id."""
+    """Return the id of a job given as a record or as its id."""
     if not isinstance(job, Job | str):
         raise BadInput(f"a job or its id is needed here, not {arguments.show(job)}")
     return job if isinstance(job, str) else job.id
 
 
-def _no_job(machine: str, id: str) -> NoReturn:
+def _raise_no_job(machine: str, id: str) -> NoReturn:
     raise LookupFailed(
         f"machine {machine!r} has no job {arguments.show(id)}: it is finished, withdrawn or never was", code="SB423"
     )
 
 
-def _note(taken: Taken, hint: Any) -> None:
-    """Of several partitions: where there may soon be more goes before where there is none."""
+def _note_hint(taken: Taken, hint: Any) -> None:
+    """Record why a partition gave fewer jobs; a reason that passes soon replaces "no more jobs"."""
     word = str(hint)
     if word.isdigit():
         taken.hint = "rate"
@@ -352,8 +362,8 @@ def _note(taken: Taken, hint: Any) -> None:
         taken.hint = word
 
 
-def _fault(reply: Any) -> SignalboxError | None:
-    """What a Redis error in place of a reply means; None for a reply."""
+def _read_error(reply: Any) -> SignalboxError | None:
+    """Return the engine error for a Redis error in place of a reply; None for a reply."""
     if not isinstance(reply, Exception):
         return None
     try:
@@ -362,14 +372,14 @@ def _fault(reply: Any) -> SignalboxError | None:
         return error
 
 
-def _result(value: Any) -> str:
+def _encode_result(value: Any) -> str:
     return "" if value is None else arguments.encode_document("result", value, MAX_RESULT)
 
 
-def _number(what: str, value: int | None) -> str:
+def _encode_whole(what: str, value: int | None) -> str:
     return "" if value is None else arguments.encode_whole(what, value)
 
 
-def _clean(text: str) -> str:
-    """Text of an exception as Redis and JSON can carry it: half surrogates and NUL become visible marks."""
+def _escape(text: str) -> str:
+    """Escape what Redis and JSON cannot carry in the text of an exception: half surrogates and NUL."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")

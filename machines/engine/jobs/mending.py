@@ -1,8 +1,8 @@
-"""The slow full check that each job is in the one place its hash names.
+"""The slow check that each job is in the one place its hash names.
 
-Every move of a job is one atomic call, so the engine never loses one between two places. Keys can be damaged from
-outside: somebody deletes or edits a sorted set, a backup is restored in part. A walk goes over all keys with SCAN, in
-small steps that may be hours apart, and has ``sb_mend`` look at the jobs and the places it meets.
+Every move of a job is one atomic call, so the engine never loses a job between two places. But keys can be damaged from
+outside: a person deletes or edits a sorted set, a backup is restored in part. A walk reads all keys with SCAN, in small
+steps that may be hours apart, and calls ``sb_mend`` for the jobs and places it finds.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault
 from machines.engine.keys import Keys
 
-KEYS = 1000  # of the keyspace one step reads: well below a millisecond of the server's time
-JOBS = 500  # one call looks at: a few milliseconds
-PAGES = 4  # of places one step reads, each of about as many members
+KEYS = 1000  # keys that one step scans: well below a millisecond of the server's time
+JOBS = 500  # jobs that one call checks: a few milliseconds
+PAGES = 4  # pages of places that one step checks, each of about as many members
 
 Call = tuple[str, str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class MendReport:
-    """What was put right. ``ready``, ``leased``, ``delayed``, ``dead``: jobs put back there; ``strays``: jobs taken out
-    of a place that was not theirs; ``ghosts``: members without a job taken out; ``words``: words of a job's hash, and
-    queues that were not listed. ``faults``: what could not be put right."""
+    """What a check repaired. ``ready``, ``leased``, ``delayed``, ``dead``: jobs put back into that place; ``strays``:
+    jobs taken out of a place that was not theirs; ``ghosts``: members without a job that were removed; ``words``:
+    repaired fields of job hashes, and queues that were not listed. ``faults``: damage that could not be repaired."""
 
     ready: int = 0
     leased: int = 0
@@ -60,37 +60,38 @@ KINDS = tuple(field.name for field in fields(MendReport) if field.name != "fault
 
 
 class MendWalk:
-    """Once over all jobs of one machine, or of all machines below the prefix, on each server that holds some. What is
-    moved meanwhile may be met twice or not at all. Not to be shared between threads."""
+    """One walk over all jobs of one machine, or of all machines below the prefix, on each server that holds some. Jobs
+    that move meanwhile may be met twice or not at all. Not to be shared between threads."""
 
     def __init__(self, caller: Caller, keys: Keys, machine: str | None = None) -> None:
         self._caller = caller
         self._keys = keys
         self._pattern = keys.jobs_pattern(machine)
-        self._nodes: list[redis.Redis] | None = None  # those that are left, once it has begun
+        self._nodes: list[redis.Redis] | None = None  # servers still to scan; None before the first step
         self._cursor = 0
-        self._pages: list[tuple[str, str, str, str]] = []  # root, queue, place, where to go on
+        self._pages: list[tuple[str, str, str, str]] = []  # root, queue, place, cursor
 
     @property
     def over(self) -> bool:
+        """Tell whether the walk has ended."""
         return self._nodes == [] and not self._pages
 
     def step(self, now: int | None = None) -> MendReport:
-        """Goes on from where the last one ended, at most some thousand keys or jobs. Raises EngineUnavailable; the walk
-        is then best begun anew, for cursors belong to one server."""
+        """Continue where the last step ended, by some thousand keys or jobs at most. After EngineUnavailable begin a
+        new walk: cursors belong to one server."""
         at = arguments.encode_whole("now", now)
-        calls = self._members(at) if self._pages else self._jobs(at)
+        calls = self._check_places(at) if self._pages else self._check_jobs(at)
         found = MendReport()
         for call, reply in zip(calls, self._caller.many(calls), strict=True):
-            found += self._note(call, reply)
+            found += self._read_reply(call, reply)
         return found
 
-    def _members(self, now: str) -> list[Call]:
+    def _check_places(self, now: str) -> list[Call]:
         pages, self._pages = self._pages[:PAGES], self._pages[PAGES:]
         return [("sb_mend", root, (now, queue, place, cursor)) for root, queue, place, cursor in pages]
 
-    def _jobs(self, now: str) -> list[Call]:
-        """Of the jobs among the next keys; the places among them are for the steps to come."""
+    def _check_jobs(self, now: str) -> list[Call]:
+        """Build the calls for the jobs among the next keys; places among them are left to later steps."""
         jobs: dict[str, list[str]] = {}
         for name in self._scan():
             if (found := self._keys.job_or_place(name)) is None:
@@ -119,7 +120,7 @@ class MendWalk:
             self._nodes = self._nodes[1:]
         return dict.fromkeys(map(str, names))
 
-    def _note(self, call: Call, reply: Any) -> MendReport:
+    def _read_reply(self, call: Call, reply: Any) -> MendReport:
         _, root, words = call
         if isinstance(reply, Exception):
             try:
@@ -136,7 +137,7 @@ class MendWalk:
 
 
 def finish_walk(walk: MendWalk, now: int | None) -> MendReport:
-    """The whole walk in one go."""
+    """Run a walk to its end and return the sum of its reports."""
     found = MendReport()
     while not walk.over:
         found += walk.step(now)

@@ -1,4 +1,4 @@
-"""The part of the engine's front door that has to do with jobs."""
+"""The methods of the engine about jobs and queues."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .records import Enqueue, Job, Pause, QueueStats, Taken
 
 
 class JobMethods:
-    """What ``Engine`` answers about queues and their jobs. Times given as ``now`` stand in for the server's clock."""
+    """Jobs and queues: a part of ``Engine``. Times given as ``now`` replace the server's clock."""
 
     _queues: Queues
-    _operator: QueueOperations
-    _lookout: ReadyQueues
+    _queue_operations: QueueOperations
+    _ready_queues: ReadyQueues
     _caller: Caller
     _catalog: Catalog
     keys: Keys
 
-    # Putting
+    # Enqueue
 
     def enqueue(
         self,
@@ -51,11 +51,11 @@ class JobMethods:
         instance_key: str | None = None,
         now: int | None = None,
     ) -> Job:
-        """Put a job on a queue (``src`` where none is named) for which no instance waits.
+        """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
 
-        ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. With ``unique``, a key that
-        has an open job on this queue gives that job, and nothing is added. The job lies on the partition of ``unique``,
-        else of ``instance_key``, else on any. ``stop``: kinds of exceptions it is not tried again for.
+        ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has
+        an open job on this queue returns that job, and nothing is added. The job is stored on the partition of
+        ``unique``, else of ``instance_key``, else on any. ``stop``: kinds of exceptions that are not retried.
         """
         return self._queues.enqueue(
             Enqueue(
@@ -78,30 +78,32 @@ class JobMethods:
         )
 
     def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
-        """Many jobs in one round trip; for each, in order, the job or the error it met. A hundred of one partition
-        are put, or not, together."""
+        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
+        one partition are enqueued together, or not at all."""
         return self._queues.enqueue_many(items)
 
-    # Working
+    # Take and end
 
     def take(
         self, machine: str, queue: str, worker: str, *, count: int = 1, lease: int | None = None, now: int | None = None
     ) -> Taken:
-        """Up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says)."""
+        """Take up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition
+        says)."""
         return self._queues.take(machine, queue, worker, count, lease, now)
 
     def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
-        """End a job and move its instance, together. None when nobody waits for it.
+        """End a job and move its instance in one call; return the instance, or None for a job without one.
 
-        Raises LeaseLost when the token no longer holds it, Refused when the step fails (the job is then still held).
+        Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
+        held).
         """
         return self._queues.complete(job, result, now)
 
     def complete_many(
         self, ends: Iterable[tuple[Job, Any]], *, now: int | None = None
     ) -> list[Outcome | SignalboxError | None]:
-        """Many jobs with their results in one round trip, each as ``complete`` would end it: for each, in order, the
-        transitions its instance took, None where nobody waits, or the error it met."""
+        """End many jobs in one round trip, each as ``complete`` does; return, in order, the outcome of each, None for a
+        job without an instance, or its error."""
         return self._queues.complete_many(ends, now)
 
     def fail(
@@ -116,41 +118,44 @@ class JobMethods:
         kinds: Iterable[str] = (),
         now: int | None = None,
     ) -> str:
-        """A failed attempt: "delayed" until the next one, or "dead" when there is none; then the instance gets
-        ``error.invoke.<id>`` in the same step.
+        """End an attempt as failed; return "delayed" when there is another attempt, "dead" when there is none. The
+        instance of a dead job gets ``error.invoke.<id>`` in the same step.
 
-        ``kind`` names the exception, ``kinds`` what else it is (its bases): a job whose definition stops at one of them
-        is not tried again. ``delay``: ms until the next attempt, in place of the backoff. Raises LeaseLost.
+        ``kind`` names the exception, ``kinds`` its base classes: a job whose definition stops at one of them is not
+        retried. ``delay``: ms until the next attempt, in place of the backoff. Raises LeaseLost.
         """
         return self._queues.fail(job, error, kind, trace, "1" if retry else "0", now, delay, kinds)
 
     def hand_back(self, job: Job, *, delay: int = 0, now: int | None = None) -> None:
-        """Return a job unworked, the attempt not counted: ready again after ``delay`` ms. Raises LeaseLost."""
+        """Return a job that was not run, without counting the attempt: ready again after ``delay`` ms. Raises
+        LeaseLost."""
         self._queues.fail(job, "", "", "", "return", now, delay)
 
     def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:
-        """Renew leases to ``lease`` ms from now, none past its job's deadline; whether each is still held, in order."""
+        """Renew leases to ``lease`` ms from now, none past its job's deadline; return for each, in order, whether it is
+        held."""
         return [not why for why in self.renew(jobs, lease, now=now)]
 
     def renew(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[str]:
-        """The same; for each '' when it is held, else why it is not: "taken back", "withdrawn" or "gone"."""
+        """Renew leases like ``extend``; return for each "" when it is held, else "taken back", "withdrawn" or
+        "gone"."""
         return self._queues.renew([jobs] if isinstance(jobs, Job) else list(jobs), lease, now)
 
     def progress(
         self, job: Job, done: float, total: float | None = None, note: str = "", *, now: int | None = None
     ) -> None:
-        """Say how far a job has come: pages show it live. Raises LeaseLost."""
+        """Report the progress of a job, which pages show live. Raises LeaseLost."""
         self._queues.progress(job, done, total, note, now)
 
     def sweep(self, machine: str, *, now: int | None = None) -> int:
-        """Take back jobs whose lease ran out and wake those that are due; how many moved."""
+        """Take back jobs whose lease ran out and make due jobs ready; return how many moved."""
         return self._queues.sweep(machine, now)
 
     def mend(self, machine: str, *, now: int | None = None) -> MendReport:
-        """Put every job where its hash says it is, after keys were damaged from outside; what was mended.
+        """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
 
-        Reads the whole keyspace, in small steps. A job that is leased in no lease gets one, which a live worker renews;
-        where it should be over, ten seconds at most, and then it is taken back like any other.
+        Reads the whole keyspace in small steps. A leased job without a lease gets one, which a live worker renews; a
+        job past its deadline gets ten seconds at most and is then taken back like any other.
         """
         self._catalog.partitions(machine)  # raises when there is none
         return finish_walk(MendWalk(self._caller, self.keys, machine), now)
@@ -159,17 +164,18 @@ class JobMethods:
         """The same for all machines, step by step."""
         return MendWalk(self._caller, self.keys)
 
-    # Operating
+    # Operate
 
     def pause(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
-        """No job of the queue is handed out until it is resumed; those in hand may finish, others may come."""
-        self._operator.hold(machine, queue, "pause", actor, reason, now)
+        """Pause a queue: no job is taken until it is resumed. Running jobs may finish, new jobs may be enqueued."""
+        self._queue_operations.set_pause(machine, queue, "pause", actor, reason, now)
 
     def resume_queue(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
-        self._operator.hold(machine, queue, "resume", actor, reason, now)
+        """End the pause of a queue."""
+        self._queue_operations.set_pause(machine, queue, "resume", actor, reason, now)
 
     def paused(self, machine: str) -> dict[str, Pause]:
-        """Queue -> since when and by whom, of those that are paused."""
+        """Return queue -> pause, of the queues that are paused."""
         return {name: found.paused for name, found in self.stats(machine).items() if found.paused is not None}
 
     def limit(
@@ -182,12 +188,12 @@ class JobMethods:
         actor: str = "",
         reason: str = "",
     ) -> None:
-        """How many jobs of a queue may be leased at a time, and how fast they are handed out ("100/s").
+        """Limit how many jobs of a queue may be leased at a time, and how fast they are taken ("100/s").
 
-        None: what the current definition declares, if anything. 0 and "none": no limit, whatever it declares. Both are
-        exact on one partition; of several, each keeps its share, at least one job at a time.
+        None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
+        are exact on one partition; of several, each has its share, at least one job at a time.
         """
-        self._operator.limit(machine, queue, concurrency, rate, actor, reason)
+        self._queue_operations.limit(machine, queue, concurrency, rate, actor, reason)
 
     def purge(
         self,
@@ -201,13 +207,14 @@ class JobMethods:
         now: int | None = None,
         permit: Permit | None = None,
     ) -> int:
-        """Take all jobs of one place (ready, delayed or dead) away for good; how many. With ``expect``, only when there
-        are exactly that many; else Miscounted. Instances that wait for one get ``error.invoke.<id>``, kind "Purged".
+        """Remove all jobs of one place (ready, delayed or dead); return how many. With ``expect``, only when there are
+        exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
 
-        ``permit``: what the person behind the call may, None for a program; with one, what does the same as a repair
-        that takes a second person (``cancel``; of the two below ``retry``) raises NeedsApproval, or is passed over.
+        ``permit``: the rights of the person behind the call, None for a program. With a permit, an action that equals a
+        repair for which the definition requires a second person (here ``cancel``; for ``redrive`` and ``move_now``
+        ``retry``) raises NeedsApproval for one job and skips the job among several.
         """
-        return self._operator.purge(machine, queue, place, expect, actor, reason, now, permit)
+        return self._queue_operations.purge(machine, queue, place, expect, actor, reason, now, permit)
 
     def redrive(
         self,
@@ -220,12 +227,12 @@ class JobMethods:
         now: int | None = None,
         permit: Permit | None = None,
     ) -> int:
-        """Make one dead job, or all of a queue, ready again with all attempts before them; how many moved.
+        """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
 
-        An instance still in the state that asked for the work waits for it again; one that moved on stays where it is.
-        A job whose unique key has another open job stays dead.
+        An instance still in the state that asked for the job waits for it again; one that moved on stays where it is. A
+        job whose unique key has another open job stays dead.
         """
-        return self._operator.redrive(machine, queue, "dead", job, actor, reason, now, permit)
+        return self._queue_operations.redrive(machine, queue, "dead", job, actor, reason, now, permit)
 
     def move_now(
         self,
@@ -238,8 +245,8 @@ class JobMethods:
         now: int | None = None,
         permit: Permit | None = None,
     ) -> int:
-        """Make one delayed job, or all of a queue, ready at once; how many moved."""
-        return self._operator.redrive(machine, queue, "delayed", job, actor, reason, now, permit)
+        """Make one delayed job, or all of a queue, ready at once; return how many moved."""
+        return self._queue_operations.redrive(machine, queue, "delayed", job, actor, reason, now, permit)
 
     def withdraw(
         self,
@@ -251,32 +258,32 @@ class JobMethods:
         now: int | None = None,
         permit: Permit | None = None,
     ) -> None:
-        """Take one job away, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
-        runs it learns so with its next heartbeat. Raises LookupFailed."""
-        self._operator.withdraw(machine, job, actor, reason, now, permit)
+        """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
+        runs it is told with its next heartbeat. Raises LookupFailed."""
+        self._queue_operations.withdraw(machine, job, actor, reason, now, permit)
 
-    # Looking
+    # Read
 
     def stats(self, machine: str) -> dict[str, QueueStats]:
-        """Queue -> its depths, counters, histograms, limits."""
-        return self._operator.stats(machine)
+        """Return queue -> its depths, counters, histograms and limits."""
+        return self._queue_operations.stats(machine)
 
     def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Those of the queues, (machine, queue), that hold ready jobs."""
-        return self._lookout.ready(queues)
+        """List those of the queues, (machine, queue), that hold ready jobs."""
+        return self._ready_queues.ready(queues)
 
     def queue_names(self, machines: Iterable[str]) -> list[tuple[str, str]]:
-        """(machine, queue) of every queue these machines ever had."""
-        return self._lookout.names(machines)
+        """List (machine, queue) for every queue these machines ever had."""
+        return self._ready_queues.list_queues(machines)
 
     def bells(self, machine: str, queue: str) -> list[str]:
-        """The keys that are pushed to when a job comes to the queue, one for each partition."""
+        """List the keys that are pushed to when a job comes to the queue, one for each partition."""
         return self._queues.bells(machine, queue)
 
     def jobs(self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0) -> list[Job]:
-        """Those that come first in their place (of the dead, the newest), after ``offset`` others."""
+        """List the first jobs of a place (of the dead, the newest) after ``offset`` others."""
         return self._queues.jobs(machine, queue, place, limit, offset)
 
     def job(self, machine: str, id: str) -> Job:
-        """Raises LookupFailed when the job is finished or withdrawn."""
+        """Read one job. Raises LookupFailed when it is finished or withdrawn."""
         return self._queues.job(machine, id)

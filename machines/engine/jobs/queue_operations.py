@@ -1,4 +1,4 @@
-"""What operators do to queues: pause, limit, purge, re-drive, withdraw; and the figures they look at."""
+"""Operations on queues: pause, limit, purge, re-drive, withdraw; and their statistics."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from machines.engine.publishing.catalog import Catalog
 from .lifecycle import PLACES, Queues, check_place, get_job_id
 from .records import Job, Pause, QueueStats
 
-TOGETHER = 250  # jobs one call takes away or revives: each may be a step of an instance
+TOGETHER = 250  # jobs that one call removes or re-drives: each may be a step of an instance
 Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead")
 
 
 class QueueOperations:
-    """Each call on each partition is atomic; where a machine has several, they follow one another."""
+    """Operations on queues. Each call is atomic on each partition; several partitions follow one another."""
 
     def __init__(self, caller: Caller, catalog: Catalog, queues: Queues) -> None:
         self._caller = caller
         self._catalog = catalog
         self._queues = queues
 
-    # Rules
+    # Pause and limits
 
-    def hold(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
-        """``action``: pause or resume."""
+    def set_pause(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
+        """Pause or resume a queue, by ``action``."""
         arguments.check_queue(queue)
         words = (
             queue,
@@ -52,11 +52,11 @@ class QueueOperations:
         arguments.check_queue(queue)
         most = limits.MAX_CONCURRENCY
         wanted = None if concurrency is None else arguments.check_between("concurrency", concurrency, 0, most)
-        per = _rate(rate)
+        per = _parse_rate(rate)
         head = (queue, "limit", arguments.check_actor(actor), arguments.check_reason(reason), "")
         partitions = self._catalog.partitions(machine)
         for number, partition in enumerate(partitions):
-            share = "" if wanted is None else _share(wanted, number, len(partitions))
+            share = "" if wanted is None else _compute_share(wanted, number, len(partitions))
             slower = per if isinstance(per, str) else f"{per[0]}/{per[1] * len(partitions)}"
             self._call("sb_queue", partition, *head, share, slower)
 
@@ -76,8 +76,8 @@ class QueueOperations:
         arguments.check_queue(queue)
         check_place(place, PURGED)
         who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
-        held_to = _permit(permit)
-        held = [(p, self._held(p, queue, place)) for p in self._catalog.partitions(machine)]
+        rights = _encode_rights(permit)
+        held = [(p, self._count_jobs(p, queue, place)) for p in self._catalog.partitions(machine)]
         total = sum(count for _, count in held)
         if expect is not None and arguments.check_between("expect", expect, 0, limits.MAX_INTEGER) != total:
             raise Miscounted(queue, place, expected=expect, actual=total)
@@ -85,7 +85,7 @@ class QueueOperations:
         for partition, count in held:
             left, told = count, str(count)
             while left > 0:
-                words: Words = (queue, place, min(left, TOGETHER), *who, told, *held_to)
+                words: Words = (queue, place, min(left, TOGETHER), *who, told, *rights)
                 reply = self._call("sb_purge", partition, *words, machine=machine)
                 gone, told = int(reply[1]), ""
                 if not gone:
@@ -106,19 +106,21 @@ class QueueOperations:
     ) -> int:
         arguments.check_queue(queue)
         who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
-        held_to = _permit(permit)
+        rights = _encode_rights(permit)
         if job is not None:
             id = get_job_id(job)
-            words: Words = (queue, place, id, 0, *who, id, *held_to)
-            return int(self._call("sb_redrive", self._queues.home(machine, id), *words, machine=machine)[1])
-        return sum(self._revive(each, queue, place, who, held_to) for each in self._catalog.partitions(machine))
+            words: Words = (queue, place, id, 0, *who, id, *rights)
+            return int(self._call("sb_redrive", self._queues.find_partition(machine, id), *words, machine=machine)[1])
+        return sum(self._redrive_all(each, queue, place, who, rights) for each in self._catalog.partitions(machine))
 
-    def _revive(self, partition: Partition, queue: str, place: str, who: tuple[str, str, str], held_to: Words) -> int:
+    def _redrive_all(
+        self, partition: Partition, queue: str, place: str, who: tuple[str, str, str], rights: Words
+    ) -> int:
         moved = passed = 0
-        left = self._held(partition, queue, place)
+        left = self._count_jobs(partition, queue, place)
         told = str(left)
         while left > 0:
-            words: Words = (queue, place, min(left, TOGETHER), passed, *who, told, *held_to)
+            words: Words = (queue, place, min(left, TOGETHER), passed, *who, told, *rights)
             reply = self._call("sb_redrive", partition, *words)
             moved, passed, told = moved + int(reply[1]), passed + int(reply[2]), ""
             seen = int(reply[1]) + int(reply[2])
@@ -133,16 +135,16 @@ class QueueOperations:
         id = get_job_id(job)
         found = self._queues.job(machine, id)
         who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
-        partition = self._queues.home(machine, id)
-        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *_permit(permit))
+        partition = self._queues.find_partition(machine, id)
+        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *_encode_rights(permit))
         if reply[0] != Status.OK:
             self._queues.job(machine, id)  # raises when it went meanwhile
             raise replies.build_error(machine, id, reply)
 
-    def _held(self, partition: Partition, queue: str, place: str) -> int:
+    def _count_jobs(self, partition: Partition, queue: str, place: str) -> int:
         return int(self._call("sb_jobs", partition, queue, place, 1)[1])
 
-    # Figures
+    # Statistics
 
     def stats(self, machine: str) -> dict[str, QueueStats]:
         partitions = self._catalog.partitions(machine)
@@ -160,13 +162,13 @@ class QueueOperations:
         return reply
 
 
-def _permit(permit: Permit | None) -> Words:
-    """Behind all other words; none for a program."""
+def _encode_rights(permit: Permit | None) -> Words:
+    """Return the argument for a permit, which follows all others; none for a program."""
     return () if permit is None else (permits.encode_permit(permit),)
 
 
-def _rate(rate: str | None) -> tuple[int, int] | str:
-    """What ``sb_queue`` takes for a rate, or how many in how many ms."""
+def _parse_rate(rate: str | None) -> tuple[int, int] | str:
+    """Return what ``sb_queue`` takes for a rate: text, or count and ms."""
     if rate is None:
         return ""
     if rate == "none":
@@ -177,18 +179,18 @@ def _rate(rate: str | None) -> tuple[int, int] | str:
     return parsed
 
 
-def _share(whole: int, number: int, partitions: int) -> int:
+def _compute_share(whole: int, number: int, partitions: int) -> int:
     """Split a limit as ``queue_limits.compute_share`` does in Lua: at least one for each; 0 is no limit."""
     return 0 if whole == 0 else max(1, whole // partitions + (1 if number < whole % partitions else 0))
 
 
 def merge_stats(parts: Sequence[Mapping[str, Any]]) -> dict[str, QueueStats]:
-    """Queue -> figures, of what ``sb_stats`` answered for each partition of a machine."""
+    """Merge what ``sb_stats`` returned for each partition of a machine into queue -> statistics."""
     names = sorted({name for part in parts for name in part["queues"]})
-    return {name: _figures(name, parts) for name in names}
+    return {name: _build_stats(name, parts) for name in names}
 
 
-def _figures(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
+def _build_stats(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
     rows = [part["queues"][queue] for part in parts if queue in part["queues"]]
     counters: dict[str, int] = {}
     for row in rows:
@@ -214,7 +216,7 @@ def _figures(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
         purged=purged,
         waits=waits,
         runs=runs,
-        **_rules([row["rules"] for row in rows]),
+        **_read_rules([row["rules"] for row in rows]),
     )
 
 
@@ -223,8 +225,8 @@ def _histogram(counters: Mapping[str, int], prefix: str) -> dict[int, int]:
     return dict(sorted(found.items()))
 
 
-def _rules(rules: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """What is in force, over all partitions."""
+def _read_rules(rules: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Merge the pause and limits in force over all partitions."""
     paused = next((row for row in rules if "paused" in row), None)
     shares = [int(row.get("concurrency", row.get("declared_concurrency", "0"))) for row in rules]
     rate = rules[0].get("rate", rules[0].get("declared_rate", "0"))

@@ -1,4 +1,4 @@
-"""What idle workers look out for, at a cost that does not matter: which queues hold work, and what was published."""
+"""What idle workers watch cheaply: which queues hold ready jobs, and which machines were published."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import PublishedMachine
 
 DEFINITIONS = "definitions"  # a topic of the bus (machines/patterns/bus.py): {"machine": name, "version": number}
-MAX_NEWS = 64  # workers that are told at once of a new machine; any others find it with their next look
-NEWS_MS = 5_000  # nobody is told later than that
+MAX_NEWS = 64  # workers that are woken for a new machine; others find it at their next check
+NEWS_MS = 5_000  # life of the wake-up list
 
 Queue = tuple[str, str]  # machine, queue
 
 
 class ReadyQueues:
+    """Reads which queues hold work, and announces published machines."""
+
     def __init__(self, client: Client, keys: Keys, catalog: Catalog) -> None:
         self._client = client
         self._keys = keys
@@ -33,19 +35,19 @@ class ReadyQueues:
         self._definitions = PatternKeys(keys.prefix).topic(DEFINITIONS).channel
 
     def ready(self, queues: Iterable[Queue]) -> list[Queue]:
-        """Those of the queues that hold ready jobs. On a single server one command when there are none."""
+        """List those of the queues that hold ready jobs. On a single server one command when there are none."""
         places = [
             ((machine, queue), partition.ready(queue))
             for machine, queue in queues
             for partition in self._partitions(machine)
         ]
-        if not places or self._none([key for _, key in places]):
+        if not places or self._are_empty([key for _, key in places]):
             return []
         answers = self._send([(key, ("EXISTS", key)) for _, key in places])
         return list(dict.fromkeys(place for (place, _), answer in zip(places, answers, strict=True) if answer == 1))
 
-    def names(self, machines: Iterable[str]) -> list[Queue]:
-        """Every queue these machines ever had."""
+    def list_queues(self, machines: Iterable[str]) -> list[Queue]:
+        """List every queue these machines ever had."""
         places = [(machine, partition.queues) for machine in machines for partition in self._partitions(machine)]
         answers = self._send([(key, ("SMEMBERS", key)) for _, key in places])
         found = [
@@ -57,11 +59,11 @@ class ReadyQueues:
         return sorted(set(found))
 
     def announce(self, published: PublishedMachine) -> None:
-        """Tells every process that listens to the topic ``definitions`` which version is the current one now, and wakes
-        idle workers for a new one. Who misses it finds out a little later."""
-        told = json.dumps({"machine": published.name, "version": published.version}, separators=(",", ":"))
+        """Publish the new current version to the topic ``definitions``, and wake idle workers for a new machine. A
+        process that misses the message finds the version at its next check."""
+        text = json.dumps({"machine": published.name, "version": published.version}, separators=(",", ":"))
         with contextlib.suppress(*FAILURES):
-            self._client.execute_command("SPUBLISH", self._definitions, told)  # type: ignore[no-untyped-call]
+            self._client.execute_command("SPUBLISH", self._definitions, text)  # type: ignore[no-untyped-call]
         if published.created:
             with contextlib.suppress(*FAILURES):
                 self._wake_workers()
@@ -75,7 +77,7 @@ class ReadyQueues:
             pipeline.pexpire(self._keys.news, NEWS_MS)
             pipeline.execute()
 
-    def _none(self, keys: Sequence[str]) -> bool:
+    def _are_empty(self, keys: Sequence[str]) -> bool:
         if not isinstance(self._client, redis.Redis):
             return False
         try:
@@ -93,4 +95,4 @@ class ReadyQueues:
         try:
             return self._catalog.partitions(machine)
         except LookupFailed:
-            return []  # gone since the list was made
+            return []  # deleted since the list was made

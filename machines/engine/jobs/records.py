@@ -1,6 +1,6 @@
-"""Records whose fields are read when somebody looks at them.
+"""Records of jobs, queues and workers. Times are as in ``machines.engine.records``.
 
-What the engine answers with about jobs, queues and workers. Times are as in ``records``.
+A job's fields are decoded when they are read: a worker takes thousands of jobs a second and reads few of their fields.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 
 class LazyRecord:
-    """A worker takes thousands of jobs a second and looks at few of their fields; reading all of them costs more than
-    the rest of taking a job. ``_late`` holds how each field is read, by its name, and what it is read from.
-    """
+    """A record whose fields are decoded when they are first read: decoding all of them costs more than the rest of
+    taking a job. ``_lazy`` holds the decoder of each field by name, and the source they read."""
 
-    __slots__ = ("_late",)
+    __slots__ = ("_lazy",)
 
     if not TYPE_CHECKING:  # to a type checker, fields are there from the start
 
         def __getattr__(self, name: str) -> Any:
             try:
-                readers, source = object.__getattribute__(self, "_late")
+                readers, source = object.__getattribute__(self, "_lazy")
                 read = readers[name]
             except (AttributeError, KeyError):
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
@@ -32,14 +31,15 @@ class LazyRecord:
 
 @dataclass(frozen=True, slots=True)
 class Job(LazyRecord):
-    """One unit of work. ``data``: the instance's when it was taken; ``token`` fences complete, fail and extend.
+    """One unit of work. ``data``: the data of its instance when it was taken; ``token`` fences complete, fail and
+    extend.
 
-    ``lease`` and ``timeout`` (0: none) are lengths, all other times moments; 0 where there was no such moment.
-    ``due``: since when it is ready, or when it will be; ``deadline``: when this attempt has to be over; ``started``:
-    its first attempt, ``taken`` its latest; ``finished``: when it went to the dead. ``progress``: what its handler said
-    last, ``{"done", "total", "note", "at"}``. ``log``: the last ten attempts that ended, oldest first, ``{"attempt",
-    "worker", "taken", "ended", "outcome", "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran
-    out) or "handed back". ``instance`` and ``invoke`` are empty for work nobody waits for.
+    ``lease`` and ``timeout`` (0: none) are durations in ms, all other times are moments, 0 for none. ``due``: when it
+    became ready, or will; ``deadline``: when this attempt has to end; ``started``: its first attempt, ``taken`` its
+    latest; ``finished``: when it died. ``progress``: the last report of its handler, ``{"done", "total", "note",
+    "at"}``. ``log``: the last ten attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended",
+    "outcome", "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back".
+    ``instance`` and ``invoke`` are empty for a job without an instance.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Job(LazyRecord):
 
     @property
     def key(self) -> str:
-        """An idempotency key for what the handler does outside: the same for every attempt of this job."""
+        """Return an idempotency key for what the handler does outside: the same for every attempt of this job."""
         return f"{self.machine}:{self.id}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -87,8 +87,8 @@ class Job(LazyRecord):
 
 
 class Taken(list[Job]):
-    """The jobs one ``take`` gave, and in ``hint`` why they are fewer than asked for: "" (there are no more), "paused",
-    "busy" (as many are leased as may be) or "rate"; then ``wait`` is the ms until the rate allows one more."""
+    """The jobs of one ``take``. ``hint`` says why they are fewer than asked for: "" (there are no more), "paused",
+    "busy" (the concurrency limit is reached) or "rate"; then ``wait`` is the ms until the rate allows one more."""
 
     def __init__(self, jobs: Iterable[Job] = (), *, hint: str = "", wait: int | None = None) -> None:
         super().__init__(jobs)
@@ -98,7 +98,7 @@ class Taken(list[Job]):
 
 @dataclass(frozen=True, slots=True)
 class Enqueue:
-    """One job for ``Engine.enqueue_many``; the fields are ``Engine.enqueue``'s arguments."""
+    """One job for ``Engine.enqueue_many``; the fields are the arguments of ``Engine.enqueue``."""
 
     machine: str
     src: str
@@ -120,7 +120,7 @@ class Enqueue:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """``since`` is ms since the epoch."""
+    """The pause of a queue. ``since`` is ms since the epoch."""
 
     since: int
     actor: str = ""
@@ -131,11 +131,11 @@ class Pause:
 class QueueStats:
     """One queue of a machine at one moment.
 
-    ``depth``: jobs in each place; ``oldest``: since when the ready job has waited that waits longest, None where none
-    does. Counters that only grow, from which rates come as differences: ``enqueued``, ``taken``, ``completed``,
-    ``failed`` (attempts that raised), ``lost`` (attempts whose lease ran out), ``died`` (jobs that went to the dead),
-    ``withdrawn``, ``purged``. ``waits`` and ``runs`` are histograms: magnitude -> how many, see ``quantile``. Limits:
-    ``concurrency`` and ``rate`` ("100/s") are those in force, None and "" where there are none.
+    ``depth``: jobs in each place; ``oldest``: since when the longest-waiting ready job has waited, None for none.
+    Counters that only grow, so that rates are differences: ``enqueued``, ``taken``, ``completed``, ``failed`` (attempts
+    that raised), ``lost`` (attempts whose lease ran out), ``died`` (jobs that became dead), ``withdrawn``, ``purged``.
+    ``waits`` and ``runs`` are histograms of magnitude -> number, see ``rates.estimate_quantile``. ``concurrency`` and
+    ``rate`` ("100/s") are the limits in force, None and "" for none.
     """
 
     queue: str
@@ -163,12 +163,12 @@ class QueueStats:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last beat.
+    """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last heartbeat.
 
-    ``status``: "working", "quiet" (it takes no further jobs) or "stopping"; ``memory``: bytes it occupies, 0 where that
-    is not known; ``concurrency``: jobs it works on at a time; ``holding``: the first of those it works on, each
-    ``{"id", "machine", "queue", "src", "instance", "attempt", "since"}``; ``done``: jobs completed since it started,
-    ``failed``: attempts that were not; ``lacking``: ``machine/queue`` -> handlers asked for there that it lacks.
+    ``status``: "working", "quiet" (it takes no further jobs) or "stopping"; ``memory``: resident bytes, 0 for unknown;
+    ``concurrency``: jobs it runs at a time; ``holding``: the first jobs it runs, each ``{"id", "machine", "queue",
+    "src", "instance", "attempt", "since"}``; ``done``: jobs completed since it started, ``failed``: attempts that
+    failed; ``lacking``: ``machine/queue`` -> handlers that jobs there need and the worker does not have.
     """
 
     id: str
@@ -190,7 +190,7 @@ class WorkerInfo:
     lacking: dict[str, list[str]] = field(default_factory=dict)
 
     def only(self, machines: Container[str]) -> WorkerInfo:
-        """Without the jobs it holds of other machines, and their queues."""
+        """Return a copy without the jobs and queues of other machines."""
         return replace(
             self,
             holding=[job for job in self.holding if isinstance(job, dict) and job.get("machine") in machines],

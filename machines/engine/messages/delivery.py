@@ -1,12 +1,12 @@
-"""Due timers, and messages from instance to instance: what moves machines while nobody calls.
+"""Due timers, and delivery of messages between instances: how machines move without a caller.
 
-A step puts its messages into the outbox of its own partition, in the same atomic call. From there any live process
-carries them to the partitions they are for, in three round trips however many there are: read, deliver, settle.
+A step puts its messages into the outbox of its own partition, in the same atomic call. Any live process delivers them
+to the partitions of their receivers, in three round trips however many there are: read, deliver, settle.
 
 Delivery rule: a message is delivered at least once and applied once, in the order its sender sent it to that receiver.
-The receiving partition remembers what it applied, and what it refused for good, as long as a message may come again.
-One that cannot be delivered keeps only those waiting that are for the same instance, and not for ever: after ten
-minutes it has failed (a day where its partition cannot be reached at all), and the sender is told, as of any failure.
+The receiving partition remembers what it applied, and what it refused for good, as long as a message may come again. A
+message that cannot be delivered holds back only messages for the same instance, and not forever: after ten minutes it
+has failed (after a day where its partition cannot be reached at all), and the sender is told, as of any failure.
 """
 
 from __future__ import annotations
@@ -29,35 +29,34 @@ from .outbox import FAULT_PATIENCE, Backlog, Message, OutboxPage
 
 log = logging.getLogger(__name__)
 
-TIMERS = 200  # one call fires at most in a partition; as many jobs of a queue
-TOGETHER = 100  # partitions one call ticks
-WORDS = 5  # of a message in the answer of sb_outbox
+TIMERS = 200  # timers that one call fires at most in a partition, and jobs of a queue that it moves
+TOGETHER = 100  # partitions that one call ticks
+WORDS = 5  # words of a message in the reply of sb_outbox
 
 Calls = list[tuple[str, str | tuple[str, ...], Sequence[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimits:
-    """``rounds`` of timers that arm timers, and of messages that cause messages, in one go: the next one carries on.
-    ``messages``: how many one look reads; ``lag``: seconds to leave what could not be delivered to others."""
+    """Limits of one call. ``rounds``: of timers that arm timers, and of messages that cause messages; ``messages``:
+    how many one page of an outbox holds; ``lag``: seconds for which messages that could not be delivered are left to
+    other processes."""
 
     rounds: int
     messages: int
     lag: float
 
 
-STEADY = DeliveryLimits(10, 200, 0.0)  # of those who come again at once while there is something to do
+STEADY = DeliveryLimits(10, 200, 0.0)  # for loops that call again at once while there is work
 THOROUGH = DeliveryLimits(50, 200, 0.0)
-EAGER = DeliveryLimits(
-    8, 50, 60.0
-)  # of whoever fired, and has other things to do than to wait for a partition that is away
+EAGER = DeliveryLimits(8, 50, 60.0)  # for callers of fire, who must not wait for a partition that is away
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryReport:
-    """``moved``: timers fired, jobs taken back or woken, messages that went; ``wait``: ms until the next of these is
-    due, None where nothing waits; ``due``: when the next timer is, None without any, or where nobody looked;
-    ``faults``: what went wrong, partition by partition, while the others went on."""
+    """What a call did. ``moved``: timers fired, jobs taken back or made ready, messages delivered; ``wait``: ms
+    until the next of these is due, None for none; ``due``: when the next timer is due, None for none or when the
+    server answered from memory; ``faults``: errors of single partitions, while the others went on."""
 
     moved: int
     due: int | None
@@ -67,15 +66,17 @@ class DeliveryReport:
 
 @dataclass(slots=True)
 class _Progress:
+    """The report of a call while it runs."""
+
     moved: int = 0
     due: int | None = None
     wait: int | None = None
     mail: dict[str, None] = field(default_factory=dict)  # partitions whose outbox is not empty
     faults: list[SignalboxError] = field(default_factory=list)
 
-    def ticked(self, root: str, now: int, told: Sequence[Any]) -> bool:
-        """Notes what ``sb_tick`` answered of a partition; says whether there is more to do right now."""
-        fired, _, jobs, timer, due, mail, *why = told
+    def add_tick(self, root: str, now: int, rows: Sequence[Any]) -> bool:
+        """Add what ``sb_tick`` answered for a partition; return whether more is due right now."""
+        fired, _, jobs, timer, due, mail, *why = rows
         self.moved += int(fired) + int(jobs)
         self.faults += [EngineFault(f"sb_tick of {root}: {each}") for each in why]
         if int(mail):
@@ -91,6 +92,8 @@ class _Progress:
 
 
 class Delivery:
+    """Fires due timers and delivers messages."""
+
     def __init__(self, caller: Caller, catalog: Catalog, clock: Callable[[], float] = time.monotonic) -> None:
         self._caller = caller
         self._catalog = catalog
@@ -101,135 +104,139 @@ class Delivery:
     def drive(
         self, partitions: Iterable[Partition], now: str = "", *, retry: bool = False, look: bool = True
     ) -> DeliveryReport:
-        """Do what is due and deliver what waits. ``retry``: also what could not be delivered lately. Without ``look``
-        the server's memory is trusted where it says that nothing is due."""
-        tally, effort = _Progress(), THOROUGH if retry else STEADY
-        self._tick([partition.root for partition in partitions], (now, TIMERS, "look" if look else ""), tally, effort)
+        """Do what is due and deliver what waits. ``retry``: also messages that could not be delivered lately.
+        Without ``look`` the server's memory is trusted where it says that nothing is due."""
+        progress, limits = _Progress(), THOROUGH if retry else STEADY
+        self._tick(
+            [partition.root for partition in partitions], (now, TIMERS, "look" if look else ""), progress, limits
+        )
         if retry:
             self._backlogs.clear()
-        self._carry(tally.mail, now, tally, effort)
-        return DeliveryReport(tally.moved, tally.due, tally.wait, tuple(tally.faults))
+        self._deliver_all(progress.mail, now, progress, limits)
+        return DeliveryReport(progress.moved, progress.due, progress.wait, tuple(progress.faults))
 
     def deliver(self, root: str, now: str = "") -> int:
-        """Carry a step's messages on at once, as far as that is quick; how many went."""
-        tally = _Progress()
-        self._carry([root], now, tally, EAGER)
-        for fault in tally.faults:
+        """Deliver the messages of a step at once, as far as that is quick; return how many were delivered."""
+        progress = _Progress()
+        self._deliver_all([root], now, progress, EAGER)
+        for fault in progress.faults:
             log.info("messages of %s are left for a worker: %s", root, fault)
-        return tally.moved
+        return progress.moved
 
-    def _tick(self, roots: Sequence[str], words: Sequence[Any], tally: _Progress, effort: DeliveryLimits) -> None:
-        """One call for many partitions, where they all live on one server.
+    def _tick(self, roots: Sequence[str], words: Sequence[Any], progress: _Progress, limits: DeliveryLimits) -> None:
+        """Call ``sb_tick`` for many partitions at once, where all live on one server.
 
         ``words``: now, limit, and "look" or "".
         """
         waiting, together = list(roots), 1 if self._caller.spread or self._apart else TOGETHER
-        for _ in range(effort.rounds):
+        for _ in range(limits.rounds):
             if not waiting:
                 return
             groups = [tuple(waiting[i : i + together]) for i in range(0, len(waiting), together)]
             waiting = []
-            for group, reply in zip(groups, self._ask([("sb_tick", g, words) for g in groups], tally), strict=True):
+            for group, reply in zip(groups, self._call([("sb_tick", g, words) for g in groups], progress), strict=True):
                 if reply:
-                    told = zip(group, reply[2:], strict=True)
-                    waiting += [root for root, each in told if tally.ticked(root, int(reply[1]), each)]
-                elif together > 1 and isinstance(tally.faults[-1].__cause__, NoPermissionError):
-                    self._apart = True  # this account may not use all of them: each on its own from now on
-                    self._tick(roots, words, tally, effort)
+                    rows = zip(group, reply[2:], strict=True)
+                    waiting += [root for root, each in rows if progress.add_tick(root, int(reply[1]), each)]
+                elif together > 1 and isinstance(progress.faults[-1].__cause__, NoPermissionError):
+                    self._apart = True  # this account may not use all of the keys: call for each partition from now on
+                    self._tick(roots, words, progress, limits)
                     return
         if waiting:
-            tally.wait = 0
+            progress.wait = 0
 
-    def _carry(self, roots: Iterable[str], now: str, tally: _Progress, effort: DeliveryLimits) -> None:
-        """Empty these outboxes, and those their messages fill."""
+    def _deliver_all(self, roots: Iterable[str], now: str, progress: _Progress, limits: DeliveryLimits) -> None:
+        """Empty these outboxes, and those that their messages fill."""
         waiting = dict.fromkeys(roots)
-        for _ in range(effort.rounds):
+        for _ in range(limits.rounds):
             if not waiting:
                 break
-            looks, server_now, more = self._read(waiting, tally, effort)
+            pages, server_now, more = self._read(waiting, progress, limits)
             following = dict.fromkeys(more)
-            for root in self._hand_over(looks, now, server_now, tally):
+            for root in self._deliver_pages(pages, now, server_now, progress):
                 following[root] = None
-            self._settle(looks, now, tally, following)
+            self._settle(pages, now, progress, following)
             waiting = following
 
     def _read(
-        self, roots: Iterable[str], tally: _Progress, effort: DeliveryLimits
+        self, roots: Iterable[str], progress: _Progress, limits: DeliveryLimits
     ) -> tuple[list[OutboxPage], int, list[str]]:
-        """The next page of each outbox, ms of the server's clock, and the outboxes that hold more."""
-        begun = self._clock() - effort.lag
-        looks = [OutboxPage(root, self._backlogs.get(root, Backlog()).begun(begun)) for root in roots]
+        """Read the next page of each outbox; return the pages, ms of the server's clock, and the outboxes that hold
+        more."""
+        begun = self._clock() - limits.lag
+        pages = [OutboxPage(root, self._backlogs.get(root, Backlog()).resume(begun)) for root in roots]
         found, more, server_now = [], [], 0
-        replies = self._ask([("sb_outbox", look.source, (effort.messages, look.after)) for look in looks], tally)
-        for look, reply in zip(looks, replies, strict=True):
+        replies = self._call([("sb_outbox", page.source, (limits.messages, page.after)) for page in pages], progress)
+        for page, reply in zip(pages, replies, strict=True):
             if not reply:
                 continue
             words = [str(word) for word in reply[3:]]
-            look.sort([Message(*words[i : i + WORDS]) for i in range(0, len(words), WORDS)], self._root)
+            page.sort([Message(*words[i : i + WORDS]) for i in range(0, len(words), WORDS)], self._root)
             server_now = int(reply[1])
             if words:
-                found.append(look)
+                found.append(page)
             if reply[2] == "1":
-                more.append(look.source)
+                more.append(page.source)
         return found, server_now, more
 
-    def _hand_over(self, looks: Sequence[OutboxPage], now: str, server_now: int, tally: _Progress) -> list[str]:
-        """Deliver what each look found; the partitions whose own outboxes hold something afterwards."""
-        pairs = [(look, root) for look in looks for root in look.batches]
+    def _deliver_pages(self, pages: Sequence[OutboxPage], now: str, server_now: int, progress: _Progress) -> list[str]:
+        """Deliver the batches of all pages; return the partitions whose own outboxes hold messages afterwards."""
+        pairs = [(page, root) for page in pages for root in page.batches]
         at = int(now) if now else server_now
         calls: Calls = []
-        for look, root in pairs:
-            words = [w for m in look.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
-            head = (look.source, look.floor(root), now, max(0, at - FAULT_PATIENCE))
+        for page, root in pairs:
+            words = [w for m in page.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
+            head = (page.source, page.floor(root), now, max(0, at - FAULT_PATIENCE))
             calls.append(("sb_deliver", root, (*head, *words)))
         touched = []
-        for (look, root), reply in zip(pairs, self._caller.many(calls), strict=True):
+        for (page, root), reply in zip(pairs, self._caller.many(calls), strict=True):
             if isinstance(reply, Exception):
-                tally.faults.append(_error(reply))
-                look.unreachable(root, at)
+                progress.faults.append(_error(reply))
+                page.unreachable(root, at)
             elif reply[0] == Status.NO_MACHINE:
-                self._gone(look, root)
+                self._handle_missing(page, root)
             elif reply[0] != Status.OK:
-                tally.faults.append(EngineFault(f"messages for {root}: {reply[1]}"))
-                look.unreachable(root, at)
+                progress.faults.append(EngineFault(f"messages for {root}: {reply[1]}"))
+                page.unreachable(root, at)
             else:
-                for message, why in look.judge(root, [str(word) for word in reply[2:]]):
-                    log.warning("message %s of %s for %s waits: %s", message.id, look.source, message.instance, why)
+                for message, why in page.judge(root, [str(word) for word in reply[2:]]):
+                    log.warning("message %s of %s for %s waits: %s", message.id, page.source, message.instance, why)
                 if int(reply[1]):
                     touched.append(root)
         return touched
 
-    def _gone(self, look: OutboxPage, root: str) -> None:
-        """The machine was taken away, or was published anew with another number of partitions."""
-        for message in look.batches[root]:
+    def _handle_missing(self, page: OutboxPage, root: str) -> None:
+        """Fail the messages of a machine that was deleted; retry those of a machine that was published anew with
+        another number of partitions."""
+        for message in page.batches[root]:
             self._catalog.forget(message.machine)
             if self._root(message) == root:
-                look.fail(message, f"no machine {message.machine!r} is published there")
+                page.fail(message, f"no machine {message.machine!r} is published there")
             else:
-                look.postpone()
+                page.postpone()
 
-    def _settle(self, looks: Sequence[OutboxPage], now: str, tally: _Progress, following: dict[str, None]) -> None:
-        """Take out what was dealt with; adds to ``following`` the outboxes to look into again."""
-        calls: Calls = [("sb_settle", look.source, (now, *look.settled)) for look in looks if look.settled]
-        replies = iter(self._ask(calls, tally))
-        for look in looks:
-            reply: Sequence[Any] = next(replies) if look.settled else (Status.OK, 0)
+    def _settle(self, pages: Sequence[OutboxPage], now: str, progress: _Progress, following: dict[str, None]) -> None:
+        """Remove settled messages from their outboxes; add the outboxes to read again to ``following``."""
+        calls: Calls = [("sb_settle", page.source, (now, *page.settled)) for page in pages if page.settled]
+        replies = iter(self._call(calls, progress))
+        for page in pages:
+            reply: Sequence[Any] = next(replies) if page.settled else (Status.OK, 0)
             if not reply:
-                following.pop(look.source, None)
+                following.pop(page.source, None)
                 continue
-            tally.moved += int(reply[1])
-            self._note(look.source, look.backlog(self._clock()))
-            if look.unfinished or look.failures:
-                following[look.source] = None
+            progress.moved += int(reply[1])
+            self._remember(page.source, page.backlog(self._clock()))
+            if page.unfinished or page.failures:
+                following[page.source] = None
 
-    def _note(self, source: str, backlog: Backlog) -> None:
+    def _remember(self, source: str, backlog: Backlog) -> None:
         if backlog.stuck:
             self._backlogs[source] = backlog
         else:
             self._backlogs.pop(source, None)
 
     def _root(self, message: Message) -> str | None:
-        """The partition a message is for; None where there is no such machine."""
+        """Return the partition a message is for; None where there is no such machine."""
         try:
             return self._catalog.partition(message.machine, message.instance).root
         except EngineUnavailable:
@@ -237,14 +244,14 @@ class Delivery:
         except SignalboxError:
             return None
 
-    def _ask(self, calls: Calls, tally: _Progress) -> list[Any]:
-        """The reply to each call; None where one failed, which ``tally`` learns."""
+    def _call(self, calls: Calls, progress: _Progress) -> list[Any]:
+        """Return the reply to each call, None for one that failed, whose error is added to ``progress``."""
         answers: list[Any] = []
         for (function, root, _), reply in zip(calls, self._caller.many(calls), strict=True):
             if isinstance(reply, Exception):
-                tally.faults.append(_error(reply))
+                progress.faults.append(_error(reply))
             elif reply[0] != Status.OK:
-                tally.faults.append(EngineFault(f"{function} of {root}: {reply[1]}"))
+                progress.faults.append(EngineFault(f"{function} of {root}: {reply[1]}"))
             answers.append(None if isinstance(reply, Exception) or reply[0] != Status.OK else reply)
         return answers
 

@@ -1,6 +1,6 @@
-"""What machines emitted: the logs of their partitions, where each ends, and which of them have something new.
+"""The logs of what machines emitted: where they are, where each ends, and which have new entries.
 
-Reading them is what groups are for (``machines.patterns.bus.Attached``): the engine keeps what a group has not done.
+Entries are read by groups (``machines.patterns.bus.AttachedStream``): the engine keeps what a group has not done.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Place = tuple[str, int]  # machine, partition
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """``added``: how many entries the log ever got. ``gone``: how many of them, the oldest, it has let go.
+    """The end of a log. ``added``: entries the log ever got; ``gone``: how many of them, the oldest, were trimmed;
     ``last``: the id of the newest."""
 
     added: int
@@ -30,7 +30,7 @@ class LogEnd:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One of a log. ``kind``: emit, log, message, deleted, queue or timer. ``data``: what came with it, any JSON."""
+    """One entry of a log. ``kind``: emit, log, message, deleted, queue or timer. ``data``: any JSON."""
 
     id: str
     kind: str
@@ -41,69 +41,71 @@ class LogEntry:
 
     @property
     def at(self) -> int:
-        """ms since the epoch, by the clock of the server that took it."""
+        """Return ms since the epoch, by the clock of the server that added the entry."""
         return int(self.id.partition("-")[0])
 
 
 class EmittedLogs:
+    """Reads where logs end. A place is a machine and the number of a partition."""
+
     def __init__(self, caller: Caller, keys: Keys) -> None:
         self._caller = caller
         self._keys = keys
 
     def now(self) -> int:
-        """The server's clock, ms since the epoch, by which ids are made; of a cluster, the one furthest behind."""
-        told = self._caller.command("TIME")
-        clocks = told.values() if isinstance(told, Mapping) else [told]
+        """Return ms since the epoch by the server's clock, which makes the ids; on a cluster, by the slowest clock."""
+        answer = self._caller.command("TIME")
+        clocks = answer.values() if isinstance(answer, Mapping) else [answer]
         return min(int(seconds) * 1000 + int(micros) // 1000 for seconds, micros in clocks)
 
     @property
     def spread(self) -> bool:
-        """Do logs live on several servers? Then nobody can wait for all of them at once."""
+        """Tell whether logs live on several servers: one command cannot wait for all of them."""
         return self._caller.spread
 
     def places(self) -> list[Place]:
-        """Every partition of every machine. One round trip."""
+        """List every partition of every machine. One round trip."""
         counts = self._caller.command("HGETALL", self._keys.machines)
         return [(machine, n) for machine, count in sorted(counts.items()) for n in range(int(count))]
 
     def ends(self, places: Iterable[Place] | None = None) -> dict[Place, LogEnd]:
-        """Of these, or of all, in two round trips. A log that has nothing yet ends at its start."""
+        """Return the end of these logs, or of all, in two round trips. An empty log ends at its start."""
         asked = self.places() if places is None else list(places)
         logs = [self._log(place) for place in asked]
         there = self._caller.commands([(log, ("EXISTS", log)) for log in logs])
         known = [(place, log) for place, log, held in zip(asked, logs, there, strict=True) if held]
         found = self._caller.commands([(log, ("XINFO", "STREAM", log)) for _, log in known])
         ends = dict.fromkeys(asked, LogEnd(0, 0, START))
-        ends.update((place, _end(told)) for (place, _), told in zip(known, found, strict=True))
+        ends.update((place, _read_end(answer)) for (place, _), answer in zip(known, found, strict=True))
         return ends
 
-    def news(self, known: Mapping[Place, str], *, wait: float = 0.0) -> list[Place]:
-        """The places whose logs have something behind the id that is known. One command, which waits up to ``wait``
-        seconds for it; on a cluster one for each place, and none of them waits."""
+    def find_new(self, known: Mapping[Place, str], *, wait: float = 0.0) -> list[Place]:
+        """List the places whose logs have entries after the known id. One command, which waits up to ``wait``
+        seconds; on a cluster one for each place, which do not wait."""
         if not known:
             return []
         logs = {self._log(place): place for place in known}
         if self._caller.spread:
             asked = [(log, ("XREAD", "COUNT", 1, "STREAMS", log, known[place])) for log, place in logs.items()]
-            return [place for place, told in zip(known, self._caller.commands(asked), strict=True) if told]
+            return [place for place, answer in zip(known, self._caller.commands(asked), strict=True) if answer]
         block = ("BLOCK", round(wait * 1000)) if wait >= 0.001 else ()
-        told = self._caller.command("XREAD", "COUNT", 1, *block, "STREAMS", *logs, *known.values())
-        return [logs[str(log)] for log in _logs(told)]
+        answer = self._caller.command("XREAD", "COUNT", 1, *block, "STREAMS", *logs, *known.values())
+        return [logs[str(log)] for log in _list_logs(answer)]
 
     def root(self, place: Place) -> str:
-        """The beginning of the keys of a place, its log's among them."""
+        """Return the root of a place's keys."""
         return self._keys.partition(*place).root
 
     def _log(self, place: Place) -> str:
         return self._keys.partition(*place).log
 
 
-def _logs(told: Any) -> list[Any]:
-    return list(told) if isinstance(told, Mapping) else [log for log, _ in told or ()]
+def _list_logs(answer: Any) -> list[Any]:
+    return list(answer) if isinstance(answer, Mapping) else [log for log, _ in answer or ()]
 
 
 def read_entry(id: str, fields: Mapping[str, Any]) -> LogEntry:
-    """An entry of a log as it stands in Redis. What another program has written there raises nothing."""
+    """Read an entry as Redis returns it. Entries of other programs raise nothing."""
     try:
         data = json.loads(fields.get("data") or "null")
     except (ValueError, RecursionError):
@@ -118,14 +120,14 @@ def read_entry(id: str, fields: Mapping[str, Any]) -> LogEntry:
     )  # fmt: skip
 
 
-def _pairs(told: Any) -> dict[str, Any]:
-    """Fields and values, flat or already a mapping: that depends on the protocol's version."""
-    if isinstance(told, Mapping):
-        return {str(name): value for name, value in told.items()}
-    return {str(name): value for name, value in zip(told[::2], told[1::2], strict=True)}
+def _read_pairs(answer: Any) -> dict[str, Any]:
+    """Return fields and values, which are flat or a mapping, depending on the version of the protocol."""
+    if isinstance(answer, Mapping):
+        return {str(name): value for name, value in answer.items()}
+    return {str(name): value for name, value in zip(answer[::2], answer[1::2], strict=True)}
 
 
-def _end(told: Mapping[str, Any] | Sequence[Any]) -> LogEnd:
-    facts = _pairs(told)
+def _read_end(answer: Mapping[str, Any] | Sequence[Any]) -> LogEnd:
+    facts = _read_pairs(answer)
     added = int(facts["entries-added"])
     return LogEnd(added, added - int(facts["length"]), str(facts["last-generated-id"]))

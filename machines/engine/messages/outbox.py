@@ -1,8 +1,8 @@
-"""One look at a partition's outbox: which messages can go now, which have to wait, and what came of them.
+"""One page of a partition's outbox: which messages can go now, which wait, and which were settled.
 
-Messages to one instance go in the order they were sent. One that cannot be delivered makes those wait that are for the
-same instance, or where a partition cannot be reached those for that partition, and no others. What waits is passed over
-until it is time for another try.
+Messages to one instance go in the order they were sent. A message that cannot be delivered holds back those for the
+same instance, or, where its partition cannot be reached, those for that partition, and no others. Messages that wait
+are skipped until the next try is due.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-FIRST_PAUSE = 0.25  # seconds before a message that could not be delivered is tried again; then twice that, and so on
+FIRST_PAUSE = 0.25  # seconds before a message that could not be delivered is tried again; doubled with each further try
 LONGEST_PAUSE = 10.0
-FAULT_PATIENCE = 10 * 60 * 1000  # ms: what cannot be written at its receiver for so long has failed
-ABSENCE_PATIENCE = 24 * 3600 * 1000  # ms: what is for a partition that cannot be reached for so long has failed
+FAULT_PATIENCE = 10 * 60 * 1000  # ms after which a message that cannot be written at its receiver has failed
+ABSENCE_PATIENCE = 24 * 3600 * 1000  # ms after which a message for an unavailable partition has failed
 
 Stuck = str | tuple[str, str]  # the root of a partition, or that and an instance
 
@@ -22,6 +22,8 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """A message in an outbox."""
+
     id: str
     kind: str
     machine: str
@@ -30,16 +32,17 @@ class Message:
 
     @property
     def sent(self) -> int:
-        """ms since the epoch, by the clock of the server that took it."""
+        """Return ms since the epoch, by the clock of the server that stored the message."""
         return int(self.id.partition("-")[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits at the head of an outbox: all that is left of it up to ``cursor`` is for one of ``stuck``.
+    """The messages that wait at the head of an outbox: all that are left of it up to ``cursor`` are for one of
+    ``stuck``.
 
-    That stays true whoever delivers meanwhile, since new messages only come at the end. ``floors``: partition -> a
-    message id at or below the oldest of its messages in there. ``until``: when to look at all of it again.
+    This stays true while other processes deliver, since new messages only come at the end. ``floors``: partition -> a
+    message id at or below the oldest of its messages here. ``until``: when to try all of them again.
     """
 
     cursor: str = ""
@@ -48,30 +51,33 @@ class Backlog:
     until: float = 0.0
     pause: float = 0.0
 
-    def begun(self, now: float) -> Backlog:
-        """Where a look at ``now`` starts: behind what waits, or at the head once its pause is over."""
+    def resume(self, now: float) -> Backlog:
+        """Return where a page read at ``now`` starts: after the waiting messages, or at the head once their pause is
+        over."""
         return Backlog(pause=self.pause) if self.stuck and now >= self.until else self
 
 
 class OutboxPage:
-    """One page of an outbox: ``sort`` it, deliver ``batches``, ``judge`` the answers, settle ``settled``."""
+    """One page of an outbox: ``sort`` its messages, deliver ``batches``, ``judge`` the answers, settle ``settled``."""
 
     def __init__(self, source: str, backlog: Backlog) -> None:
         self.source = source
-        self.batches: dict[str, list[Message]] = {}  # partition -> what it is given now
+        self.batches: dict[str, list[Message]] = {}  # partition -> messages to deliver now
         self.settled: list[str] = []  # words for sb_settle
         self._backlog = backlog
         self._stuck: set[Stuck] = set(backlog.stuck)
-        self._floors = dict(backlog.floors)  # partition -> its oldest message, for as far as we have looked
+        self._floors = dict(backlog.floors)  # partition -> its oldest message among those read
         self._page: list[tuple[str, Message]] = []
-        self._over: set[str] = set()  # ids of messages that are dealt with
+        self._over: set[str] = set()  # ids of settled messages
         self._unanswered = False
 
     @property
     def after(self) -> str:
+        """Return the cursor after which the page begins."""
         return self._backlog.cursor
 
     def sort(self, messages: Sequence[Message], root_of: Callable[[Message], str | None]) -> None:
+        """Sort messages into batches by partition; those behind a stuck message wait."""
         for message in messages:
             root = root_of(message)
             self._page.append((root or "", message))
@@ -79,14 +85,16 @@ class OutboxPage:
                 self.fail(message, f"no machine {message.machine!r} is published")
                 continue
             self._floors.setdefault(root, message.id)
-            if not self._waits(root, message):
+            if not self._must_wait(root, message):
                 self.batches.setdefault(root, []).append(message)
 
     def floor(self, root: str) -> str:
+        """Return the id of the oldest message for a partition."""
         return self._floors[root]
 
     def judge(self, root: str, verdicts: Sequence[str]) -> list[tuple[Message, str]]:
-        """``verdicts``: a word and a reason for each message, as sb_deliver answers. Those at fault, and why."""
+        """Read the verdicts of ``sb_deliver``, a word and a reason for each message; return the messages at fault,
+        and why."""
         batch, faults = self.batches[root], []
         for message, verdict, why in zip(batch, verdicts[::2], verdicts[1::2], strict=False):
             if verdict == "fault":
@@ -100,14 +108,14 @@ class OutboxPage:
         return faults
 
     def unreachable(self, root: str, now: int) -> None:
-        """The partition did not answer. ``now`` is in ms."""
+        """Record that a partition did not answer; fail its messages older than a day. ``now`` is in ms."""
         self._stuck.add(root)
         for message in self.batches[root]:
             if now - message.sent > ABSENCE_PATIENCE:
                 self.fail(message, "its partition could not be reached for a day; it may or may not have arrived")
 
     def postpone(self) -> None:
-        """Some messages have to be looked at again at once."""
+        """Record that some messages have to be read again at once."""
         self._unanswered = True
 
     def fail(self, message: Message, why: str) -> None:
@@ -115,15 +123,16 @@ class OutboxPage:
 
     @property
     def unfinished(self) -> bool:
+        """Tell whether messages have to be read again at once."""
         return self._unanswered
 
     @property
     def failures(self) -> bool:
-        """Did any fail? Their senders were told, and may have sent something in turn."""
+        """Tell whether any message failed: its sender was told, and may have sent messages in turn."""
         return FAILED in self.settled[1::3]
 
     def backlog(self, now: float) -> Backlog:
-        """What waits after this look, once its verdicts are settled."""
+        """Return the messages that wait after this page, once its verdicts are settled."""
         left = [(root, message) for root, message in self._page if message.id not in self._over]
         if not self._stuck:
             return Backlog()
@@ -133,12 +142,12 @@ class OutboxPage:
         done_with = self._page and not self._unanswered
         cursor = self._page[-1][1].id if done_with else self._backlog.cursor
         until, pause = self._backlog.until, self._backlog.pause
-        if not self._backlog.stuck:  # this was the first page: what waits is known to wait since now
+        if not self._backlog.stuck:  # the first page: these messages wait since now
             pause = min(pause * 2 or FIRST_PAUSE, LONGEST_PAUSE)
             until = now + pause
         return Backlog(cursor, frozenset(self._stuck), floors, until, pause)
 
-    def _waits(self, root: str, message: Message) -> bool:
+    def _must_wait(self, root: str, message: Message) -> bool:
         return root in self._stuck or (root, message.instance) in self._stuck
 
     def _settle(self, message: Message, verdict: str, why: str) -> None:

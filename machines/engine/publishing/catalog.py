@@ -1,4 +1,4 @@
-"""Published machines as Redis knows them: names, versions, programs, and how their data reads."""
+"""The catalog of published machines in Redis: names, versions, programs, partitions and field types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it make
 
 
 class Catalog:
-    """What is published below one prefix. Remembers what can never change, and nothing else for long."""
+    """Machines published below one prefix. Caches what never changes, and drops it when the server no longer knows a
+    machine."""
 
     def __init__(self, caller: Caller, keys: Keys, partitions: int) -> None:
         self._caller = caller
@@ -32,13 +33,14 @@ class Catalog:
         self._types: dict[tuple[str, str], FieldTypes] = {}
         self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
 
-    # Where things are
+    # Partitions and states
 
     def partitions(self, machine: str) -> list[Partition]:
-        """Every partition of a machine. Raises UnknownMachine."""
+        """List the partitions of a machine. Raises UnknownMachine."""
         return [self._keys.partition(machine, n) for n in range(self._count(machine))]
 
     def partition(self, machine: str, id: str) -> Partition:
+        """Return the partition of an instance. Raises UnknownMachine."""
         return self._keys.partition(machine, choose_partition(id, self._count(machine)))
 
     def _count(self, machine: str) -> int:
@@ -52,13 +54,13 @@ class Catalog:
         return count
 
     def forget(self, machine: str) -> None:
-        """Drop what is remembered of a machine: the server no longer knows it."""
+        """Drop what is cached about a machine, because the server no longer knows it."""
         self._partitions.pop(machine, None)
         self._types = {slot: types for slot, types in self._types.items() if slot[0] != machine}
         self._outlines = {slot: states for slot, states in self._outlines.items() if slot[0] != machine}
 
     def types(self, machine: str, root: str, definition: str) -> FieldTypes:
-        """How the data of ``<version>:<digest>`` reads; one round trip the first time."""
+        """Return the field types of ``<version>:<digest>``; one round trip the first time."""
         types = self._types.get((machine, definition))
         if types is None:
             version = int(definition.partition(":")[0])
@@ -69,20 +71,20 @@ class Catalog:
         return types
 
     def states(self, machine: str) -> list[str]:
-        """Names of the states of every published version."""
+        """List the state names of every published version."""
         return sorted(self._caller.command("SMEMBERS", self._keys.partition(arguments.check_machine(machine)).states))
 
     def leaves(self, machine: str, state: str) -> list[str]:
-        """The leaf states below a state, in any published version; a leaf stands for itself."""
+        """List the leaf states below a state, in any published version; a leaf stands for itself."""
         found = dict.fromkeys(leaf for types in self._all_types(machine) for leaf in types.leaves(state))
         return list(found) or [state]
 
     def fields(self, machine: str) -> frozenset[str]:
-        """Names of the data fields of every published version."""
+        """Return the names of the data fields of every published version."""
         return frozenset().union(*(types.names for types in self._all_types(machine)))
 
     def sensitive(self, machine: str) -> SensitiveFields:
-        """What any published version marks as sensitive. One round trip. Raises UnknownMachine."""
+        """Return the fields that any published version marks as sensitive. One round trip. Raises UnknownMachine."""
         self._count(machine)
         return read_sensitive_fields(self._caller.command("HGET", self._keys.partition(machine).meta, "sensitive"))
 
@@ -101,7 +103,8 @@ class Catalog:
                 raise BadInput(f"machine {machine!r} declares no data field {name!r}; it has: {known}", code="SB413")
 
     def tagged(self, machine: str, tag: str) -> list[str]:
-        """The leaf states at or below those that carry a tag, in any published version. Raises BadInput without any."""
+        """List the leaf states at or below those that carry a tag, in any published version. Raises BadInput for
+        none."""
         found: dict[str, None] = {}
         for types in self._all_types(machine):
             slot = machine, types.version
@@ -124,17 +127,19 @@ class Catalog:
     def publish(
         self, definition: dict[str, Any] | CompiledDefinition, version: int | None, alone: bool
     ) -> PublishedMachine:
+        """Compile a definition and store it on every partition, after the machines embedded in it. Raises
+        DefinitionError."""
         compiled = compile_definition(definition)
         restored = version is not None and compiled.runs
         if compiled.has_errors and not restored:
             raise DefinitionError(list(compiled.findings))
-        for inner in () if alone else compiled.along.values():  # those that others invoke come first
+        for inner in () if alone else compiled.along.values():  # machines that others invoke come first
             self._publish(inner, None, [])
         return self._publish(compiled, version, list(compiled.findings))
 
     def _publish(self, compiled: CompiledDefinition, version: int | None, findings: list[Any]) -> PublishedMachine:
         program = compiled.program
-        # Over the source too: a change of words alone is a new version as well.
+        # The source is part of it: a change of descriptions alone is a new version, too.
         name, fingerprint = program["machine"], compute_digest({"program": program, "source": compiled.source})
         number = "" if version is None else str(arguments.check_count("version", version, MAX_VERSION))
         source = json.dumps(compiled.source, ensure_ascii=False, separators=(",", ":"))
@@ -142,40 +147,42 @@ class Catalog:
         count = int(self._caller.command("HGET", self._keys.machines, name) or self._partitions_of_new)
         created = False
         for n in range(count):
-            number, new = self._put(name, n, count, number, (fingerprint, text, source))
+            number, new = self._store(name, n, count, number, (fingerprint, text, source))
             created = created or new
-        self._agree(name, count, f"{number}:{fingerprint}")
+        self._align_partitions(name, count, f"{number}:{fingerprint}")
         self._caller.command("HSET", self._keys.machines, name, count)
         self._partitions[name] = count
         return PublishedMachine(name, int(number), fingerprint, created, findings)
 
-    def _put(self, name: str, n: int, count: int, number: str, row: Sequence[str]) -> tuple[str, bool]:
-        """Store on one partition. ``row``: digest, program, source. The version's number, and whether it is new."""
+    def _store(self, name: str, n: int, count: int, number: str, row: Sequence[str]) -> tuple[str, bool]:
+        """Store a version on one partition; return its number, and whether it is new. ``row``: digest, program,
+        source."""
         root, secret = self._keys.partition(name, n).root, os.urandom(SECRET_BYTES).hex()
         reply = self._caller.call("sb_publish", root, *row, secret, count, number)
         if reply[0] == Status.CONFLICT:
-            raise BadInput(f"version {reply[1]} of {name!r} is published with another content: versions never change")
+            raise BadInput(f"version {reply[1]} of {name!r} is published with other content: versions never change")
         if reply[0] != Status.OK:
             raise EngineFault(f"publishing {name!r}: {' '.join(map(str, reply))}")
         return str(reply[1]), str(reply[2]) == "1"
 
-    def _agree(self, name: str, count: int, current: str) -> None:
-        """Of publishers that race, each may be last on another partition. What the first partition then holds as its
-        current version is right: whoever finds another one there than their own carries it to the others."""
+    def _align_partitions(self, name: str, count: int, current: str) -> None:
+        """Make all partitions hold the first partition's current version: of publishers that race, each may be last
+        on another partition. A publisher that finds another version there than its own copies it to the others."""
         first = self._keys.partition(name)
         while count > 1 and (held := self._caller.command("HGET", first.meta, "current")) not in (current, None):
             current, number = held, held.partition(":")[0]
             row = self._caller.command("HMGET", first.definition(int(number)), "digest", "program", "source")
             for n in range(1, count):
-                self._put(name, n, count, number, row)
+                self._store(name, n, count, number, row)
 
-    # Looking up
+    # Versions
 
     def machines(self) -> dict[str, int]:
-        return {name: int(current.partition(":")[0]) for name, current in self.current().items()}
+        """Return machine name -> number of its current version."""
+        return {name: int(current.partition(":")[0]) for name, current in self.current_versions().items()}
 
-    def current(self) -> dict[str, str]:
-        """One round trip after the list of names."""
+    def current_versions(self) -> dict[str, str]:
+        """Return machine name -> ``<version>:<digest>``. One round trip after the list of names."""
         names = sorted(self._caller.command("HKEYS", self._keys.machines))
         metas = [self._keys.partition(name).meta for name in names]
         answers = self._caller.commands([(meta, ("HGET", meta, "current")) for meta in metas])

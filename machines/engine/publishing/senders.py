@@ -1,7 +1,8 @@
-"""Who may send to a machine: what its definition names, and what was granted to those who did before it named any.
+"""Which machines may send to a machine: those its definition accepts, and those that were granted.
 
-A definition says it under ``accepts``. Machines that are older than that key have no such list: as long as nobody has
-looked (``granted`` is None) they take what anyone sends; then what was found in use is granted, until a version says.
+A definition lists them under ``accepts``. Machines older than that key have no such list: until their senders are
+looked up (``granted`` is None) they accept every machine; then the senders in use are granted, until a version declares
+``accepts``.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from .catalog import Catalog
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """``declared``: by the current version, ``*`` for any machine; None where it says nothing. ``granted``: None where
-    nobody has looked yet who sends to it."""
+    """Whom a machine accepts. ``declared``: by its current version, ``*`` for any machine, None where the definition
+    has no ``accepts``. ``granted``: None where the senders were not looked up yet."""
 
     declared: tuple[str, ...] | None
     granted: tuple[str, ...] | None
 
     def takes(self, machine: str) -> bool:
-        """Whether another machine may send to it; every machine may send to itself, to parents and to children."""
+        """Tell whether another machine may send to it; every machine may send to itself, to parents and to children."""
         if self.declared is not None:
             return machine in self.declared or "*" in self.declared
         return self.granted is None or machine in self.granted
@@ -36,21 +37,21 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """``known``: receiver -> sender -> where its definition sends or invokes; ``unknown``: sender -> where it computes
-    the machine, so that no definition tells which."""
+    """Who sends to whom. ``known``: receiver -> sender -> where its definition sends or invokes; ``unknown``: sender
+    -> where it computes the machine's name, so that its definition does not tell the receiver."""
 
     known: Mapping[str, Mapping[str, tuple[Recipient, ...]]]
     unknown: Mapping[str, tuple[Recipient, ...]]
 
 
 class SenderMethods:
-    """The part of the front door that is about who sends to whom."""
+    """Senders that machines accept: a part of ``Engine``."""
 
     _caller: Caller
     _catalog: Catalog
 
     def acceptance(self, machine: str) -> Acceptance:
-        """Raises UnknownMachine."""
+        """Return whom a machine accepts. Raises UnknownMachine."""
         first = self._catalog.partitions(machine)[0]
         current, granted = self._caller.command("HMGET", first.meta, "current", "granted")
         if current is None:
@@ -59,17 +60,19 @@ class SenderMethods:
         return Acceptance(declared, None if granted is None else tuple(str(granted).split()))
 
     def granted(self) -> dict[str, tuple[str, ...] | None]:
-        """Machine -> the machines that are granted to send to it, None where nobody has looked yet. Two round trips."""
+        """Return machine -> the machines granted to send to it, None where they were not looked up yet. Two round
+        trips."""
         names = sorted(self._catalog.machines())
         metas = [self._catalog.partitions(name)[0].meta for name in names]
         answers = self._caller.commands([(meta, ("HGET", meta, "granted")) for meta in metas])
         return {n: None if a is None else tuple(str(a).split()) for n, a in zip(names, answers, strict=True)}
 
     def grant(self, machine: str, senders: Iterable[str] | None, *, once: bool = False) -> tuple[str, ...]:
-        """Let these machines go on sending to one whose definition does not say who may; what holds from now on.
+        """Grant machines to send to one whose definition does not declare ``accepts``; return what is granted from now
+        on.
 
-        None: nobody has looked yet who does, and all may. ``once``: what was granted before stays. A version that
-        declares ``accepts`` ends it. Raises UnknownMachine.
+        None: the senders are not known yet, and all may send. ``once``: an earlier grant stays. A version that declares
+        ``accepts`` ends the grant. Raises UnknownMachine.
         """
         names = " ".join(dict.fromkeys(arguments.check_machine(one) for one in senders or ()))
         manner = "open" if senders is None else "once" if once else ""
@@ -83,7 +86,7 @@ class SenderMethods:
         return tuple(names.split())
 
     def senders(self) -> Senders:
-        """Who sends to whom, by the current definitions of all machines: two round trips for each."""
+        """Find who sends to whom, by the current definitions of all machines: two round trips for each."""
         known: dict[str, dict[str, list[Recipient]]] = defaultdict(lambda: defaultdict(list))
         unknown: dict[str, tuple[Recipient, ...]] = {}
         replies: dict[str, list[Recipient]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Which fields of a machine are not for everyone: what any published version marks with ``"sensitive": true``."""
+"""The sensitive fields of a machine: those that any published version marks with ``"sensitive": true``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class SensitiveFields:
-    """``data``: names of data fields; ``events``: by event the names of payload fields. False where there is none."""
+    """Names of sensitive fields. ``data``: data fields; ``events``: payload fields by event. False where there is
+    none."""
 
     data: frozenset[str] = frozenset()
     events: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -19,12 +20,13 @@ class SensitiveFields:
 
     @property
     def names(self) -> frozenset[str]:
-        """Every name, of whatever it is."""
+        """Return every name, of data and of payload fields."""
         return self.data.union(*self.events.values())
 
 
 def read_sensitive_fields(text: str | None) -> SensitiveFields:
-    """From what ``sb_publish`` keeps: ``{"data": {field: 1}, "events": {event: {field: 1}}}``; None: nothing is."""
+    """Read what ``sb_publish`` stores, ``{"data": {field: 1}, "events": {event: {field: 1}}}``; None: no field is
+    sensitive."""
     held = json.loads(text) if text else {}
     events = {event: frozenset(fields) for event, fields in held.get("events", {}).items()}
     return SensitiveFields(frozenset(held.get("data", ())), events)

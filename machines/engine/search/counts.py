@@ -1,5 +1,7 @@
-"""How many instances a search finds, by state: exact where the indexes of states say so, else by walking the narrowest
-one, in small calls."""
+"""Counts the instances that a search finds, by state.
+
+The count is exact where the indexes of states suffice; else the narrowest index is walked in small calls.
+"""
 
 from __future__ import annotations
 
@@ -15,35 +17,37 @@ from .filters import Condition
 from .finder import Finder, Query
 from .results import Tally
 
-MOST_COUNTED = 20_000  # instances looked at for one tally
-LOOK = 1000  # and by one call, which stops after 4 ms
+MOST_COUNTED = 20_000  # instances compared for one tally
+LOOK = 1000  # instances compared by one call, which also stops after 4 ms
 
 
 class SearchCounter:
+    """Counts the results of searches."""
+
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog
         self._finder = Finder(caller, catalog)
 
     def tally(self, query: Query, most: int = MOST_COUNTED) -> Tally:
-        """Raises BadInput as a page of the same search does."""
+        """Count the instances that a query finds. Raises BadInput as a page of the same search does."""
         states = query.states if query.named else self._catalog.states(query.machine)
         counts = dict.fromkeys(states, 0)
         if query.where:
-            return self._walked(query, counts, most)
-        found, standing, instances = self._counted(query, states)
+            return self._walk_index(query, counts, most)
+        found, standing, instances = self._count_states(query, states)
         counts |= found
         if standing == instances or len(states) == 1:
             return Tally(counts, sum(counts.values()))
         if query.before is None and not query.named:
             return Tally(counts, instances)
-        walked = self._walked(query, counts, most)
+        walked = self._walk_index(query, counts, most)
         total = walked.total if walked.complete else max(walked.total, *counts.values())
         return Tally(counts, total, walked.complete)
 
-    def _counted(self, query: Query, states: Sequence[str]) -> tuple[dict[str, int], int, int]:
-        """State -> instances that entered it early enough; places in all states; and instances: as many where each
-        stands in one state alone."""
+    def _count_states(self, query: Query, states: Sequence[str]) -> tuple[dict[str, int], int, int]:
+        """Return state -> instances that entered it early enough; entries in all states; and the number of
+        instances. The last two are equal where each instance is in one state."""
         asked: list[tuple[str, tuple[Any, ...]]] = []
         every = self._catalog.states(query.machine)
         last = "+inf" if query.before is None else query.before
@@ -62,16 +66,16 @@ class SearchCounter:
             instances += int(next(answers) or 0)
         return dict(counts), standing, instances
 
-    def _walked(self, query: Query, counts: dict[str, int], most: int) -> Tally:
-        leading = self._finder.leading(query) if query.where else None
-        search = _search(query, leading)
+    def _walk_index(self, query: Query, counts: dict[str, int], most: int) -> Tally:
+        index = self._finder.choose_index(query) if query.where else None
+        search = _encode_search(query, index)
         found: Counter[str] = Counter()
         total = looked = 0
         going = {place.root: "" for place in self._finder.places(query)}
         while going and looked < most:
             look = max(1, min(LOOK, (most - looked) // len(going)))
             calls = [("sb_tally", root, (search, stopped, look)) for root, stopped in going.items()]
-            for root, reply in zip(list(going), self._finder.ask(query.machine, calls), strict=True):
+            for root, reply in zip(list(going), self._finder.call(query.machine, calls), strict=True):
                 looked += int(reply[2])
                 total += int(reply[3])
                 found.update({leaf: int(count) for leaf, count in zip(reply[4::2], reply[5::2], strict=True)})
@@ -80,14 +84,14 @@ class SearchCounter:
         return Tally(dict.fromkeys(counts, 0) | dict(found), total, not going)
 
 
-def _search(query: Query, leading: Condition | None) -> str:
+def _encode_search(query: Query, index: Condition | None) -> str:
     parts: dict[str, Any] = {
         "where": [condition.wire for condition in query.where],
         "states": list(query.states),
         "named": query.named,
     }
-    if leading is not None:
-        parts["lead"] = leading.wire
+    if index is not None:
+        parts["lead"] = index.wire
     if query.before is not None:
         parts["before"] = query.before
     return json.dumps(parts)

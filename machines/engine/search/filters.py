@@ -1,5 +1,5 @@
-"""What a search compares: for each data field a value, a prefix or a range; and the same of an instance's id, actor,
-version and error."""
+"""Conditions of a search: a value, a prefix or a range for each data field, and for the id, actor, version and
+error."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from machines.engine.definitions.reading.indexes import ACTOR, FACTS, IDS, VERSI
 from machines.engine.errors import BadInput
 
 ERROR = "instance.error"
-ANY = "any"  # error of a search that is after all that is wrong
-MAX_ERROR = 200  # bytes: as much as is kept of what is wrong
-#: compared with all instances where no index leads to fewer
+ANY = "any"  # the value of ``error`` that finds every problem
+MAX_ERROR = 200  # bytes: as much as the index keeps of an error
+#: fields compared with all instances where no index is narrower
 COMPARED_FIELDS = frozenset((ACTOR, VERSION))
-#: conditions on these are on no data field
+#: fields of conditions that are not data fields
 FACT_FIELDS = frozenset((*FACTS, ERROR))
 BOUNDS = ("ge", "gt", "le", "lt")
 HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
@@ -25,34 +25,37 @@ HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``rule`` is ``{"eq": value}``, ``{"prefix": text}``, or any of ge, gt, le, lt with texts or numbers."""
+    """A condition on one field. ``rule`` is ``{"eq": value}``, ``{"prefix": text}``, or any of ge, gt, le, lt with
+    texts or numbers."""
 
     field: str
     rule: Mapping[str, Any]
 
     @property
     def wire(self) -> dict[str, Any]:
+        """Return the condition as the functions library takes it."""
         return {"field": self.field, **self.rule}
 
     @property
     def ordered(self) -> bool:
-        """Could an index serve it? Those hold texts, numbers, true and false; nothing for null."""
+        """Tell whether an index could serve it: indexes hold texts, numbers, true and false, and nothing for null."""
         return "eq" not in self.rule or isinstance(self.rule["eq"], str | int | float)
 
     def holds(self, value: Any) -> bool:
-        """As expressions compare: True is not 1, text has no place among numbers. Text is ordered by code points."""
+        """Tell whether a value meets the condition, compared as expressions do: True is not 1, text and numbers have
+        no order between them. Text is ordered by code points."""
         if "eq" in self.rule:
             return is_same(value, self.rule["eq"])
         if "prefix" in self.rule:
             return isinstance(value, str) and value.startswith(self.rule["prefix"])
-        return all(_bounded(value, bound, limit) for bound, limit in self.rule.items())
+        return all(_is_within(value, bound, limit) for bound, limit in self.rule.items())
 
 
 def is_same(held: Any, wanted: Any) -> bool:
     return bool(held == wanted) and isinstance(held, bool) == isinstance(wanted, bool)
 
 
-def _bounded(value: Any, bound: str, limit: Any) -> bool:
+def _is_within(value: Any, bound: str, limit: Any) -> bool:
     if _kind(value) != _kind(limit):
         return False
     return bool({"ge": value >= limit, "gt": value > limit, "le": value <= limit, "lt": value < limit}[bound])
@@ -65,35 +68,35 @@ def _kind(value: Any) -> str:
 
 
 def read_conditions(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
-    """Raises BadInput for a condition that is none."""
-    return tuple(_condition(field, value) for field, value in (where or {}).items())
+    """Read the conditions of ``where``. Raises BadInput for one that is not valid."""
+    return tuple(_read_condition(field, value) for field, value in (where or {}).items())
 
 
 def read_fact_conditions(
     id_prefix: object = None, actor: object = None, version: int | None = None, error: object = None
 ) -> tuple[Condition, ...]:
-    """The conditions on what an instance is beside its data; none for None."""
+    """Read the conditions on an instance's id, actor, version and error; None adds no condition."""
     found = []
     if id_prefix is not None:
-        found.append(_condition(IDS, {"prefix": id_prefix}))
+        found.append(_read_condition(IDS, {"prefix": id_prefix}))
     if actor is not None:
-        found.append(_of_actor(actor))
+        found.append(_read_actor(actor))
     if version is not None:
         arguments.encode_whole("definition", version, least=1)
         found.append(Condition(VERSION, {"eq": version}))
     if error is not None:
-        found.append(_of_error(error))
+        found.append(_read_error(error))
     return tuple(found)
 
 
-def _of_actor(actor: object) -> Condition:
-    found = _condition(ACTOR, actor)
+def _read_actor(actor: object) -> Condition:
+    found = _read_condition(ACTOR, actor)
     if not isinstance(found.rule.get("eq", found.rule.get("prefix")), str) or found.rule.get("eq") == "":
         raise BadInput('actor is a name, or {"prefix": "text"}', code="SB418")
     return found
 
 
-def _of_error(error: object) -> Condition:
+def _read_error(error: object) -> Condition:
     if not isinstance(error, str) or not error or len(error.encode(errors="replace")) > MAX_ERROR:
         raise BadInput(
             f"error is {ANY!r}, or how its kind or text begins: 1 to {MAX_ERROR} bytes, not {error!r:.60}", code="SB418"
@@ -102,7 +105,7 @@ def _of_error(error: object) -> Condition:
     return Condition(ERROR, {"prefix": "" if error == ANY else error})
 
 
-def _condition(field: str, value: Any) -> Condition:
+def _read_condition(field: str, value: Any) -> Condition:
     if not isinstance(value, Mapping) or not value or not set(value) & {"prefix", *BOUNDS}:
         _check(field, value)
         return Condition(field, {"eq": value})
@@ -113,7 +116,7 @@ def _condition(field: str, value: Any) -> Condition:
     elif set(value) <= set(BOUNDS):
         _check_bounds(field, value)
     else:
-        raise build_refusal(field, "it mixes what does not go together")
+        raise build_refusal(field, "it has other keys")
     return Condition(field, dict(value))
 
 
@@ -126,7 +129,7 @@ def _check_bounds(field: str, rule: Mapping[str, Any]) -> None:
 
 
 def _check(field: str, value: Any) -> None:
-    """Raise BadInput for what no data may hold."""
+    """Raise BadInput for a value that data can never hold."""
     try:
         sound = b"\0" not in value.encode() if isinstance(value, str) else _kind(value) != "number" or isfinite(value)
     except (OverflowError, UnicodeEncodeError):  # an integer that no double holds, half a character
@@ -136,4 +139,5 @@ def _check(field: str, value: Any) -> None:
 
 
 def build_refusal(field: str, why: str) -> BadInput:
-    return BadInput(f"the condition on {field!r} is none: {why}; write {HINT}", code="SB418")
+    """Build the error for a condition that is not valid."""
+    return BadInput(f"the condition on {field!r} is not valid: {why}; write {HINT}", code="SB418")

@@ -1,4 +1,4 @@
-"""The part of the engine's front door that finds instances."""
+"""The methods of the engine that find and count instances."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .results import Page, Problem, Tally
 
 
 class SearchMethods(IndexMethods):
-    """What ``Engine`` answers about which instances there are."""
+    """Searches of instances: a part of ``Engine``."""
 
     _caller: Caller
     _catalog: Catalog
@@ -47,21 +47,24 @@ class SearchMethods(IndexMethods):
         newest: bool = False,
         now: int | None = None,
     ) -> Page:
-        """Instances by the time they entered their state, longest-staying first; or, where an indexed data field leads
-        to fewer, in the order of its values (``newest`` turns both round).
+        """Return a page of instances by the time they entered their state, longest-staying first; or, where the index
+        of a data field is narrower, in the order of its values. ``newest`` reverses both.
 
         ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than``
         is in seconds, ``definition`` a version. ``where``: data field -> value, ``{"prefix": text}``, or a range like
-        ``{"ge": 1, "lt": 5}``. ``actor``: who made an instance's last step that named one, a name or ``{"prefix":
-        text}``. ``error``: how the kind or the text of what is wrong with it now begins (a dead job's; a timer's that
-        could not be carried out has the kind "timer"), or "any".
+        ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
+        ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
+        failed, which has the kind "timer"), or "any".
 
-        One index leads, all else is compared, 2000 instances at most for each call: a page may come back short with a
-        cursor that goes on. Raises BadInput where neither a state nor an index serves, and for a state, tag or field
-        that no published version has: a slip of the pen must not look like "none".
+        One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
+        have a cursor. Raises BadInput where neither a state nor an index serves, and for a state, tag or field that no
+        published version has, so that a typing error does not look like "none".
         """
-        asked = (*filters.read_conditions(where), *filters.read_fact_conditions(id_prefix, actor, definition, error))
-        query = self._query(machine, state, tag, self._before(machine, older_than, now), asked)
+        conditions = (
+            *filters.read_conditions(where),
+            *filters.read_fact_conditions(id_prefix, actor, definition, error),
+        )
+        query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
         query = replace(query, limit=limit, newest=newest)
         finder = Finder(self._caller, self._catalog)
         page = finder.page(query, cursor)
@@ -71,7 +74,7 @@ class SearchMethods(IndexMethods):
             leaves = self._catalog.leaves(machine, state)
             if leaves != [state]:
                 return finder.page(replace(query, states=leaves), cursor)
-        self._known(machine, state, query)
+        self._check_known(machine, state, query)
         return page
 
     def tally(
@@ -89,22 +92,25 @@ class SearchMethods(IndexMethods):
         now: int | None = None,
         most: int = MOST_COUNTED,
     ) -> Tally:
-        """How many instances ``find`` would list for the same terms, by leaf state and in all.
+        """Count the instances that ``find`` would list for the same arguments, by leaf state and in all.
 
         State and age alone are counted exactly. Else the narrowest index is walked, in calls of some 4 ms, and ``most``
-        instances at most are looked at: past that the tally is not complete, and says "at least". Raises as ``find``.
+        instances at most are compared: beyond that the tally is not complete and says "at least". Raises as ``find``.
         """
-        asked = (*filters.read_conditions(where), *filters.read_fact_conditions(id_prefix, actor, definition, error))
-        query = self._query(machine, state, tag, self._before(machine, older_than, now), asked)
+        conditions = (
+            *filters.read_conditions(where),
+            *filters.read_fact_conditions(id_prefix, actor, definition, error),
+        )
+        query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
         if state is not None and tag is None:
             query = replace(query, states=self._catalog.leaves(machine, state))
         found = SearchCounter(self._caller, self._catalog).tally(query, most)
         if not found.total:
-            self._known(machine, state, query)
+            self._check_known(machine, state, query)
         return found
 
-    def troubles(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
-        """What is wrong now with each of these instances that anything is wrong with; what ``error=`` finds them by."""
+    def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
+        """Return id -> current problems, of those instances that have any; ``error=`` finds instances by them."""
         asked = [arguments.check_instance(id) for id in ids]
         places = {id: self._catalog.partition(machine, id).wrong for id in asked}
         answers = self._caller.commands([(key, ("HGET", key, id)) for id, key in places.items()])
@@ -114,38 +120,40 @@ class SearchMethods(IndexMethods):
             if held
         }
 
-    def _query(
-        self, machine: str, state: str | None, tag: str | None, before: int | None, asked: tuple[Condition, ...]
+    def _build_query(
+        self, machine: str, state: str | None, tag: str | None, before: int | None, conditions: tuple[Condition, ...]
     ) -> Query:
         named = state is not None or tag is not None
-        query = Query(machine, (), MAX_LIMIT, before, asked, False, named)
-        return replace(query, states=self._states(machine, state, tag, query))
+        query = Query(machine, (), MAX_LIMIT, before, conditions, False, named)
+        return replace(query, states=self._choose_states(machine, state, tag, query))
 
-    def holders(self, id: str, machines: Sequence[str], *, of: str = "instance") -> list[str]:
-        """Which of the machines have the instance, or the ``job``, of that id: one command each, in one round trip."""
-        spots = [(name, partition) for name in machines if (partition := self._spot(name, id, of)) is not None]
-        keys = [partition.job(id) if of == "job" else partition.instance(id) for _, partition in spots]
+    def find_machines(self, id: str, machines: Sequence[str], *, of: str = "instance") -> list[str]:
+        """List the machines that have the instance, or the ``job``, of that id: one command each, in one round trip."""
+        places = [
+            (name, partition) for name in machines if (partition := self._find_partition(name, id, of)) is not None
+        ]
+        keys = [partition.job(id) if of == "job" else partition.instance(id) for _, partition in places]
         there = self._caller.commands([(key, ("EXISTS", key)) for key in keys])
-        return [name for (name, _), one in zip(spots, there, strict=True) if one]
+        return [name for (name, _), one in zip(places, there, strict=True) if one]
 
-    def _spot(self, machine: str, id: str, of: str) -> Partition | None:
-        """Where it would be; None where the machine has no such partition."""
+    def _find_partition(self, machine: str, id: str, of: str) -> Partition | None:
+        """Return the partition that would hold it; None where the machine has no such partition."""
         if of != "job":
             return self._catalog.partition(machine, id)
         number, partitions = int(id.partition("-")[0]), self._catalog.partitions(machine)
         return partitions[number] if number < len(partitions) else None
 
     def _answers(self, machine: str, calls: Sequence[tuple[str, str, Sequence[Any]]]) -> list[list[Any]]:
-        return list(Finder(self._caller, self._catalog).ask(machine, calls))
+        return list(Finder(self._caller, self._catalog).call(machine, calls))
 
-    def _before(self, machine: str, older_than: float | None, now: int | None) -> int | None:
+    def _read_before(self, machine: str, older_than: float | None, now: int | None) -> int | None:
         if older_than is None:
             return None
         at = now if now is not None else self.live(machine).now
         return at - round(arguments.check_seconds("older_than", older_than) * 1000)
 
-    def _states(self, machine: str, state: str | None, tag: str | None, query: Query) -> list[str]:
-        """The leaves to look into; where nothing is compared, a state that may be compound."""
+    def _choose_states(self, machine: str, state: str | None, tag: str | None, query: Query) -> list[str]:
+        """List the leaves to search; where nothing is compared, a state that may be compound."""
         if state is not None:
             arguments.check_state(state)
         if tag is not None:
@@ -156,8 +164,8 @@ class SearchMethods(IndexMethods):
             return [] if query.needs_index else self._catalog.states(machine)
         return self._catalog.leaves(machine, state) if query.selects else [state]
 
-    def _known(self, machine: str, state: str | None, query: Query) -> None:
-        """Raise BadInput when a search that found nothing named what no version has."""
+    def _check_known(self, machine: str, state: str | None, query: Query) -> None:
+        """Raise BadInput when a search that found nothing named a state or field that no version has."""
         if state is not None:
             self._catalog.check_state(machine, state)
         self._catalog.check_fields(machine, [c.field for c in query.where if c.field not in filters.FACT_FIELDS])

@@ -1,4 +1,4 @@
-"""What a search answers: a page of instances, how many there are, what is wrong with them, how complete an index is."""
+"""Records that searches return: a page of instances, a tally, the problems of an instance, the progress of an index."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from machines.engine.records import Instance
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``cursor`` continues after the last instance; None on the last page. ``start`` stands at the first: with the
-    order turned round it continues with what came before; None where the page is empty."""
+    """A page of instances. ``cursor`` continues after the last instance; None on the last page. ``start`` is a
+    cursor at the first instance: in reverse order it continues with the page before; None where the page is empty."""
 
     instances: list[Instance]
     cursor: str | None
@@ -26,8 +26,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many instances a search finds: ``counts`` by leaf state, an instance in several regions in each of its
-    leaves; ``total`` counts it once. Not ``complete``: they are at least as many."""
+    """The number of instances that a search finds: ``counts`` by leaf state, an instance in several regions in each
+    of its leaves; ``total`` counts it once. Without ``complete`` the figures are lower bounds."""
 
     counts: dict[str, int]
     total: int
@@ -36,8 +36,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with an instance now. ``cause``: a dead job's id, or what stands for a timer that could not be
-    carried out; its ``kind`` is then "timer". ``text`` is cut to 200 bytes."""
+    """A current problem of an instance. ``cause``: a dead job's id, or the key of a timer whose step failed; its
+    ``kind`` is then "timer". ``text`` is cut to 200 bytes."""
 
     cause: str
     kind: str
@@ -50,7 +50,7 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
     """Indexes of ``fields`` that do not yet hold all instances. ``done`` of ``total`` instances were looked at;
-    ``total`` is 0 while nobody has begun."""
+    ``total`` is 0 before any process has begun."""
 
     fields: list[str]
     done: int
@@ -58,4 +58,5 @@ class IndexProgress:
 
     @property
     def percent(self) -> int:
+        """Return the progress in percent, 99 at most."""
         return min(99, 100 * self.done // self.total) if self.total else 0

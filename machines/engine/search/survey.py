@@ -1,4 +1,4 @@
-"""Everything there is, read together: what the overview and the metrics are made of."""
+"""Reads all machines, queues and workers together, for the overview and the metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from machines.engine.records import Live
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """By machine its figures and those of its queues. ``faults``: machines that cannot be read, and why."""
+    """Figures of each machine and of its queues, by machine. ``faults``: machines that cannot be read, and why."""
 
     lives: dict[str, Live] = field(default_factory=dict)
     queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Survey:
     workers: list[WorkerInfo] = field(default_factory=list)
 
     def only(self, names: Container[str]) -> Survey:
-        """Of some machines, with every worker."""
+        """Return a copy with some machines only, and every worker."""
         return Survey(
             lives={name: live for name, live in self.lives.items() if name in names},
             queues={name: queues for name, queues in self.queues.items() if name in names},
@@ -37,13 +37,13 @@ class Survey:
 
 
 def read_survey(caller: Caller, catalog: Catalog, workers: list[WorkerInfo]) -> Survey:
-    """One round trip once the machines are known, however many there are. Raises EngineUnavailable."""
+    """Read everything in one round trip once the machines are known. Raises EngineUnavailable."""
     found = Survey(workers=workers)
     roots: dict[str, list[str]] = {}
     for name in catalog.machines():
         try:
             roots[name] = [partition.root for partition in catalog.partitions(name)]
-        except LookupFailed:  # it went this very moment
+        except LookupFailed:  # deleted since the list was made
             continue
     calls = [call for each in roots.values() for root in each for call in _calls(root)]
     answers = iter(caller.many(calls))
@@ -68,7 +68,7 @@ def _calls(root: str) -> list[tuple[str, str, Sequence[str]]]:
 
 
 def _text(reply: Any) -> str:
-    """The JSON of an answer. Raises LookupError where the machine is no longer there."""
+    """Return the JSON of an answer. Raises LookupError where the machine no longer exists."""
     if isinstance(reply, Exception):
         translate(reply)
     if reply[0] != Status.OK:

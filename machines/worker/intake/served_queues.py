@@ -99,7 +99,7 @@ class ServedQueues:
     def refresh(self, *, names: bool = True) -> bool:
         """One look at what is published, and with ``names`` at queues that nothing feeds; says whether that changed
         which queues are served."""
-        current = self._engine.current()
+        current = self._engine.current_versions()
         changed = current != self._current
         before = self.heard
         if changed:

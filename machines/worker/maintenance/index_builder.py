@@ -23,7 +23,7 @@ class IndexBuilder:
         filled = False
         for machine in self._engine.machines():
             try:
-                count = self._engine.fill(machine)
+                count = self._engine.fill_indexes(machine)
             except (errors.EngineFault, errors.LookupFailed) as fault:
                 log.error("the indexes of %s cannot be filled: %s", machine, fault)
                 continue

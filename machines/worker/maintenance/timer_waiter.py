@@ -82,7 +82,7 @@ class TimerWaiter:
         if machines == self._heard:
             return False
         self.close()
-        self._heard, self._bells = machines, self._engine.clocks(machines)
+        self._heard, self._bells = machines, self._engine.due_bells(machines)
         return True
 
     def _rang(self, connection: redis.connection.AbstractConnection, seconds: float) -> bool:

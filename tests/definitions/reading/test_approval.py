@@ -6,7 +6,7 @@ import pytest
 
 from machines.engine.definitions import check, compile, outline
 from machines.engine.definitions.access import REPAIRS
-from machines.engine.instances.repairs import ASKED
+from machines.engine.instances.repairs import PREVIEWS
 from machines.formats import dump, read
 from tests.definitions.builders import machine
 
@@ -25,7 +25,7 @@ def found(definition):
 
 
 def test_the_repairs_are_those_of_the_engine():
-    assert tuple(ASKED) == REPAIRS
+    assert tuple(PREVIEWS) == REPAIRS
 
 
 def test_the_outline_and_the_program_have_it():

@@ -87,14 +87,14 @@ def test_the_whole_life_of_an_instance(engine):
 def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, prefix):
     emits = machine("bell", {"Ready": {"entry": {"emit": {"type": "begun", "data": {"a": 1}}}}})
     publish(engine, emits, *IDS)
-    emitted = engine.emitted()
+    emitted = engine.emitted_logs()
     ends = emitted.ends()
-    assert set(emitted.news(dict.fromkeys(ends, "0-0"))) == {place for place, end in ends.items() if end.added}
+    assert set(emitted.find_new(dict.fromkeys(ends, "0-0"))) == {place for place, end in ends.items() if end.added}
     logs = {place: AttachedStream(engine.client, emitted.root(place), prefix=prefix, most=100) for place in ends}
     assert all(log.begin("g", "0") for log in logs.values())
     taken = {place: log.take("g", "r", count=500, idle=60) for place, log in logs.items()}
     found = [read_entry(*one) for page in taken.values() for one in page.entries]
-    assert emitted.news({place: page.last for place, page in taken.items()}) == []
+    assert emitted.find_new({place: page.last for place, page in taken.items()}) == []
     assert sorted(entry.instance for entry in found) == IDS
     assert {(entry.kind, entry.name, entry.version) for entry in found} == {("emit", "begun", 1)}
     assert found[0].data == {"a": 1}

@@ -77,7 +77,7 @@ def test_an_edit_that_does_not_fit_changes_nothing(engine, changes):
 
 def test_an_edit_of_nothing_is_refused(engine):
     started(engine, counter())
-    with unchanged(engine), pytest.raises(BadInput, match="no data field is named"):
+    with unchanged(engine), pytest.raises(BadInput, match="names no data field"):
         engine.edit("counter", "x", {}, **WHO)
 
 

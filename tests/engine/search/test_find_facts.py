@@ -150,9 +150,9 @@ def test_what_was_made_before_it_was_declared_is_indexed_by_reindex(many, index)
     publish(many, door(index=index, description="second"))
     many.fire("door", "i2", "open", actor="alice")
     assert sorted(every(many, "door", actor="alice")) == ["i1", "i2"]
-    assert (many.filling("door") is None) == (not index)
-    assert many.fill("door") == (9 if index else None)
-    assert many.fill("door") is many.filling("door") is None
+    assert (many.index_progress("door") is None) == (not index)
+    assert many.fill_indexes("door") == (9 if index else None)
+    assert many.fill_indexes("door") is many.index_progress("door") is None
     assert sorted(every(many, "door", actor="alice")) == ["i1", "i2"]
     assert len(every(many, "door", definition=1)) == 9
 

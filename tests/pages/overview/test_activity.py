@@ -30,7 +30,7 @@ def moved(engine, activation, waiting):
         engine.create("lamp", id, now=int(time.time() * 1000) - 1000)
     while engine.live(activation).now <= waiting.entered:  # what moves this very millisecond counts with the next look
         pass
-    engine.moving().count()
+    engine.activity().count()
 
 
 @pytest.fixture

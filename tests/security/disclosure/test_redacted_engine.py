@@ -15,8 +15,8 @@ from machines.engine import BadInput, Engine
 from machines.services import Actor
 from tests.vault import NAME, PIN, SECRET, Filled, fill
 
-PASSED = {"live", "tally", "filling", "waits"}
-REDACTED = {"inspect", "explain_all", "redactor", "get", "history", "explain", "find", "job", "jobs", "troubles"}
+PASSED = {"live", "tally", "index_progress", "waits"}
+REDACTED = {"inspect", "explain_all", "redactor", "get", "history", "explain", "find", "job", "jobs", "problems"}
 
 
 def public(kind: type) -> set[str]:
@@ -62,15 +62,15 @@ def test_what_is_passed_on_tells_nothing_that_is_hidden(seen):
     told = [
         redacted.live(NAME),
         redacted.tally(NAME, error="any"),
-        redacted.filling(NAME),
+        redacted.index_progress(NAME),
         [redacted.waits(NAME, id) for id in ids],
-        redacted.troubles(NAME, ids),
+        redacted.problems(NAME, ids),
         [redacted.get(NAME, id) for id in ids],
         [redacted.history(NAME, id) for id in ids],
         redacted.job(NAME, filled.dead),
     ]
     assert [secret for secret in (SECRET, PIN) if secret in repr(told)] == []
-    texts = [one.text for wrong in redacted.troubles(NAME, ids).values() for one in wrong]
+    texts = [one.text for wrong in redacted.problems(NAME, ids).values() for one in wrong]
     assert texts
     assert set(texts) <= {MASK, ""}
 

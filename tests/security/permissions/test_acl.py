@@ -299,7 +299,7 @@ def at_reading(engine: Engine) -> None:
     engine.live(NAME)
     engine.survey()
     engine.waits(NAME, "p-2")
-    engine.troubles(NAME, ["p-2"])
+    engine.problems(NAME, ["p-2"])
     engine.stats(NAME)
     for at in ("ready", "dead", "leased"):
         engine.jobs(NAME, planted.QUEUE, place=at)
@@ -313,7 +313,7 @@ def test_a_program_does_all_of_it_with_its_line_and_nothing_is_refused(place: Pl
     place.owner.config_resetstat()
     engine = as_account("engine")
     engine.load_library()
-    assert engine.lacking() == []
+    assert engine.missing_commands() == []
     place.owner.execute_command("ACL", "SETUSER", "engine", "~mine:*")  # keys of its own, which its line names
     at_engine(engine)
     at_patterns(engine)
@@ -420,7 +420,7 @@ def test_each_command_that_is_missing_is_named_by_the_check(place: Place, as_acc
     place.give("web", but=f"+{command}")
     as_account("web")
     if command == "function|load":  # what is loaded already goes on
-        assert as_account("web").lacking() == [command]
+        assert as_account("web").missing_commands() == [command]
         return
     found = [one for one in run_checks(tags=["signalbox"]) if one.id == "signalbox.E011"]
     assert found, run_checks(tags=["signalbox"])
