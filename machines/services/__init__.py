@@ -18,7 +18,7 @@ masked what its actor may not see in clear.
 - ``rules``: what a definition lets this person do, and do alone
 """
 
-from . import approvals, bulks, definitions, instances, jobs, notes, queues, sessions, sm_keys, tokens, workers
+from . import approvals, bulks, definitions, instances, jobs, notes, queues, sm_keys, tokens, workers
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden, NotAccepted, NotMoved, NotOpen, OwnRequest, TokenNeeded
 
@@ -38,7 +38,6 @@ __all__ = [
     "jobs",
     "notes",
     "queues",
-    "sessions",
     "sm_keys",
     "tokens",
     "workers",

@@ -18,7 +18,7 @@ from dashboard.shared.rendering import render_page
 from dashboard.shared.times import in_ms
 from machines.access.tokens import Unmakeable
 from machines.models import Token
-from machines.services import Actor, sessions, tokens
+from machines.services import Actor, tokens
 
 from .forms import TokenForm
 from .presenters import sessions_of
@@ -90,7 +90,7 @@ def _times(token: Token) -> dict[str, int | None]:
 @require_POST
 @login_required
 def end(request: HttpRequest, handle: str) -> HttpResponse:
-    if sessions.revoke(Actor.of(request), list(Token.holding(request.user)), handle) is None:
+    if tokens.revoke_session(Actor.of(request), list(Token.holding(request.user)), handle) is None:
         raise Http404("Session not found.")
     messages.success(request, f"Session {handle} ended")
     return _back()
@@ -99,7 +99,7 @@ def end(request: HttpRequest, handle: str) -> HttpResponse:
 @require_POST
 @login_required
 def end_all(request: HttpRequest) -> HttpResponse:
-    ended = sessions.revoke_all(Actor.of(request), list(Token.holding(request.user)))
+    ended = tokens.revoke_sessions(Actor.of(request), list(Token.holding(request.user)))
     messages.success(request, f"{ended} session{'s are' if ended != 1 else ' is'} ended.")
     return _back()
 

@@ -15,7 +15,7 @@ from machines.access import token_sessions
 from machines.access.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 from machines.models import Token
 from machines.patterns import Held, Session
-from machines.services import sessions
+from machines.services import tokens
 
 group = Group(
     "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False
@@ -83,7 +83,7 @@ def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
     """With the token itself. The session may do what the token may at that moment, and ends with it."""
     caller = caller_of(request)
     token = None if caller.session else caller.token
-    made, text = sessions.make(caller.actor, token, body.state, ttl=body.ttl)
+    made, text = tokens.make_session(caller.actor, token, body.state, ttl=body.ttl)
     return Status(201, _shown(made) | {"session": text})
 
 
@@ -96,7 +96,7 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 @group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions")
 def revoke_all(request: HttpRequest) -> dict[str, int]:
     """The one that asks, too."""
-    return {"ended": sessions.revoke_all(actor_of(request), _tokens(request))}
+    return {"ended": tokens.revoke_sessions(actor_of(request), _tokens(request))}
 
 
 @group.get(
@@ -161,4 +161,4 @@ def revoke(request: HttpRequest, session: str) -> dict[str, int]:
 
 
 def _end(request: HttpRequest, handle: str) -> bool:
-    return sessions.revoke(actor_of(request), _tokens(request), handle) is not None
+    return tokens.revoke_session(actor_of(request), _tokens(request), handle) is not None
