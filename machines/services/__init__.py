@@ -13,7 +13,7 @@ masked what its actor may not see in clear.
 - ``instances``, ``queues``, ``jobs``, ``workers``, ``definitions``, ``bulks``: one function for each action
 - ``keys``: state machines that the SM commands keep, outside of the engine
 - ``notes``: what one shift wants the next one to know
-- ``tokens``: those of the API, made and revoked; ``sessions``: what programs make of them
+- ``tokens``: those of the API and their sessions, created and revoked
 - ``approvals``: what waits for a second person, and deciding it
 - ``rules``: what a definition lets this person do, and do alone
 """
