@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 LOADED = """async () => {
-    const fetcher = await import("/static/js/fetcher.js");
+    const fetcher = await import("/static/js/shared/fetcher.js");
     const answer = (status, body = "{}", headers = {}) => new Response(body, { status, headers });
     Object.assign(window, { ...fetcher, asked: [], taken: [], answer });
     window.reply = () => answer(200);
@@ -29,7 +29,8 @@ def page(browser: Callable) -> Page:
     """An empty page of the site, with the fetcher in it."""
     page = browser(bypass_csp=True).new_page()
     page.goto("/healthz")
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1_000)
     page.evaluate(LOADED)
     return page
 

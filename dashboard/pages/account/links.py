@@ -73,8 +73,8 @@ def _list() -> HttpResponse:
 
 def _show_link(request: HttpRequest, link: Link) -> HttpResponse:
     url = request.build_absolute_uri(reverse("link", args=[link.token]))
-    return render_page(request, "pages/link.html", {"section": "", "link": link, "url": url})
+    return render_page(request, "account/link.html", {"section": "", "link": link, "url": url})
 
 
 def _show_errors(request: HttpRequest, mistakes: list[str], status: int) -> HttpResponse:
-    return render_page(request, "pages/link.html", {"section": "", "mistakes": mistakes}, status=status)
+    return render_page(request, "account/link.html", {"section": "", "mistakes": mistakes}, status=status)

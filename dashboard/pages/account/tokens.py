@@ -76,7 +76,7 @@ def _page(
         "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
         "sessions": sessions_of(request.user),
     }  # fmt: skip
-    return render_page(request, "pages/tokens.html", context, status=status)
+    return render_page(request, "account/tokens.html", context, status=status)
 
 
 def _times(token: Token) -> dict[str, int | None]:

@@ -33,7 +33,10 @@ def show(request: HttpRequest) -> HttpResponse:
         return redirect("account")
     status = 400 if form.is_bound else 200
     return render_page(
-        request, "pages/account.html", {"section": "account", "form": form, **_account_context(request)}, status=status
+        request,
+        "account/account.html",
+        {"section": "account", "form": form, **_account_context(request)},
+        status=status,
     )
 
 

@@ -45,7 +45,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
         "first": _address(kept) if given["before"] else "",
         "older": _address(kept | {"before": rows[SIZE - 1].pk}) if len(rows) > SIZE else "",
     }
-    return render_page(request, "pages/approvals.html", context)
+    return render_page(request, "approvals/approvals.html", context)
 
 
 @require("view")
@@ -67,7 +67,7 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
         "kind": REPAIR_KINDS.get(approval.name),
         "note": request.POST.get("note", ""),
     }
-    return render_page(request, "pages/approval.html", context | preview_request(actor, approval), status=status)
+    return render_page(request, "approvals/approval.html", context | preview_request(actor, approval), status=status)
 
 
 def _make_view(name: str) -> View:

@@ -23,7 +23,7 @@ SIZE = 50  # entries on a page
 def show(request: HttpRequest) -> HttpResponse:
     terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return render_page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+        return render_page(request, "audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
     cursor = request.GET.get("before", "")
     try:
         found = list((older_than(terms.entries(), cursor) if cursor else terms.entries())[: SIZE + 1])
@@ -40,14 +40,14 @@ def show(request: HttpRequest) -> HttpResponse:
         "export": _address(terms, name="audit-export"),
         "saved": list_saved_views(request, reverse("audit"), _address(terms).partition("?")[2]),
     }
-    return render_page(request, "pages/audit.html", context)
+    return render_page(request, "audit/audit.html", context)
 
 
 @require("audit")
 def export(request: HttpRequest) -> HttpResponseBase:
     terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return render_page(request, "pages/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+        return render_page(request, "audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
     return stream_csv(request, list_chunks(terms.entries()), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
 
 

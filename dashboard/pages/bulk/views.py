@@ -103,7 +103,7 @@ def _form(
         "choices": list(_choices(request, plan, asked)),
         "address": request.get_full_path(),
     }
-    return render_page(request, "pages/bulk_new.html", context, status=status)
+    return render_page(request, "bulk/new_bulk.html", context, status=status)
 
 
 def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
@@ -151,7 +151,7 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
         "key": make_key(),
         "own": request.get_full_path(),
     }
-    return render_page(request, "pages/bulk.html", context, status=status)
+    return render_page(request, "bulk/bulk.html", context, status=status)
 
 
 def _start(request: HttpRequest) -> int:

@@ -186,7 +186,7 @@ def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) ->
     }
     if status is None:
         status = repair.attempt.status if repair.attempt else 200
-    return render_page(request, "pages/repair.html", context, status=status)
+    return render_page(request, "instances/repair.html", context, status=status)
 
 
 force = _make_view("force")

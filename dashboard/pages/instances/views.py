@@ -87,7 +87,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     }
     if allows(request.user, "operate", machine):
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
-    return render_page(request, "pages/instance.html", context, status=attempt.status if attempt else 200)
+    return render_page(request, "instances/instance.html", context, status=attempt.status if attempt else 200)
 
 
 def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection) -> Explanations:

@@ -43,7 +43,7 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction |
         "turned": turned,
         "levers": acts.list_job_actions(job) if allows(request.user, "operate", machine) else [],
     }
-    return render_page(request, "pages/job.html", context, status=turned.status if turned else 200)
+    return render_page(request, "jobs/job.html", context, status=turned.status if turned else 200)
 
 
 GONE = "SB423"
@@ -54,7 +54,7 @@ def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: s
     was = _has_existed(machine, id)
     instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
     context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
-    return render_page(request, "pages/job_gone.html", context, status=410 if was else 404)
+    return render_page(request, "jobs/job_gone.html", context, status=410 if was else 404)
 
 
 def _has_existed(machine: str, id: str) -> bool:

@@ -70,7 +70,7 @@ def _link_lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
 
 
 def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
-    """Return the label of a state's link. ``static/js/modes.js`` has the same text."""
+    """Return the label of a state's link. ``static/js/diagram/modes.js`` has the same text."""
     told = reading.states.get(state) if mode is not DEFAULT else ""
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
 

@@ -1,4 +1,7 @@
-"""Computes the figures of each mode of a diagram: count, age, flow, failures. ``static/js/modes.js`` updates them."""
+"""Computes the figures of each mode of a diagram: count, age, flow, failures.
+
+``static/js/diagram/modes.js`` updates them.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +141,10 @@ def list_marks(plan: VersionView, live: Live, failing: Mapping[str, int]) -> dic
 
 
 def make_mark(kind: str, state: str, number: int) -> Mark:
-    """Make a mark. ``number`` 0: an unknown number, in folded states. ``static/js/marks.js`` has the same text."""
+    """Make a mark. ``number`` 0: an unknown number, in folded states.
+
+    ``static/js/diagram/marks.js`` has the same text.
+    """
     sign, why = MARKS[kind]
     text = f"{sign} {format_count(number)}" if number else sign
     said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"

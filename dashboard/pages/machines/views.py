@@ -93,7 +93,7 @@ def machine_page(
         "filling": engine.index_progress(machine),
         "tally_json": json.dumps(_figures(tally)) if tally else "",
     } | _list_context(engine, listing, instances, live.now, track)
-    return render_page(request, "pages/machine.html", context, status=400 if refused and status == 200 else status)
+    return render_page(request, "machines/machine.html", context, status=400 if refused and status == 200 else status)
 
 
 def _list_context(
@@ -147,7 +147,7 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     tally = listing.tally(engine) if listing.narrowed else None
     track = count_states(plan, narrow(live, tally), partial=tally is not None and not tally.complete)
     context = _list_context(engine, listing, listing.read(engine), live.now, track)
-    return render_page(request, "parts/instances.html", context)
+    return render_page(request, "machines/_instances.html", context)
 
 
 @require("view")

@@ -55,4 +55,4 @@ def _page(
         "section": "machines", "standing": standing, "text": text, "mine": mine, "mistake": mistake,
         "note_limit": MAX_TEXT,
     }  # fmt: skip
-    return render_page(request, "pages/note.html", context, status=status)
+    return render_page(request, "overview/note.html", context, status=status)

@@ -25,7 +25,9 @@ def show(request: HttpRequest) -> HttpResponse:
     if len(exact) == 1 and not request.GET.get("all"):
         return redirect(exact[0].url)
     found.sort(key=lambda hit: not hit.exact)
-    return render_page(request, "pages/search.html", {"asked": asked, "hits": found, "made": _decode_id(asked.lower())})
+    return render_page(
+        request, "overview/search.html", {"asked": asked, "hits": found, "made": _decode_id(asked.lower())}
+    )
 
 
 def _decode_id(text: str) -> codec.Decoded | None:

@@ -47,7 +47,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     if operated:
         back, own = (("back", "queues"),), [one for one in found if one.machine in operated]
         context["sheets"] = [(one, QueueActions(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
-    return render_page(request, "pages/queues.html", context)
+    return render_page(request, "queues/queues.html", context)
 
 
 @require("view")
@@ -76,7 +76,7 @@ def queue_page(
         "turned": turned,
     }
     return render_page(
-        request, "pages/queue.html", context | (_list_actions(figures, spot) if may else {}),
+        request, "queues/queue.html", context | (_list_actions(figures, spot) if may else {}),
         status=turned.status if turned else 200,
     )  # fmt: skip
 

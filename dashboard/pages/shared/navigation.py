@@ -1,4 +1,4 @@
-"""Links of the top bar and the foot. ``static/js/keys.js`` has their keyboard shortcuts."""
+"""Links of the top bar and the foot. ``static/js/shared/shortcuts.js`` has their keyboard shortcuts."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def find(request: HttpRequest) -> HttpResponse:
     """Open a key by its name. SM keys cannot be listed: they look like any other key."""
     if key := request.GET.get("key"):
         return redirect("sm-key", key)
-    return render_page(request, "pages/sm.html", {"section": "machines"})
+    return render_page(request, "sm/sm.html", {"section": "machines"})
 
 
 @require("view", globally=True)
@@ -85,4 +85,4 @@ def _page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -
         "left_out": len(states[ROWS:]),
         "attempt": attempt,
     }
-    return render_page(request, "pages/sm_key.html", context, status=attempt.status if attempt else 200)
+    return render_page(request, "sm/key.html", context, status=attempt.status if attempt else 200)

@@ -64,7 +64,7 @@ def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpRes
         "gaps": [(gap, in_ms(gap.at)) for gap in _gaps(actor)],
         "form": form,
     }
-    return render_page(request, "pages/webhooks.html", context, status=status)
+    return render_page(request, "webhooks/webhooks.html", context, status=status)
 
 
 def _gaps(actor: Actor) -> list[LogGap]:
@@ -94,7 +94,7 @@ def _detail(
         "older": older,
         "first": f"{address}?{urlencode(kept)}" if before else "",
     }
-    return render_page(request, "pages/webhook.html", context, status=status)
+    return render_page(request, "webhooks/webhook.html", context, status=status)
 
 
 def _initial(webhook: Webhook) -> dict[str, str]:

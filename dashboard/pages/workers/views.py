@@ -74,4 +74,4 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
         "handed_on_after": TTL,
         "unwritten": list_pending_writes(),
     }
-    return render_page(request, "pages/workers.html", context, status=400 if form is not None else 200)
+    return render_page(request, "workers/workers.html", context, status=400 if form is not None else 200)

@@ -1,16 +1,16 @@
-// The Patterns page: each section in sight is asked for anew every two seconds, and a form is answered by its section alone.
+// The Patterns page: reloads each visible section every two seconds. A form replaces its own section only.
 
-import { send } from "../js/fetcher.js";
-import { live, resting } from "../js/lamp.js";
-import { load } from "../js/regions.js";
-import { parsed } from "../js/trusted.js";
+import { send } from "../js/shared/fetcher.js";
+import { connectPage, isResting } from "../js/live/indicator.js";
+import { load } from "../js/shared/regions.js";
+import { parseHtml } from "../js/shared/trusted_document.js";
 
 const EVERY = 2000; // ms
 const UNKNOWN = "The result is unknown: Redis or the server did not answer.";
 const NOT_DONE = "Not done: reload the page.";
 
 const inSight = new Set(); // names
-const busy = new Set(); // names: an answer is awaited
+const busy = new Set(); // names: a response is awaited
 const sections = () => [...document.querySelectorAll("[data-pattern]")];
 const sectionIn = (page) => page?.querySelector("[data-pattern]");
 const named = (name) => sections().find(({ dataset }) => dataset.pattern === name);
@@ -21,7 +21,7 @@ const watcher = new IntersectionObserver((entries) => {
   }
 });
 
-// What is told stays, and its element with it: a status that is filled in after it stands there is read out.
+// Keeps the status element: screen readers announce a text that is written into an existing one.
 function put(old, fresh) {
   const element = document.importNode(fresh, true);
   const held = controlsOf(old).find((control) => control === document.activeElement);
@@ -39,7 +39,7 @@ function put(old, fresh) {
 const fieldsOf = (section) => [...section.querySelectorAll("input:not([type=hidden]), select, textarea")];
 const controlsOf = (section) => [...section.querySelectorAll("a, button, summary"), ...fieldsOf(section)];
 
-// The control of the new section that does what this one did; their number may be another one.
+// Returns the control of the new section with the same purpose; there may be more or fewer of them.
 function sameAs(control, section) {
   const wanted = described(control);
   return controlsOf(section).find((other) => described(other) === wanted);
@@ -49,7 +49,7 @@ function described({ tagName, id, name, form, formAction, ariaLabel, textContent
   return JSON.stringify([tagName, id, name, form?.action, formAction, ariaLabel, tagName === "SELECT" || textContent.trim()]);
 }
 
-// By hand, and other than it was given.
+// Whether a person has changed the field.
 function isChosen(field) {
   if (field.tagName === "SELECT") return field.selectedIndex > 0 && !field.options[field.selectedIndex].defaultSelected;
   return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
@@ -60,7 +60,7 @@ function isOpen(section, { firstElementChild: summary }) {
   return texts.includes(summary.textContent);
 }
 
-// Somebody is reading or writing there, or has a button pressed.
+// Whether the section is in use: a focused field, an open part or a pressed button.
 function isUsed(section) {
   return fieldsOf(section).includes(document.activeElement) || section.querySelector("details[open], :active") !== null;
 }
@@ -78,7 +78,7 @@ async function submit(form, button) {
     const body = new FormData(form, button);
     const address = button?.hasAttribute("formaction") ? button.formAction : form.action;
     const response = await send(address, { method: "POST", body, headers: { "X-Section": name, Accept: "text/html" } });
-    const fresh = sectionIn(parsed(await response.text()));
+    const fresh = sectionIn(parseHtml(await response.text()));
     if (!fresh) return say(name, response.status === 403 ? NOT_DONE : UNKNOWN);
     const told = [...fresh.querySelector(".told").childNodes];
     put(named(name), fresh);
@@ -105,11 +105,11 @@ function say(name, text) {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.closest("[data-pattern]") || form.method !== "post") return;
-  const again = event.defaultPrevented; // it is under way
+  const again = event.defaultPrevented; // it is already being sent
   event.preventDefault();
   if (!again) submit(form, event.submitter);
 });
 
-live();
+connectPage();
 for (const section of sections()) watcher.observe(section);
-setInterval(() => resting() || inSight.forEach(renew), EVERY);
+setInterval(() => isResting() || inSight.forEach(renew), EVERY);

@@ -1,8 +1,8 @@
-// Drawings in the admin zoom and pan, by wheel, fingers and keys.
+// Diagrams in the admin zoom and pan by wheel, touch and keys.
 
-import { zoomable } from "./zoom.js";
+import { enableZoom } from "./zoom.js";
 
 for (const frame of document.querySelectorAll(".sb-frame")) {
   frame.title = "Zoom: Ctrl+wheel, + and -; 0 fits the diagram";
-  zoomable(frame);
+  enableZoom(frame);
 }

@@ -1,8 +1,8 @@
-// A mouse that is held down moves the paper. Fingers do that without us.
+// Dragging with a mouse scrolls the frame. Touch does so by itself.
 
-const SLACK = 4; // pixels a mouse may stray in a click
+const SLACK = 4; // pixels that a mouse may move in a click
 
-/** For `pointerdown` on a frame that scrolls. */
+/** Starts a drag, on `pointerdown` in a frame that scrolls. */
 export function drag(frame, { pointerType, button, clientX, clientY, pointerId }) {
   if (pointerType !== "mouse" || button !== 0) return;
   const start = { left: frame.scrollLeft, top: frame.scrollTop };

@@ -1,15 +1,15 @@
-// A drawing in its frame, larger and smaller. Without this script the frame scrolls, which is what moves the drawing here,
-// too: only the drawing's width changes, and the frame is scrolled so that the point under the hand stays there.
+// Zooms a diagram in its frame: sets the diagram's width and scrolls the frame so that the point under the pointer stays
+// there. Without this script the frame scrolls.
 
 import { drag } from "./pan.js";
 
 const LEAST = 0.08;
 const MOST = 4;
-const READABLE = 0.6; // of the natural size: smaller, nobody can read what is written on the lines
+const READABLE = 0.6; // of the natural size: texts at lines cannot be read below it
 const STEP = 1.25; // of the keys + and -
 
-/** Makes a frame zoom and pan; its tools are the `[data-zoom]` of its panel. */
-export function zoomable(frame) {
+/** Enables zoom and pan in a frame; its buttons are the `[data-zoom]` of its panel. */
+export function enableZoom(frame) {
   const view = new View(frame);
   frame.addEventListener("wheel", (event) => view.onwheel(event), { passive: false });
   frame.addEventListener("touchstart", (event) => view.ontouch(event), { passive: true });
@@ -28,8 +28,8 @@ export function zoomable(frame) {
 
 class View {
   #frame;
-  #scale = null; // null: as the stylesheet has it
-  chosen = false; // somebody set the scale
+  #scale = null; // null: as the stylesheet says
+  chosen = false; // a person has set the scale
   #fingers = 0; // the distance between two of them
 
   constructor(frame) {
@@ -49,7 +49,7 @@ class View {
     return this.#svg ? this.#svg.getBoundingClientRect().width / this.#natural.width : 1;
   }
 
-  /** Everything in sight, and no larger than natural. */
+  /** Returns the scale at which the whole diagram is visible, at most its natural size. */
   get #fitting() {
     const style = getComputedStyle(this.#frame);
     const room = parseFloat(style.maxHeight) || this.#frame.clientHeight;
@@ -58,7 +58,7 @@ class View {
     return Math.min(1, (this.#frame.clientWidth - wide) / width, (room - high) / height);
   }
 
-  /** `x`, `y`: the point of the window that stays where it is; the middle of the frame where none is given. */
+  /** Sets the scale. `x`, `y`: the point of the window that stays in place; by default the middle of the frame. */
   zoom(scale, x, y) {
     if (!this.#svg) return;
     const whole = this.#frame.getBoundingClientRect();
@@ -73,7 +73,7 @@ class View {
     this.#frame.scrollTop += after.top + (at.y - before.top) * grown - at.y;
   }
 
-  /** The scale somebody chose, on a drawing that may have been put in place of another. */
+  /** Applies the chosen scale, also to a diagram that replaced another. */
   apply() {
     if (this.#scale !== null && this.#svg) {
       this.#frame.classList.add("zoomed");
@@ -84,7 +84,7 @@ class View {
     this.tell();
   }
 
-  /** Nobody has set a scale, or not for this drawing: all of it, if it can be read then. */
+  /** Resets the scale: the whole diagram, unless its texts would be too small to read. */
   settle() {
     this.chosen = false;
     this.#scale = null;
@@ -124,7 +124,7 @@ class View {
   }
 
   onkey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return; // those are the browser's
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // these belong to the browser
     const scales = { "+": this.scale * STEP, "=": this.scale * STEP, "-": this.scale / STEP, 0: this.#fitting, 1: 1 };
     if (!(event.key in scales)) return; // arrows scroll by themselves
     event.preventDefault();

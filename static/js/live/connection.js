@@ -1,11 +1,11 @@
-// One websocket after another: opens it, ends it where it falls silent, and tries again with growing waits.
+// Opens the websocket, closes it when it falls silent, and reconnects with growing delays.
 
 import { fullJitter } from "./backoff.js";
 
 const OPEN_WITHIN = 10000; // ms
 export const SIGNED_OUT = "signed out";
-const FINAL = { 4401: SIGNED_OUT, 4403: "another site" }; // closes that trying again cannot mend
-const SLOWLY = new Set([4413, 4429]); // too many frames, too many sockets: trying again at once makes it worse
+const FINAL = { 4401: SIGNED_OUT, 4403: "another site" }; // close codes after which it does not reconnect
+const SLOWLY = new Set([4413, 4429]); // too many frames or sockets: it reconnects later
 
 export class Connection {
   #host;
@@ -21,7 +21,7 @@ export class Connection {
     this.Socket = Socket;
   }
 
-  /** Attempts in a row that failed; 0 while there is a socket. */
+  /** Returns the number of failed attempts in a row; 0 while there is a socket. */
   get failures() {
     return this.#socket ? 0 : this.#attempt;
   }
@@ -42,12 +42,12 @@ export class Connection {
     if (this.#socket?.readyState === 1) this.#socket.send(JSON.stringify(frame));
   }
 
-  /** The server said that it serves: the next loss is a first one. */
+  /** Resets the delay: the server has answered. */
   proven() {
     this.#attempt = 0;
   }
 
-  /** For good. */
+  /** Closes the socket for good. */
   close() {
     this.#attempt = 0;
     clearTimeout(this.#timer);
@@ -57,7 +57,7 @@ export class Connection {
     socket?.close();
   }
 
-  // A half-open connection never closes by itself: silence for too long ends it here.
+  // A half-open connection never closes by itself: close it after too long a silence.
   #watch(patience) {
     clearTimeout(this.#watchdog);
     const socket = this.#socket;

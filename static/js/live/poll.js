@@ -1,6 +1,6 @@
-// The same snapshots over HTTP, for a page that cannot have a socket.
+// Polls the snapshots of topics over HTTP, for a page that has no socket.
 
-import { delay, send } from "../fetcher.js";
+import { delay, send } from "../shared/fetcher.js";
 import { SIGNED_OUT } from "./connection.js";
 
 const EVERY = 3000; // ms
@@ -9,7 +9,7 @@ const EVERY_HIDDEN = 30000; // ms
 export class Poller {
   #timer = null;
   #running = false;
-  #round = 0; // answers of a round that was stopped are thrown away
+  #round = 0; // responses of an earlier round are ignored
 
   /** `host`: topics(), polled(f), refused(topic, error), close(reason), outcome("polling" | "stale" | "offline", ms). */
   constructor(host, { api = "/api/v1/live/", fetch } = {}) {

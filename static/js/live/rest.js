@@ -1,4 +1,4 @@
-// Whether the page asks for nothing: somebody paused it, or its tab has been out of sight for a while.
+// Suspends updates while the page is paused, or its tab has been hidden for a while.
 
 const QUIET_AFTER = 15000; // ms in the background
 
@@ -7,7 +7,7 @@ export class Rest {
   #why = new Set(); // "paused", "hidden"
   #timer = null;
 
-  /** `host`: rested(resting) where that changes, then seen(hidden) whenever the tab comes or goes. */
+  /** `host`: rested(resting) on a change, then seen(hidden) whenever the tab is hidden or shown. */
   constructor(host) {
     this.#host = host;
     document.addEventListener("visibilitychange", () => this.look());

@@ -1,4 +1,4 @@
-// The page's one connection to the live view: subscribes, resyncs, and polls when there is no socket.
+// The page's connection to the live view. It subscribes, resyncs, and polls when there is no socket.
 //
 //   const live = connect();
 //   const stop = live.subscribe("machine:activation", (value, meta) => paint(value));
@@ -6,7 +6,7 @@
 //   live.onerror((error) => say(error.code, error.message, error.topic));
 //   live.pause(true);
 //
-// Paused, or in a tab that nobody has seen for a while, it asks for nothing; then it comes back with one snapshot each.
+// While paused, and in a tab that has been hidden for a while, it requests nothing. Then it gets one snapshot of each topic.
 
 import { Connection } from "./connection.js";
 import { Poller } from "./poll.js";
@@ -14,20 +14,20 @@ import { Rest } from "./rest.js";
 import { Status } from "./status.js";
 import { Store } from "./store.js";
 
-const POLL_AFTER = 2; // failed attempts in a row before the page polls; it goes on trying for a socket
+const POLL_AFTER = 2; // failed attempts in a row before the page polls; it still tries to open a socket
 
-// One handler for each kind of frame the server sends.
+// One handler for each kind of frame from the server.
 const handlers = {
   snapshot: (live, frame) => live.resting || live.arrived(frame),
   delta: (live, frame) => live.resting || (live.store.delta(frame) && live.send("resync", frame.topic)),
   status: (live, frame) => live.heard(frame),
   error: (live, frame) => live.refused(frame.topic, frame),
 };
-const LOST = new Set(["SB602", "SB603", "SB604"]); // errors after which a topic is not watched
+const LOST = new Set(["SB602", "SB603", "SB604"]); // errors that end the subscription of a topic
 
 export class Live {
   #errors = new Set();
-  #up = false; // the server's last word was that it reads
+  #up = false; // the last status said that the server reads Redis
 
   constructor({ url, api, fetch, Socket = WebSocket, calm = false } = {}) {
     this.store = new Store({ calm });
@@ -57,7 +57,7 @@ export class Live {
     return this.rest.resting;
   }
 
-  /** Holds the page as it is, or lets it go on. */
+  /** Pauses or resumes updates. */
   pause(paused) {
     this.rest.pause(paused);
     this.status.pause(paused);
@@ -101,7 +101,7 @@ export class Live {
     if (this.connection.failures >= POLL_AFTER && !this.resting) this.poller.start();
   }
 
-  // What its connection asks of and tells it.
+  // Called by the connection.
   get patience() {
     return this.status.patience;
   }
@@ -115,7 +115,7 @@ export class Live {
     if (!this.poller.running) this.status.set("offline", "reconnecting");
   };
 
-  // What its rest tells it.
+  // Called by `Rest`.
   seen = (hidden) => {
     this.store.hide(hidden);
     this.status.tell();
@@ -127,7 +127,7 @@ export class Live {
     this.#all(resting ? "unsubscribe" : "subscribe");
   };
 
-  // What its poller asks of and tells it.
+  // Called by the poller.
   topics = () => this.store.topics;
   polled = (frame) => this.store.snapshot(frame);
   outcome = (outcome, every) => {
@@ -138,7 +138,7 @@ export class Live {
 
 let shared = null;
 
-/** The page's connection; every caller gets the same one. */
+/** Returns the page's connection, the same one for every caller. */
 export function connect() {
   const url = new URL(document.body.dataset.liveUrl ?? "/ws/live/", location.href);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";

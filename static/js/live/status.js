@@ -27,14 +27,14 @@ export class Status {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Everything on the page is true right now; the next word is due in `every` ms. */
+  /** Records that the page is up to date; the next message is due in `every` ms. */
   confirmed(state, every = this.#every) {
     this.#every = every;
     this.#confirmedAt = this.#now();
     this.set(state);
   }
 
-  /** Somebody holds the page as it is; it ages from the last moment it was known to be true, at least from now. */
+  /** Pauses or resumes. A paused page ages from the last time it was up to date. */
   pause(paused) {
     this.#paused = paused;
     if (paused) this.#confirmedAt ??= this.#now();
@@ -47,7 +47,7 @@ export class Status {
     this.tell();
   }
 
-  /** How long silence is normal, ms. */
+  /** Returns how long silence is normal, ms. */
   get patience() {
     return Math.max(FLOOR, this.#every * MISSED);
   }

@@ -1,6 +1,6 @@
-// The values of the watched topics. Snapshots replace, deltas merge; a missing number is a gap.
+// Holds the values of subscribed topics. Snapshots replace, deltas merge; a missing number is a gap.
 
-const SELDOM = 5000; // ms between two deliveries while nobody can see the page, and to who asked for fewer
+const SELDOM = 5000; // ms between two deliveries in a hidden tab, and with `calm`
 
 /** RFC 7396: null removes, objects merge, all else replaces. Neither argument is changed. */
 export function merge(value, patch) {
@@ -22,10 +22,10 @@ export class Store {
   #topics = new Map();
   #hidden = false;
   #calm;
-  #late = new Map(); // topic -> meta of the last delivery that waits for the page to be seen
+  #late = new Map(); // topic -> meta of the last value that is still to be delivered
   #timer = null;
 
-  /** `calm`: deliveries come seldom. */
+  /** `calm`: values are delivered every 5 s. */
   constructor({ calm = false } = {}) {
     this.#calm = calm;
   }
@@ -38,7 +38,7 @@ export class Store {
     return this.#topics.has(topic);
   }
 
-  /** Is a snapshot on its way, so that what is here may be old? */
+  /** Whether a snapshot has been requested and values may be out of date. */
   get behind() {
     return [...this.#topics.values()].some((entry) => entry.resyncing);
   }
@@ -47,7 +47,7 @@ export class Store {
     return this.#topics.get(topic)?.value ?? null;
   }
 
-  /** Adds a listener; true when it is the topic's first. A value that is there already is delivered at once. */
+  /** Adds a listener; returns whether it is the topic's first. A present value is delivered at once. */
   add(topic, listener) {
     const entry = this.#topics.get(topic) ?? { value: null, meta: null, listeners: new Set(), resyncing: false };
     const first = entry.listeners.size === 0;
@@ -57,7 +57,7 @@ export class Store {
     return first;
   }
 
-  /** Removes a listener; true when nobody listens to the topic any more. */
+  /** Removes a listener; returns whether it was the topic's last. */
   remove(topic, listener) {
     const entry = this.#topics.get(topic);
     if (!entry?.listeners.delete(listener) || entry.listeners.size > 0) return false;
@@ -77,7 +77,7 @@ export class Store {
     this.#take(entry, frame, frame.data);
   }
 
-  /** Answers true when a resync must be asked for: the delta does not follow what is here. */
+  /** Merges a delta. Returns true when there is a gap and a resync has to be requested. */
   delta(frame) {
     const entry = this.#topics.get(frame.topic);
     if (!entry) return false;
@@ -93,7 +93,7 @@ export class Store {
     return ask;
   }
 
-  /** A new connection: snapshots are on their way for all. */
+  /** Marks all values as out of date: a new connection brings snapshots. */
   restart() {
     for (const entry of this.#topics.values()) entry.resyncing = true;
   }
@@ -114,7 +114,7 @@ export class Store {
     for (const listener of [...entry.listeners]) call(listener, entry.value, meta);
   }
 
-  /** Nobody looks at a hidden tab: it takes everything in and paints only now and then. */
+  /** Delivers values seldom while the tab is hidden, and all that wait when it is visible again. */
   hide(hidden) {
     this.#hidden = hidden;
     if (!hidden) this.#flush();
@@ -133,7 +133,7 @@ export class Store {
   }
 }
 
-// One listener that fails must not keep the others from their value.
+// A listener that fails does not affect the others.
 function call(listener, value, meta) {
   try {
     listener(value, meta);

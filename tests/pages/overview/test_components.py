@@ -21,16 +21,16 @@ def test_the_page_stands_still(as_, prefix):
 
 
 def test_every_kind_of_mark_is_on_it():
-    page = (TEMPLATES / "pages/components.html").read_text(encoding="utf-8")
+    page = (TEMPLATES / "overview/components.html").read_text(encoding="utf-8")
     for part in (
         "notice ok",
         "notice warn",
         "notice stop",
-        "parts/blocks",
-        "parts/depths",
-        "parts/steps",
-        "parts/job",
-        "parts/charts",
+        "overview/_state_counts",
+        "shared/_queue_depths",
+        "instances/_steps",
+        "jobs/_job",
+        "shared/_charts",
         "chips",
         "second",
         "sheet",

@@ -87,8 +87,21 @@ def test_every_request_goes_through_the_one_fetcher():
 def test_every_entry_is_used_by_a_page():
     pages = "".join(path.read_text(encoding="utf-8") for path in TEMPLATES)
     shared = {name for script in SCRIPTS for name in IMPORT.findall(script.read_text(encoding="utf-8"))}
-    for script in (ROOT / "static/js").glob("*.js"):
-        assert f"js/{script.name}" in pages or f"./{script.name}" in shared, f"{script.name} is used by nothing"
+    for script in (ROOT / "static/js").rglob("*.js"):
+        address = script.relative_to(ROOT / "static").as_posix()
+        assert address in pages or any(name.endswith(f"/{script.name}") for name in shared), (
+            f"{address} is used by nothing"
+        )
+
+
+FOLDERS = ("static/js", "static/css", "templates")
+MOST = 15  # files of one folder that a reader takes in at a glance
+
+
+@pytest.mark.parametrize("top", FOLDERS)
+def test_no_folder_holds_more_than_fifteen_files(top):
+    folders = Counter(path.parent for path in (ROOT / top).rglob("*") if path.is_file())
+    assert {_named(folder): number for folder, number in folders.items() if number > MOST} == {}
 
 
 def test_every_region_of_a_page_is_renewed_by_a_script():

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SHEETS = [*sorted((ROOT / "static/css").glob("*.css")), *sorted((ROOT / "examples/static").rglob("*.css"))]
+SHEETS = [*sorted((ROOT / "static/css").rglob("*.css")), *sorted((ROOT / "examples/static").rglob("*.css"))]
 FILES = {path.name: path.read_text(encoding="utf-8") for path in SHEETS}
+assert len(FILES) == len(SHEETS), "two sheets of one name"
 TOKENS = FILES.pop("tokens.css")
 CSS = "".join(FILES.values())
 TOKEN = re.compile(r"--([a-z-]+):\s*(#[0-9a-f]{6});")
@@ -68,7 +69,7 @@ def test_the_edges_of_controls_can_be_seen(theme, edge, ground):
 
 def test_every_page_links_the_tokens_before_all_other_stylesheets():
     base = (ROOT / "templates/base.html").read_text(encoding="utf-8")
-    linked = re.findall(r"'css/([a-z-]+\.css)'", base)
+    linked = [Path(sheet).name for sheet in re.findall(r"'(css/[a-z_/-]+\.css)'", base)]
     assert linked[0] == "tokens.css"
     assert set(linked) <= set(FILES) | {"tokens.css"}
 

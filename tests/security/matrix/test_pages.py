@@ -65,7 +65,9 @@ def test_there_is_no_way_in_but_those_of_the_tables():
     assert [str(pattern.pattern) for pattern in websocket_urlpatterns] == ["ws/live/"]
 
 
-@pytest.mark.parametrize("path", ["/static/js/base.js", "/static/img/signalbox.svg", "/static/nothing.js", "/static/"])
+@pytest.mark.parametrize(
+    "path", ["/static/js/shared/base.js", "/static/img/signalbox.svg", "/static/nothing.js", "/static/"]
+)
 def test_static_files_are_for_everyone_and_nothing_else_is(world: World, visitors: dict[Kind, Any], path: str):
     wanted = 200 if finders.find(path.removeprefix("/static/")) and not path.endswith("/") else 404
     for kind in KINDS:

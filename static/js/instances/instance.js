@@ -1,0 +1,94 @@
+import { center } from "../diagram/frames.js";
+import { throttle } from "../shared/fetcher.js";
+import { connectPage } from "../live/indicator.js";
+import { isAsShown, putJob, shapeOf } from "../jobs/progress.js";
+import { refresh } from "../shared/regions.js";
+import { address, startReplay, settle } from "./replay.js";
+
+const { machine, instance } = document.body.dataset;
+const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "data", "history"];
+const again = throttle(renew, 300);
+const moved = document.querySelector("[data-moved]");
+let latest = null;
+
+const connection = connectPage();
+const followed = new Map(); // job -> function that ends its subscription
+const FOLLOWED = 20; // jobs of one instance, at most
+const rejob = throttle(async () => (await refresh(["jobs"], address())) && follow(), 500);
+
+center();
+follow();
+settle();
+startReplay(() => (typing() ? besidesLevers() : REGIONS));
+
+connection.subscribe(`instance:${machine}/${instance}`, (value) => {
+  latest = value;
+  if (value.gone) return say("The instance was deleted while this page was open.");
+  if (String(value.version) !== shown()) again();
+});
+
+function shown() {
+  return document.querySelector("[data-shown-version]").dataset.shownVersion;
+}
+
+// Reloads the page's regions, but keeps the actions while one of their forms is being filled in, and says so. The engine
+// refuses a form with an old revision.
+async function renew() {
+  if (latest.gone || String(latest.version) === shown()) return;
+  if (typing()) {
+    await refresh(besidesLevers(), address());
+    settle();
+    center();
+    return say(`The instance moved to ${latest.state} (revision ${latest.version}) while you were typing.`);
+  }
+  if (!(await refresh(REGIONS, address()))) return;
+  moved.hidden = true;
+  settle();
+  follow();
+  center();
+}
+
+// Subscribes to the jobs that the instance waits for: they change without a step of the instance.
+function follow() {
+  const jobs = [...document.querySelectorAll("[data-job]")].map(({ dataset }) => dataset.job).slice(0, FOLLOWED);
+  for (const [job, stop] of followed) {
+    if (jobs.includes(job)) continue;
+    stop();
+    followed.delete(job);
+  }
+  for (const job of jobs) {
+    if (!followed.has(job)) followed.set(job, connection.subscribe(`job:${job}`, listener(job)));
+  }
+}
+
+function listener(job) {
+  let known = "";
+  return (value) => {
+    if (value.gone) return;
+    putJob(job, value);
+    const shape = shapeOf(value);
+    if (known ? known !== shape : !isAsShown(job, value)) rejob();
+    known = shape;
+  };
+}
+
+function besidesLevers() {
+  return REGIONS.filter((name) => name !== "levers");
+}
+
+function typing() {
+  const forms = document.querySelectorAll('[data-region="levers"] form');
+  return [...forms].some((form) => form.contains(document.activeElement) || [...form.elements].some(touched));
+}
+
+function touched(element) {
+  if (element.type === "hidden" || element.tagName === "BUTTON") return false;
+  if (element.tagName === "SELECT") return [...element.options].some((option) => option.selected !== option.defaultSelected && option.index > 0);
+  if (element.type === "checkbox") return element.checked !== element.defaultChecked;
+  return element.value !== element.defaultValue;
+}
+
+function say(text) {
+  moved.querySelector("[data-moved-text]").textContent = text;
+  moved.hidden = false;
+}

@@ -1,0 +1,149 @@
+// The slider that replays an instance's history. Each moment has an address of its own. The diagram is updated here at once;
+// the server renders the rest.
+
+import { center } from "../diagram/frames.js";
+import { throttle } from "../shared/fetcher.js";
+import { openSheet, refresh } from "../shared/regions.js";
+
+const { page } = document.body.dataset;
+const MOMENT = ["past", "head", "held", "waiting", "jobs", "data", "history", "view", "caption", "levers-aside"];
+const BEAT = 900; // ms between two steps while it plays
+const EDITABLE = "input:not([type=range]), textarea, select, [contenteditable], [data-diagram]";
+const bar = document.querySelector("[data-replay]");
+const slider = bar.elements.at;
+const player = bar.querySelector("[data-play]");
+let playing = null;
+let whole = false; // the diagram and the actions have to come from the server
+
+/** Starts the slider. `regions()`: what to reload when the replay returns to the present. */
+export function startReplay(regions) {
+  const again = throttle(async (signal) => {
+    const everything = whole;
+    whole = false;
+    if (await refresh(everything ? regions() : MOMENT, address(), signal)) settle();
+    else whole ||= everything; // aborted: they are still to be loaded
+  }, 150).again; // a response in progress is of another moment
+
+  function show(version) {
+    const known = moments();
+    const moment = version === null ? null : nearest(known, version);
+    const url = new URL(address(), location);
+    url.searchParams.delete("before");
+    if (moment) url.searchParams.set("at", moment.version);
+    else for (const term of ["at", "with"]) url.searchParams.delete(term);
+    history.replaceState(null, "", url);
+    whole ||= !moment;
+    light(moment ?? known.at(-1));
+    say(moment, known);
+    again();
+  }
+
+  function go(step) {
+    const known = moments();
+    const place = known.indexOf(nearest(known, chosen() ?? Infinity)) + step;
+    const moment = known[Math.max(0, place)];
+    show(moment && place < known.length ? moment.version : null);
+  }
+
+  function play() {
+    const known = moments();
+    if (playing) return stop();
+    if (chosen() === null || chosen() === known.at(-1)?.version) show(known[0]?.version ?? null);
+    player.textContent = "Pause";
+    player.setAttribute("aria-pressed", "true");
+    playing = setInterval(() => (chosen() === null ? stop() : go(1)), BEAT);
+  }
+
+  player.hidden = false;
+  bar.querySelector("[data-show]").hidden = true;
+  player.addEventListener("click", play);
+  slider.addEventListener("input", () => {
+    stop();
+    show(Number(slider.value) >= Number(slider.max) ? null : Number(slider.value));
+  });
+  bar.addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-go], [data-moment], [data-against]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    stop();
+    const { go: way, moment, against } = link.dataset;
+    if (against || link.closest("[data-region=past]")) link.blur();
+    if (against) return compare(against, again);
+    if (moment && moment !== "now" && link.closest("[data-region=past]")) return compare(null, again);
+    if (moment) link.blur();
+    if (way && way !== "now") return go(Number(way));
+    show((moment ?? way) === "now" ? null : Number(moment));
+    if (moment) slider.focus({ preventScroll: true });
+  });
+  document.addEventListener("keydown", (event) => {
+    const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!way || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || openSheet()) return;
+    if (event.target === slider || event.target.closest(EDITABLE)) return; // these use the arrow keys themselves
+    event.preventDefault();
+    stop();
+    go(way);
+  });
+}
+
+/** Adjusts the slider to the history after a reload, and keeps the chosen moment. */
+export function settle() {
+  const known = moments();
+  bar.hidden = known.length < 2;
+  if (known.length === 0) return;
+  slider.min = known[0].version;
+  slider.max = known.at(-1).version;
+  say(chosen() === null ? null : nearest(known, chosen()), known);
+}
+
+/** Returns the revision that is shown; null for the present one. */
+export function chosen() {
+  const at = new URLSearchParams(location.search).get("at");
+  return at ? Number(at) : null;
+}
+
+function compare(version, again) {
+  const url = new URL(address(), location);
+  if (version) url.searchParams.set("with", version);
+  else url.searchParams.delete("with");
+  history.replaceState(null, "", url);
+  whole = true;
+  again();
+}
+
+/** Returns the address of this page, also after a POST to another one. */
+export function address() {
+  return location.pathname === page ? location.href : page;
+}
+
+function moments() {
+  return JSON.parse(document.getElementById("trail").textContent);
+}
+
+function nearest(known, version) {
+  return known.findLast((moment) => moment.version <= version) ?? known[0];
+}
+
+function light(moment) {
+  for (const mark of ["current", "taken", "possible"]) {
+    for (const part of document.querySelectorAll(`.sb-diagram .${mark}`)) part.classList.remove(mark);
+  }
+  for (const id of moment?.lit ?? []) document.getElementById(id)?.classList.add("current");
+  for (const id of moment?.taken ?? []) document.getElementById(id)?.classList.add("taken");
+  center();
+}
+
+function say(moment, known) {
+  const last = known.at(-1);
+  slider.value = (moment ?? last).version;
+  const text = moment ? `revision ${moment.version} · ${moment.event} → ${moment.state}` : `now · revision ${last.version}`;
+  bar.querySelector("[data-said]").textContent = text;
+  slider.setAttribute("aria-valuetext", text);
+}
+
+function stop() {
+  clearInterval(playing);
+  playing = null;
+  player.textContent = "Play";
+  player.setAttribute("aria-pressed", "false");
+}

@@ -1,0 +1,48 @@
+// Shows the progress of a job wherever it is on the page.
+
+import { exact, figure } from "../shared/format.js";
+import { put } from "../shared/dom.js";
+
+/** Updates what changes all the time while a job runs: its progress and the end of its lease. */
+export function putJob(route, value, root = document) {
+  for (const part of root.querySelectorAll("[data-job]")) {
+    if (part.dataset.job !== route) continue;
+    for (const place of part.querySelectorAll("[data-progress]")) putProgress(place, value.progress);
+  }
+  if (value.lease_until) putLease(route, value.lease_until, root);
+}
+
+/** Returns the rest of a job as text. When it differs, regions of the page have to be reloaded. */
+export function shapeOf({ progress, lease_until: _, ...rest }) {
+  return JSON.stringify(rest);
+}
+
+/** Whether the page shows the job's current place and attempt. */
+export function isAsShown(route, { place, attempt }) {
+  const parts = [...document.querySelectorAll("[data-job-is]")].filter(({ dataset }) => dataset.job === route);
+  return parts.every(({ dataset }) => dataset.jobIs === `${place} ${attempt}`);
+}
+
+function putProgress(place, progress) {
+  place.hidden = !progress;
+  if (!progress) return;
+  const { done, total, note } = progress;
+  const bar = place.querySelector("progress");
+  bar.hidden = !total;
+  if (total) {
+    bar.max = total;
+    bar.value = done;
+  }
+  put(place.querySelector("[data-progress-text]"), total ? `${figure(done)} of ${figure(total)}` : `${figure(done)} done`);
+  put(place.querySelector("[data-progress-note]"), note ?? "");
+}
+
+function putLease(route, until, root) {
+  for (const time of root.querySelectorAll("[data-lease] time")) {
+    const owner = time.closest("[data-job]");
+    if (owner && owner.dataset.job !== route) continue;
+    time.dataset.at = until;
+    time.title = exact(until);
+    time.dateTime = new Date(until).toISOString();
+  }
+}

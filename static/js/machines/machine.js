@@ -1,0 +1,59 @@
+import { connectPage } from "../live/indicator.js";
+import { timeSince } from "../shared/ages.js";
+import { center } from "../diagram/frames.js";
+import { figure } from "../shared/format.js";
+import { Drawing } from "../diagram/drawing.js";
+import { countOf } from "../diagram/overlay.js";
+import { put, putCount, putDepths } from "../shared/dom.js";
+import { Rows } from "./instance_rows.js";
+import { SearchCounts } from "./search_counts.js";
+
+const { machine, version } = document.body.dataset;
+const drawing = new Drawing(version);
+const rows = new Rows();
+const figures = new SearchCounts(() => latest && paint(latest));
+let latest = null;
+let seen = "";
+
+center();
+
+connectPage().subscribe(`machine:${machine}`, (value, meta) => {
+  if (value.gone) return;
+  latest = value;
+  drawing.take(value, meta);
+  paint(value);
+  const now = JSON.stringify([value.counts, value.oldest, value.flow]);
+  if (now === seen) return;
+  seen = now;
+  rows.heard();
+  figures.heard();
+});
+document.addEventListener("redrawn", () => latest && paint(latest));
+
+// With a filter, the figures are those of what it finds.
+function paint(value) {
+  const { counts, total, partial } = figures.of(value);
+  const more = partial ? "+" : "";
+  drawing.show({ counts, partial });
+  put(document.querySelector(".facts [data-total]"), figure(value.total));
+  put(document.querySelector(".tabs [data-total]"), `${figure(total)}${more}`);
+  const chosen = document.querySelector('.tabs [aria-current][data-state], tr.chosen[data-state]');
+  const found = `${figure(chosen ? countOf(chosen, counts) : total)}${more}`;
+  for (const place of document.querySelectorAll("[data-found]")) put(place, found);
+  put(document.querySelector(".facts [data-timers]"), figure(value.timers));
+  for (const place of document.querySelectorAll(".tabs [data-state], tr[data-state]")) {
+    putCount(place.querySelector("[data-count]"), countOf(place, counts), more);
+    putOldest(place.querySelector("[data-oldest]"), value.oldest[place.dataset.state]);
+  }
+  const own = Object.entries(value.queues ?? {}).map(([queue, held]) => [`${machine}/${queue}`, held]);
+  putDepths(Object.fromEntries(own), document.querySelector("main"));
+  drawing.draw();
+  put(document.querySelector("[data-newest]"), String(value.version));
+  document.querySelector("[data-outdated]").hidden = String(value.version) === version;
+}
+
+function putOldest(cell, entered) {
+  if (!cell) return;
+  if (!entered) return cell.replaceChildren("–");
+  if (cell.firstElementChild?.dataset.at !== String(entered)) cell.replaceChildren(timeSince(entered));
+}

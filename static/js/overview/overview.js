@@ -1,0 +1,65 @@
+import { throttle } from "../shared/fetcher.js";
+import { figure } from "../shared/format.js";
+import { connectPage, isResting } from "../live/indicator.js";
+import { countOf } from "../diagram/overlay.js";
+import { changesIn, put, putCount, putDepths } from "../shared/dom.js";
+import { refresh } from "../shared/regions.js";
+
+const REGIONS = ["alarms", "tracks", "depths", "workers", "active"];
+const NOTE = ["note", "no-note"]; // it moves up while it has a text
+const again = throttle(() => refresh(isWritten() ? REGIONS : [...REGIONS, ...NOTE]), 2000);
+let known = "";
+
+connectPage().subscribe("overview", (value) => {
+  const differs = changesIn(() => paint(value));
+  renew(value, differs);
+});
+
+// No live value reports these: a pause that lasts, a note that another person wrote.
+setInterval(() => isResting() || again(), 60000);
+
+function paint({ machines, workers }) {
+  const queues = {};
+  let total = 0;
+  for (const [name, machine] of Object.entries(machines)) {
+    total += machine.total;
+    paintMachine(name, machine);
+    for (const [queue, held] of Object.entries(machine.queues ?? {})) queues[`${name}/${queue}`] = held;
+  }
+  putDepths(queues);
+  const sums = { total, workers, ready: sum(queues, "ready"), dead: sum(queues, "dead") };
+  for (const element of document.querySelectorAll("[data-sum]")) {
+    put(element, figure(sums[element.dataset.sum]));
+    if (element.dataset.sum === "dead") element.classList.toggle("bad", sums.dead > 0);
+  }
+}
+
+function paintMachine(name, { counts, total }) {
+  const panel = [...document.querySelectorAll("section[data-machine]")].find((found) => found.dataset.machine === name);
+  if (!panel) return;
+  put(panel.querySelector("[data-total]"), figure(total));
+  for (const block of panel.querySelectorAll("[data-state]")) {
+    putCount(block.querySelector("[data-count]"), countOf(block, counts));
+  }
+}
+
+/** Whether the handover note is being edited: it is not replaced meanwhile. */
+function isWritten() {
+  const text = document.querySelector(".note textarea");
+  return document.querySelector(".note details[open]") !== null || text?.value !== text?.defaultValue;
+}
+
+function sum(queues, place) {
+  return Object.values(queues).reduce((all, held) => all + (held[place] ?? 0), 0);
+}
+
+// Reloads regions when more than figures changed: a new machine, a queue with dead jobs, a worker gone. If the first value
+// differs from the rendered page, anything else may differ, too.
+function renew({ machines, workers }, differs) {
+  const shape = JSON.stringify([workers, Object.entries(machines).sort().map(([name, machine]) => [
+    name, machine.version, machine.total === 0, !workers && machine.overdue > 0, machine.breaches,
+    Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0]),
+  ])]);
+  if (known ? known !== shape : differs) again();
+  known = shape;
+}

@@ -1,0 +1,51 @@
+// Replaces regions of the page, `data-region`, by those of the page as the server renders it now.
+
+import { fetchText } from "./fetcher.js";
+import { parseHtml } from "./trusted_document.js";
+
+/** Replaces the regions called `names` by those of the page at `url`. */
+export async function refresh(names, url = location.href, signal = undefined) {
+  const fresh = await load(url, signal);
+  if (!fresh) return false;
+  for (const name of names) {
+    swap(find(document, name), find(fresh, name));
+  }
+  return true;
+}
+
+/** Replaces the content of `element` by the document at `url`. */
+export async function refill(element, url) {
+  const fresh = await load(url);
+  if (fresh && !element.contains(document.activeElement)) element.replaceChildren(...fresh.body.childNodes);
+}
+
+/** Returns the document at `url`, or null. */
+export async function load(url, signal) {
+  const text = await fetchText(url, { signal });
+  return text === null ? null : parseHtml(text);
+}
+
+export function find(root, name) {
+  return [...root.querySelectorAll("[data-region]")].find((element) => element.dataset.region === name);
+}
+
+/** Returns the open sheet (a popover) in `root`, if there is one. */
+export function openSheet(root = document) {
+  return CSS.supports("selector(:popover-open)") ? root.querySelector(":popover-open") : null;
+}
+
+// Skips a region that holds the focus or an open sheet. The button that opened a sheet keeps the focus.
+function swap(old, fresh) {
+  if (!old || !fresh || openSheet(old)) return;
+  const held = old.contains(document.activeElement) ? document.activeElement : null;
+  const sheet = held?.getAttribute("popovertarget");
+  if (held && !sheet) return;
+  const open = new Set([...old.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent.trim()));
+  const element = document.importNode(fresh, true);
+  for (const summary of element.querySelectorAll("details > summary")) {
+    if (open.has(summary.textContent.trim())) summary.parentElement.open = true;
+  }
+  old.replaceWith(element);
+  const successor = sheet && [...element.querySelectorAll("[popovertarget]")].find((button) => button.getAttribute("popovertarget") === sheet);
+  successor?.focus({ preventScroll: true });
+}
