@@ -52,7 +52,7 @@ PRIVATE = {
 GENERATED = {"engine-reference.md"}  # made of the headers of Lua functions
 # Files whose names are still private words, and classes: each set only ever shrinks.
 FILES_NOT_YET: set[str] = set()
-CLASSES_NOT_YET = {"Deed", "Ears", "Lever", "Lookout", "Sought", "Troubles"}
+CLASSES_NOT_YET = {"Lever", "Troubles"}
 PUBLIC = {"Verdict"}  # a name of the patterns that programs import
 
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
