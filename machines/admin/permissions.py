@@ -24,15 +24,12 @@ def may(request: HttpRequest, right: str, machine: str = "") -> bool:
     return permissions.allows(request.user, right, machine)
 
 
-def demand(request: HttpRequest, right: str, machine: str = "") -> None:
-    """Raises machines.access.permissions.Forbidden, which is answered with a 403."""
-    permissions.demand(request.user, right, machine)
-
-
 def machine_of(request: HttpRequest, pk: int) -> Machine:
-    """The machine with this number. One that may not be seen is forbidden, whether or not there is one."""
+    """The machine with this number. One that may not be seen is forbidden, whether or not there is one: the refusal
+    does not name it."""
     found = Machine.objects.filter(pk=pk).first()
-    demand(request, "view", found.name if found else "")
+    if not may(request, "view", found.name if found else ""):
+        raise permissions.Forbidden("view")
     if found is None:
         raise Http404(f"machine {pk} not found")
     return found
