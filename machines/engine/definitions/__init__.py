@@ -1,7 +1,7 @@
-"""Definitions: checking one, compiling it to the program that runs inside Redis, outlining it for people.
+"""Definitions: check one, compile it to the program that runs inside Redis, outline it for people.
 
-Pure Python: needs neither Redis nor Django. ``schema.json`` in this folder describes the same document
-for editors (JSON Schema, draft 2020-12).
+Pure Python: needs neither Redis nor Django. ``schema.json`` in this folder describes the same document for editors
+(JSON Schema, draft 2020-12).
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ SCHEMA = Path(__file__).with_name("schema.json")
 
 
 def check(definition: object) -> list[Finding]:
-    """Every finding, errors and warnings, in document order. Never raises, whatever it is given."""
+    """Return every finding, errors and warnings, in document order. Never raises, whatever it is given."""
     return list(compile_definition(definition).findings)
 
 
 def compile(definition: object) -> dict[str, Any]:
-    """The program of a definition. Raises DefinitionError, with all findings, when one is an error that no release ever
-    let pass: what was published must go on running. ``check`` goes before publishing."""
+    """Compile a definition to its program. Raises DefinitionError, with all findings, when one is an error that no
+    release ever let pass: what was published must go on running. Call ``check`` before publishing."""
     return compile_definition(definition).program
 
 
 def outline(definition: object) -> Outline:
-    """Raises DefinitionError like ``compile``."""
+    """Outline a definition. Raises DefinitionError like ``compile``."""
     return compile_definition(definition).outline
 
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of definitions. Shared: do not change it."""
+    """Return the JSON Schema of definitions. The object is shared: do not change it."""
     result: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return result

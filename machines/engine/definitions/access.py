@@ -1,7 +1,5 @@
-"""``accepts`` of a machine: which other machines may send to its instances, and invoke it.
-
-``approval`` of a machine: the repairs and events for which a person needs a second one's consent.
-"""
+"""Reads and checks ``accepts`` (the machines that may send to this machine's instances and invoke it) and
+``approval`` (the repairs and events of a person that need a second person's approval)."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _SHAPE = 'write {"from": ["order", "billing"]}'
 
 
 def read_accepts(place: Place | None, scope: Scope) -> dict[str, Path] | None:
-    """The senders by full name, each with where it stands; None where nothing is said."""
+    """Read the senders by full name, each with its path; None where the definition has no ``accepts``."""
     if place is None or not place.is_object("an object with from", _SHAPE):
         return None
     place.refuse_unknown(("from", "description"), {"machines": 'write "from"', "senders": 'write "from"'})
@@ -65,7 +63,8 @@ FIRE = "fire:"
 
 
 def read_approval(place: Place | None) -> dict[str, Path]:
-    """What is named, each with where it stands; whether there are such events is seen once all of them were read."""
+    """Read the repairs and events that need approval, each with its path; events are checked once all of them were
+    read."""
     if place is None or not place.is_array('a list of repairs and events, such as ["delete", "fire:refund"]'):
         return {}
     found: dict[str, Path] = {}

@@ -1,4 +1,4 @@
-"""Actions to the lists the functions library interprets: ``["set", "n", NODE]``."""
+"""Encodes actions as the lists that the functions library interprets: ``["set", "n", NODE]``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _action(action: Action) -> list[Any]:
 
 
 def _enqueued(action: Action) -> list[Any]:
-    """What is as by default is left out."""
+    """Encode an enqueue; defaults are left out."""
     node: list[Any] = ["enqueue", action.name, action.src]
     options = encode_options(action.work or Work())
     if action.value or options:
@@ -39,7 +39,7 @@ def _enqueued(action: Action) -> list[Any]:
 
 
 def encode_options(work: Work) -> dict[str, Any]:
-    """How a job is worked on, as far as that is not as by default."""
+    """Encode how a job is worked on; defaults are left out."""
     usual = Work()
     parts = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter")}
     options = {name: part for name, part in parts.items() if part != getattr(usual, name)}
@@ -56,7 +56,7 @@ def encode_options(work: Work) -> dict[str, Any]:
 
 
 def _named(name: str, computed: Value | None) -> Any:
-    """A literal name is text, a computed one a node: a list."""
+    """Encode a name: text for a literal, a node (a list) for an expression."""
     return computed.tree if computed else name
 
 

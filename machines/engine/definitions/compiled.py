@@ -1,6 +1,7 @@
-"""A definition read once: what is found about it, and all that is made from it.
+"""A definition that was read once: its findings, and all that is made from it.
 
-Everything on the way in takes it from here: the form that shows findings, the publisher, the engine, the diagram.
+The editor, the publisher, the engine and the diagrams use this one object, so that a definition is checked and compiled
+once.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from .report import Report
 
 
 class CompiledDefinition:
-    """``source``: the document as it was handed in. ``findings``: errors and warnings, in document order. ``along``:
-    the machines it brings along, compiled, by full name in publish order.
+    """A checked definition. ``source``: the document as it was given. ``findings``: errors and warnings, in document
+    order. ``along``: the machines embedded in it, compiled, by full name in publish order.
 
-    ``program``, ``digest`` and ``outline`` raise DefinitionError with all findings where there is none: when an error
-    is one that no release ever let pass. What was published must go on running, so later rules do not take it away.
+    ``program``, ``digest`` and ``outline`` raise DefinitionError with all findings when one is an error that no release
+    ever let pass. What was published must go on running, so later rules do not take it away.
     """
 
     def __init__(
@@ -45,32 +46,32 @@ class CompiledDefinition:
 
     @property
     def has_errors(self) -> bool:
-        """Whether it may not be published."""
+        """Tell whether it may not be published."""
         return any(finding.is_error for finding in self.findings)
 
     @cached_property
     def runs(self) -> bool:
-        """Whether it can be published again under its number, if it was once."""
+        """Tell whether it can be published again under its number, if it was published before."""
         return self._machine is not None
 
     @cached_property
     def program(self) -> dict[str, Any]:
-        """What the functions library inside Redis interprets."""
+        """Return the program that the functions library interprets."""
         return build_program(self._checked)
 
     @cached_property
     def digest(self) -> str:
-        """Tells programs apart."""
+        """Return the digest of the program."""
         return compute_digest(self.program)
 
     @cached_property
     def outline(self) -> Outline:
-        """What people read and diagrams draw."""
+        """Return the outline that people read and diagrams draw."""
         return build_outline(self._checked)
 
     @cached_property
     def recipients(self) -> tuple[Recipient, ...]:
-        """The machines it sends to or invokes, without those it brings along, which speak for themselves."""
+        """Return the machines it sends to or invokes, without those of embedded machines."""
         return find_machine_recipients(self._checked)
 
     @property
@@ -80,7 +81,7 @@ class CompiledDefinition:
         return self._machine
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON, for another process. Raises DefinitionError."""
+        """Return all of it as JSON, for another process. Raises DefinitionError."""
         return {
             "source": self.source,
             "findings": [asdict(finding) for finding in self.findings],
@@ -93,7 +94,7 @@ class CompiledDefinition:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> CompiledDefinition:
-        """What ``as_dict`` gave."""
+        """Restore what ``as_dict`` returned."""
         findings = [Finding(**finding) for finding in found["findings"]]
         along = {name: cls.from_dict(inner) for name, inner in found["along"].items()}
         made = cls(found["source"], findings, along=along)
@@ -108,7 +109,7 @@ class CompiledDefinition:
 
 
 def compile_definition(definition: object) -> CompiledDefinition:
-    """Read and check a definition; one that is compiled already is handed back. Never raises."""
+    """Read and check a definition; a compiled one is returned as it is. Never raises."""
     if isinstance(definition, CompiledDefinition):
         return definition
     machine, report = read_document(definition)

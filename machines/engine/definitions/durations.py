@@ -1,4 +1,4 @@
-"""Durations as people write them: ``500ms``, ``30s``, ``5m``, ``2h``, ``1d``."""
+"""Reads and formats durations: ``500ms``, ``30s``, ``5m``, ``2h``, ``1d``."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ HINT = 'write a number and a unit, such as "500ms", "30s", "5m", "2h" or "1d"'
 
 
 def parse_duration(text: str) -> int | None:
-    """None when the text is no duration."""
+    """Return a duration in ms; None when the text is no duration."""
     match = _DURATION.fullmatch(text.strip())
     return round(float(match[1]) * UNITS[match[2]]) if match else None
 
 
 def format_duration(ms: int) -> str:
-    """As definitions write it: ``15m``."""
+    """Format ms as definitions write a duration: ``15m``."""
     number, unit = split_unit(ms)
     return f"{number}{unit}"
 
 
 def read_duration(place: Place | None, default: int, least: int, most: int) -> int:
-    """The default stands in where there is none, or where it cannot be used (which is reported)."""
+    """Read a duration; return the default where there is none or where it is invalid (which is reported)."""
     if place is None or place.broken:
         return default
     length = parse_duration(place.value) if isinstance(place.value, str) else None
@@ -43,7 +43,7 @@ def read_duration(place: Place | None, default: int, least: int, most: int) -> i
 
 
 def read_delay(place: Place | None) -> Value | None:
-    """The delay of a send: ms, a duration, or ``{"expr": "..."}``."""
+    """Read the delay of a send: ms, a duration, or ``{"expr": "..."}``."""
     if place is None or place.broken:
         return None
     if isinstance(place.value, dict):
@@ -59,7 +59,7 @@ def read_delay(place: Place | None) -> Value | None:
 
 
 def read_after(text: str, place: Place) -> Value | None:
-    """The delay a key of ``after`` stands for: ms, a duration, or an expression that gives ms."""
+    """Read a key of ``after``: ms, a duration, or an expression that gives ms."""
     length = _fixed(text)
     if length is not None:
         return _delay(length, _shown(text, length), place)

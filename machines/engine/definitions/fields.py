@@ -1,6 +1,6 @@
-"""The types a field can be declared with: JSON Schema's names, and ``any``.
+"""Reads declared fields and their types: the data of a machine (``context``) and the payloads of its events.
 
-Declared fields: the data of a machine (`context`) and the payloads of its events.
+Types have JSON Schema's names, and ``any``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANY = ("any",)
 
 
 def get_type(value: Any) -> str:
-    """The type of a JSON value. 3.0 is an integer, as JSON Schema has it."""
+    """Return the type of a JSON value. 3.0 is an integer, as in JSON Schema."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -32,14 +32,14 @@ def get_type(value: Any) -> str:
 
 
 def is_of_type(type_name: str, types: tuple[str, ...]) -> bool:
-    """Whether a value of the type may stand in a field of the types."""
+    """Tell whether a value of the type may be stored in a field of the types."""
     if "any" in types or type_name in types:
         return True
     return type_name == "integer" and "number" in types
 
 
 def infer_types(value: Any) -> tuple[str, ...]:
-    """What a field may hold whose example this is: null says nothing, so anything goes."""
+    """Infer the types of a field from an example; null allows any type."""
     if value is None:
         return ANY
     if isinstance(value, float):
@@ -64,7 +64,7 @@ _OBJECT_KEYS = ("type", "properties", "required", "title", "description", "addit
 
 
 def read_context(place: Place | None) -> dict[str, Field]:
-    """The data fields, by example or by JSON Schema."""
+    """Read the data fields, declared by example or by JSON Schema."""
     if place is None or not place.is_object():
         return {}
     fields = _read_schema(place) if _is_object_schema(place.value) else _read_examples(place)
@@ -78,7 +78,7 @@ def read_context(place: Place | None) -> dict[str, Field]:
 
 
 def _depth(value: Any) -> int:
-    """How many objects and arrays stand inside one another."""
+    """Return how deep objects and arrays are nested."""
     if not isinstance(value, (dict, list)):
         return 0
     return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
@@ -103,20 +103,21 @@ def _read_examples(place: Place) -> dict[str, Field]:
 
 
 def _check_example(place: Place) -> None:
-    """``"integer"`` is an example of a text, which is hardly ever what its writer meant."""
+    """Warn about ``"integer"`` as an example: it is a text, and its author probably meant the type."""
     if place.value in TYPES and place.value != "string":
         place.warn("SB212", f"read as an example, and so as text: {quote(place.value)}", _schema_hint(place))
 
 
 def _schema_hint(place: Place) -> str:
-    """By example all fields of ``context`` are, or none; each payload field may be either."""
+    """Return a hint: all fields of ``context`` are declared by example, or none; a payload field may be declared
+    either way."""
     if place.path[0] == "context":
         return 'for a JSON Schema write {"type": "object", "properties": {...}}'
     return f'for the type write {{"type": "{place.value}"}}'
 
 
 def _clean(place: Place) -> Any:
-    """The value without its broken parts, which were reported; a definition with those is never published."""
+    """Return the value without its broken parts, which were reported; such a definition is never published."""
     return json.loads(json.dumps(place.value, default=lambda broken: None))
 
 
@@ -158,7 +159,7 @@ def _check_name(name: str, place: Place) -> None:
 
 
 def _read_property(name: str, place: Place, required: bool = False) -> Field:
-    """One property of a JSON Schema."""
+    """Read one property of a JSON Schema."""
     if not place.is_object("a JSON Schema", 'write {"type": "string"}'):
         return Field(name, ANY, place.path)
     _check_keywords(place)
@@ -213,7 +214,7 @@ def _read_default(place: Place | None, types: tuple[str, ...]) -> Any:
 
 
 def read_events(place: Place | None) -> dict[str, Event]:
-    """The declared events with their payloads."""
+    """Read the declared events with their payloads."""
     if place is None or not place.is_object():
         return {}
     return {name: _read_event(name, event) for name, event in place.items()}
@@ -241,7 +242,7 @@ def _read_payload(place: Place) -> dict[str, Field]:
 
 
 def _read_payload_field(name: str, place: Place) -> Field:
-    """A schema, or an example. An object is a schema if it has a ``type`` or nothing but schema keywords."""
+    """Read a schema or an example. An object is a schema if it has a ``type`` or nothing but schema keywords."""
     if not name or len(name) > limits.MAX_FIELD_NAME or not name.isprintable():
         place.error("SB107", f"a payload field's name must be 1 to {limits.MAX_FIELD_NAME} printable characters long")
     value = place.value

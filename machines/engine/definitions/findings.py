@@ -1,4 +1,4 @@
-"""What a check of a definition can find: one code for each kind, kept for good once published."""
+"""The findings of a definition: one code for each kind, which never changes once published."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``title`` says what is wrong, ``advice`` what to do about it; both are for the reference page."""
+    """A kind of finding. ``title`` says what is wrong, ``advice`` what to do about it; both are for the reference
+    page."""
 
     code: str
     title: str
@@ -93,10 +94,10 @@ CODES: dict[str, Code] = {code.code: code for code in _ALL}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong (``error``: stops publishing) or doubtful (``warning``).
+    """One error (stops publishing) or warning of a definition.
 
-    ``path`` says where: ``states.Waiting.on.entitle[0].target``, or ``line 3, column 7`` while
-    the text could not be read; empty for the definition as a whole.
+    ``path`` is its place: ``states.Waiting.on.entitle[0].target``, or ``line 3, column 7`` for a text that cannot be
+    parsed; empty for the definition as a whole.
     """
 
     code: str
@@ -124,5 +125,5 @@ class Finding:
 
 
 def make_finding(code: str, path: str, message: str, hint: str = "") -> Finding:
-    """A finding with the severity its code has."""
+    """Make a finding with the severity of its code."""
     return Finding(code, path, message, hint, CODES[code].severity)

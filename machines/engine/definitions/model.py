@@ -1,6 +1,6 @@
-"""A definition as it was understood: what checks walk over, and what the program and the outline are made of.
+"""The model of a definition: what the checks examine, and what the program and the outline are built from.
 
-Everything keeps its path, so that whoever finds something can say where.
+Every part keeps its path, so that a finding can name it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """Where a ``send`` goes and when; its event and data are the action's own. ``computed`` is an id's expression."""
+    """The receiver and delay of a ``send``; event and data are the action's own. ``computed`` is the expression of
+    an id."""
 
     to: Value | None = None
     delay: Value | None = None
@@ -57,8 +58,7 @@ class Sending:
 class Work:
     """How a job is worked on. ``backoff``, ``lease`` and ``timeout`` in ms; a timeout of 0 is none.
 
-    ``stop``: kinds of exceptions after which it is not tried again. ``priority``, ``delay`` and ``unique`` are None
-    where they are as by default.
+    ``stop``: kinds of exceptions that are not retried. ``priority``, ``delay`` and ``unique`` are None for the default.
     """
 
     attempts: int = limits.DEFAULT_ATTEMPTS
@@ -78,7 +78,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What holds a queue back: jobs at a time (None: any number), and ``rate`` jobs in ``per`` ms (0: at any rate)."""
+    """The limits of a queue: jobs at a time (None: any number), and ``rate`` jobs in ``per`` ms (0: at any rate)."""
 
     concurrency: int | None
     rate: int
@@ -87,7 +87,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way through an action that holds others. The guard is None for an else, a loop's body and a block."""
+    """One branch of an action that holds others. The guard is None for an else, the body of a loop and a block."""
 
     guard: Guard | None
     actions: tuple[Action, ...]
@@ -95,10 +95,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """``name`` is the field, event, queue, message type or id; ``computed`` the expression that stands for it.
+    """One action. ``name`` is the field, event, queue, message type or id; ``computed`` the expression in its place.
 
-    ``keys`` are those of the data of a raise or send, ``index`` and ``name`` the fields a foreach sets,
-    ``cases`` what an if, foreach or block holds, ``work`` how the job of an enqueue is done.
+    ``keys`` are those of the data of a raise or send, ``index`` and ``name`` the fields a foreach sets, ``cases`` the
+    branches of an if, foreach or block, ``work`` the options of the job of an enqueue.
     """
 
     verb: Verb
@@ -115,27 +115,27 @@ class Action:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """All values of its own: not those of the actions inside."""
+        """Return its own values, without those of the actions inside."""
         parts = (part.values for part in (self.sending, self.work) if part)
         found = (self.value, self.computed, *(value for values in parts for value in values))
         return tuple(value for value in found if value is not None)
 
     @property
     def expressions(self) -> tuple[Located, ...]:
-        """All expressions of its own, guards of an ``if`` included."""
+        """Return its own expressions, guards of an ``if`` included."""
         guards = tuple((case.guard.path, case.guard.expression) for case in self.cases if case.guard)
         return guards + tuple(part for value in self.values for part in value.parts)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The data fields it writes."""
+        """Return the data fields it writes."""
         names = {"set": (self.name,), "unset": (self.name,), "append": (self.name,), "foreach": (self.name, self.index)}
         written = names.get(self.verb, ()) + ((self.sending.idlocation,) if self.sending else ())
         return tuple(name for name in written if name)
 
 
 def flatten_actions(actions: Iterable[Action]) -> Iterator[Action]:
-    """Actions and all actions inside them, in document order."""
+    """List actions and all actions inside them, in document order."""
     for action in actions:
         yield action
         for case in action.cases:
@@ -144,10 +144,11 @@ def flatten_actions(actions: Iterable[Action]) -> Iterator[Action]:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """``targets`` are states' names; none: the state is not left. ``events`` are descriptors; none for ``always``.
+    """One transition. ``targets`` are names of states, empty where the state is not left. ``events`` are descriptors,
+    empty for ``always``.
 
-    ``delay`` arms the timer of an ``after``; of several transitions with one delay only the first has it.
-    ``allow``: the groups of people who may send its event, empty for anyone.
+    ``delay`` arms the timer of an ``after``; of several transitions with one delay only the first has it. ``allow``:
+    the groups of people who may send its event, empty for anyone.
     """
 
     id: str
@@ -164,7 +165,7 @@ class Transition:
 
     @property
     def target(self) -> str | None:
-        """The first target."""
+        """Return the first target."""
         return self.targets[0] if self.targets else None
 
     @property
@@ -178,9 +179,9 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """``machine`` is the name of a machine; ``computed`` an expression that gives it.
+    """One invoke. ``machine`` is the name of a machine; ``computed`` an expression that gives it.
 
-    The work of a handler has a queue and ``work``, which says how it is done; a child machine has neither.
+    The job of a handler has a queue and ``work``; a child machine has neither.
     """
 
     id: str
@@ -207,7 +208,7 @@ class Invoke:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is entered by default: the ``initial`` of a state, the default of a history. ``targets`` are names."""
+    """What is entered by default: the ``initial`` of a state, the default of a history state. ``targets`` are names."""
 
     targets: tuple[str, ...]
     actions: tuple[Action, ...]
@@ -216,10 +217,11 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """``index`` counts from 1 in document order; ``keys`` is the way to it from the top; ``word`` names its events.
+    """One state. ``index`` counts from 1 in document order; ``keys`` is its path from the top; ``word`` names its
+    events.
 
-    ``start`` is the initial of a compound state and the default of a history. ``root``: the machine itself. ``sla``: ms
-    an instance should be in it at most, 0 where nothing is said.
+    ``start`` is the initial of a compound state and the default of a history state. ``root``: the machine itself.
+    ``sla``: ms an instance may be in it by its service level, 0 for none.
     """
 
     name: str
@@ -249,12 +251,12 @@ class State:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether an instance can rest in it."""
+        """Tell whether an instance can rest in it."""
         return self.kind in ("atomic", "final")
 
     @property
     def done(self) -> str:
-        """The event that says it has ended; empty for states that do not end."""
+        """Return the event that says the state has ended; empty for states that do not end."""
         return f"done.state.{self.word}" if self.kind in ("compound", "parallel") else ""
 
     @property
@@ -263,13 +265,13 @@ class State:
 
     @property
     def own_actions(self) -> tuple[Action, ...]:
-        """What it does of itself: all but the actions of transitions."""
+        """Return its actions except those of its transitions."""
         invoked = tuple(action for invoke in self.invokes for action in invoke.finalize)
         return self.entry + self.exit + (self.start.actions if self.start else ()) + invoked
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """Everything it may do, actions inside actions included."""
+        """Return all its actions, actions inside actions included."""
         taken = tuple(action for transition in self.all_transitions for action in transition.actions)
         return tuple(flatten_actions(self.own_actions + taken))
 
@@ -284,8 +286,8 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A data field or a field of a payload. ``types``: JSON Schema's names, or ``("any",)``. ``sensitive``: shown only
-    to those who may see it."""
+    """A data field or a field of a payload. ``types``: JSON Schema's names, or ``("any",)``. ``sensitive``: redacted
+    for people without the right to reveal it."""
 
     name: str
     types: tuple[str, ...]
@@ -298,7 +300,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """``fields`` is None when the payload is not declared: anything goes."""
+    """A declared event. ``fields`` is None when its payload is not declared and may be anything."""
 
     name: str
     description: str
@@ -308,12 +310,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The whole of one definition. ``start`` names nothing where the definition does not say, or all is parallel.
+    """The whole of one definition. ``start`` is empty where the definition names no initial state, or all is parallel.
 
-    ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for
-    the machine itself, where there is one; ``limits`` are those of queues; ``index``: what instances are
-    found by; ``approval``: what takes a second person, ``accepts``: which machines may send to it (None where nothing
-    is said), each with where it is named; ``brings``: full names of the machines that come with the definition.
+    ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for the machine
+    itself, if any; ``limits`` are those of queues; ``index``: fields by which instances are found; ``approval``: what
+    needs a second person, and ``accepts``: the machines that may send to it (None for no such key), each with its path;
+    ``brings``: full names of embedded machines.
     """
 
     id: str
@@ -333,7 +335,7 @@ class Machine:
     brings: tuple[str, ...] = ()
 
     def lineage(self, name: str) -> list[State]:
-        """A state and its ancestors, from the inside out; empty for an unknown one."""
+        """List a state and its ancestors, innermost first; empty for an unknown one."""
         found: list[State] = []
         state = self.states.get(name)
         while state is not None and len(found) <= len(self.states):
@@ -342,18 +344,19 @@ class Machine:
         return found
 
     def contains(self, outer: str, inner: str) -> bool:
-        """Whether a state is the other or stands around it."""
+        """Tell whether a state is the other or an ancestor of it."""
         return any(state.name == outer for state in self.lineage(inner))
 
     def together(self, one: str, other: str) -> bool:
-        """Whether both can be active at once: one around the other, or in different regions of a parallel state."""
+        """Tell whether both can be active at once: one inside the other, or in different regions of a parallel
+        state."""
         around = {state.name for state in self.lineage(one)}
         meeting = next((state for state in self.lineage(other) if state.name in around), None)
         return meeting is not None and (meeting.name in (one, other) or meeting.kind == "parallel")
 
     @property
     def raises_errors(self) -> bool:
-        """Whether a failing action raises ``error.execution`` and the step goes on."""
+        """Tell whether a failing action raises ``error.execution`` and the step goes on."""
         if self.errors:
             return self.errors == "raise"
         events = (event for state in self.states.values() for t in state.transitions for event in t.events)

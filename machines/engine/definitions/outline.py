@@ -1,7 +1,5 @@
-"""Actions as people read them, on diagrams and pages.
-
-A definition in a form to read and draw: what diagrams, pages and forms are made from.
-"""
+"""The outline of a definition: states, transitions, events and actions in the form that diagrams, pages and forms
+use."""
 
 from __future__ import annotations
 
@@ -32,7 +30,8 @@ from .program import list_queues
 
 
 def describe_action(action: Action) -> str:
-    """``failed = failed + 1``, ``unset expires``, ``enqueue mail on outbox``, ``send late after 30s``."""
+    """Describe an action in a line: ``failed = failed + 1``, ``unset expires``, ``enqueue mail on outbox``, ``send
+    late after 30s``."""
     value = action.value.text if action.value else ""
     name = action.computed.text if action.computed else action.name
     if action.verb == "set":
@@ -81,7 +80,7 @@ NO_WORK = Work(attempts=0, backoff=0, lease=0)  # of an invoke of a machine
 
 @dataclass(frozen=True, slots=True)
 class FieldOutline:
-    """``types`` are JSON Schema's names or ``("any",)``. ``initial`` is None where there is none."""
+    """A field. ``types`` are JSON Schema's names or ``("any",)``. ``initial`` is None where there is none."""
 
     name: str
     types: tuple[str, ...] = ANY
@@ -93,10 +92,10 @@ class FieldOutline:
 
 @dataclass(frozen=True, slots=True)
 class EventOutline:
-    """``fields`` is None when the definition does not declare the payload.
+    """An event. ``fields`` is None when the definition does not declare the payload.
 
-    In what ``Outline.events_of`` gives, such an event has the fields its guards and actions read,
-    and ``open`` says that others are taken as well.
+    In the result of ``Outline.events_of`` such an event has the fields that its guards and actions read, and ``open``
+    says that other fields are accepted as well.
     """
 
     name: str
@@ -107,8 +106,8 @@ class EventOutline:
 
 @dataclass(frozen=True, slots=True)
 class InvokeOutline:
-    """``backoff``, ``lease`` and ``timeout`` (0: none) in ms. ``machine``: the child's machine, or the expression for
-    it; else empty. ``priority``, ``delay`` and ``unique`` are texts, empty where they are as by default."""
+    """An invoke. ``backoff``, ``lease`` and ``timeout`` (0: none) in ms. ``machine``: the child's machine, or its
+    expression; else empty. ``priority``, ``delay`` and ``unique`` are texts, empty for the default."""
 
     id: str
     src: str
@@ -129,7 +128,7 @@ class InvokeOutline:
 
 @dataclass(frozen=True, slots=True)
 class LimitOutline:
-    """``concurrency`` is None and ``rate`` ("100/s") empty where there is no such limit."""
+    """The limits of a queue. ``concurrency`` is None and ``rate`` ("100/s") empty for no limit."""
 
     concurrency: int | None
     rate: str
@@ -137,11 +136,11 @@ class LimitOutline:
 
 @dataclass(frozen=True, slots=True)
 class TransitionOutline:
-    """``target`` is None when the state is not left; ``events`` is empty for ``always``.
+    """A transition. ``target`` is None when the state is not left; ``events`` is empty for ``always``.
 
-    ``reads`` are the payload fields its guard and actions use, in the order they occur. ``cause`` is ``on``,
-    ``done``, ``error``, ``state done``, ``after`` or ``always``; ``delay`` is the text of a timer's. ``allow``:
-    groups of people who may send its event, empty for anyone.
+    ``reads`` are the payload fields its guard and actions use, in order. ``cause`` is ``on``, ``done``, ``error``,
+    ``state done``, ``after`` or ``always``; ``delay`` is the text of a timer's delay. ``allow``: groups of people who
+    may send its event, empty for anyone.
     """
 
     id: str
@@ -161,12 +160,12 @@ class TransitionOutline:
 
 @dataclass(frozen=True, slots=True)
 class StateOutline:
-    """``transitions``: those with events in document order, then those of ``always``.
+    """A state. ``transitions``: those with events in document order, then those of ``always``.
 
-    ``type`` is ``atomic``, ``final``, ``compound``, ``parallel`` or ``history``, and ``history`` then ``shallow``
-    or ``deep``. ``path`` is made of the keys from the top; ``depth`` counts the states around it. ``initial`` is
-    what is entered by default: of a history, when there is nothing to remember. ``sla``: ms an instance should be in it
-    at most, 0 where nothing is said.
+    ``type`` is ``atomic``, ``final``, ``compound``, ``parallel`` or ``history``, and ``history`` then ``shallow`` or
+    ``deep``. ``path`` is made of the keys from the top; ``depth`` counts its ancestors. ``initial`` is what is entered
+    by default, for a history state without a memory. ``sla``: ms an instance may be in it by its service level, 0 for
+    none.
     """
 
     name: str
@@ -190,19 +189,19 @@ class StateOutline:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether an instance can rest in it, and is counted there."""
+        """Tell whether an instance can rest in it, and is counted there."""
         return self.type in ("atomic", "final")
 
 
 @dataclass(frozen=True)
 class Outline:
-    """``events`` holds what the definition declares, ``queues`` every queue it feeds, in document order, ``limits``
-    those that are declared for queues.
+    """The outline of a machine. ``events`` are the declared events, ``queues`` all queues it uses, in document order,
+    ``limits`` the declared limits of queues.
 
-    ``root`` is the name of the state that stands for the machine itself, where there is one: it is the first of
-    ``states``. ``initial`` is the first state that is entered; ``index``: the data fields instances are found by;
-    ``approval``: what takes a second person, a repair's name or ``fire:<event>``; ``accepts``: the machines that may
-    send to it, None where the definition does not say.
+    ``root`` is the name of the state that stands for the machine itself, if any: the first of ``states``. ``initial``
+    is the first state that is entered; ``index``: data fields by which instances are found; ``approval``: what needs a
+    second person, a repair's name or ``fire:<event>``; ``accepts``: machines that may send to it, None where the
+    definition does not say.
     """
 
     id: str
@@ -228,11 +227,11 @@ class Outline:
 
     @cached_property
     def leaves(self) -> tuple[str, ...]:
-        """The states an instance can be counted in, in document order."""
+        """List the states an instance can be counted in, in document order."""
         return tuple(state.name for state in self.states if state.is_leaf)
 
     def leaves_of(self, name: str) -> tuple[str, ...]:
-        """The leaves inside a state, in document order; of a leaf, itself; none for an unknown state."""
+        """List the leaves inside a state, in document order; a leaf stands for itself; empty for an unknown state."""
         state = self._by_name.get(name)
         if state is None or state.type == "history":
             return ()
@@ -241,7 +240,7 @@ class Outline:
         return tuple(leaf for child in state.children for leaf in self.leaves_of(child))
 
     def lineage(self, name: str) -> list[StateOutline]:
-        """A state and those around it, from the inside out; empty for an unknown one."""
+        """List a state and its ancestors, innermost first; empty for an unknown one."""
         found: list[StateOutline] = []
         state = self._by_name.get(name)
         while state is not None:
@@ -250,7 +249,7 @@ class Outline:
         return found
 
     def counted(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """How many instances are in each state, from how many are in each leaf.
+        """Compute the instances in each state from those in each leaf.
 
         An instance is in every region of a parallel state at once, so one region counts them all.
         """
@@ -265,10 +264,10 @@ class Outline:
         return result
 
     def events_of(self, configuration: str | Collection[str]) -> list[EventOutline]:
-        """The events from outside that active states listen for, from the inside out; none for unknown states.
+        """List the external events that active states listen for, innermost first; empty for unknown states.
 
-        ``configuration`` is one state or several; those around them listen too. A pattern (``*``, ``door.*``)
-        stands for the declared events it matches.
+        ``configuration`` is one state or several; their ancestors listen too. A pattern (``*``, ``door.*``) stands for
+        the declared events it matches.
         """
         names = [configuration] if isinstance(configuration, str) else configuration
         active = {state.name: state for name in names for state in self.lineage(name)}
@@ -293,7 +292,8 @@ class Outline:
 
 
 def is_match(descriptor: str, event: str) -> bool:
-    """SCXML 3.12.1: equal, or the event begins with the descriptor and a dot."""
+    """Tell whether a descriptor matches an event (SCXML 3.12.1): equal, or the event begins with the descriptor and
+    a dot."""
     prefix = descriptor.removesuffix(".*")
     return descriptor == "*" or event == prefix or event.startswith(f"{prefix}.")
 

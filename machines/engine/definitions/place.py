@@ -1,10 +1,8 @@
-"""Any Python object to plain JSON data of our own, so that nothing after this meets a surprise.
+"""A plain copy of a definition, and places in it.
 
-The copy holds only exact ``dict list str int float bool None`` and ``BROKEN``, which stands where
-something had to be left out; the report says what. Objects are read through the methods of the
-built-in types, so a subclass cannot run code of its own here.
-
-A value of the definition together with where it stands: what every reader takes and reports on.
+The copy holds only exact ``dict list str int float bool None`` and ``BROKEN`` in place of parts that were reported and
+left out. Objects are read through the methods of the built-in types, so that a subclass cannot run its own code here. A
+``Place`` is a value of the copy with its path: what every reader takes and reports on.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ AddFinding = Callable[[str, Path, str, str], None]  # code, path, message, hint
 
 
 class _Broken:
-    """Stands for a value that was reported already; readers pass over it in silence."""
+    """Stands for a value that was reported already; readers skip it silently."""
 
     def __repr__(self) -> str:
         return "BROKEN"
@@ -32,7 +30,7 @@ BROKEN: Final = _Broken()
 
 
 class TooLarge(Exception):
-    """The document passed its size limit: it is not read any further."""
+    """The document exceeds its size limit and is not read any further."""
 
 
 class PlainCopier:
@@ -44,7 +42,7 @@ class PlainCopier:
         self._open: set[int] = set()  # ids of the containers around the value at hand
 
     def copy(self, value: object, path: Path = ()) -> Any:
-        """Raises TooLarge; every other trouble is reported and left out."""
+        """Copy a value. Raises TooLarge; every other problem is reported and left out."""
         kind = type(value)
         if value is None or kind is bool:
             return self._spend(5, value)
@@ -123,7 +121,7 @@ def _type_name(kind: type) -> str:
 
 
 def _show(key: object) -> str:
-    """A key for a message; only the built-in scalars are trusted to print themselves."""
+    """Format a key for a message; only built-in scalars are formatted by their own methods."""
     if key is None or type(key) in (bool, float):
         return repr(key)
     if type(key) is int and abs(key) < 10**12:
@@ -133,7 +131,7 @@ def _show(key: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The accessors answer None for a value of the wrong shape and report it."""
+    """A value and its path. The accessors return None for a value of the wrong type and report it."""
 
     value: Any
     path: Path
@@ -152,14 +150,14 @@ class Place:
         return isinstance(self.value, dict) and key in self.value
 
     def get(self, key: str) -> Place | None:
-        """The value under a key of an object, if there is one."""
+        """Return the value under a key of an object, if there is one."""
         return self.at(key) if key in self else None
 
     def at(self, key: str | int) -> Place:
         return Place(self.value[key], (*self.path, key), self.report)
 
     def below(self, key: str) -> Path:
-        """The path a key has or would have."""
+        """Return the path a key has or would have."""
         return (*self.path, key)
 
     def items(self) -> Iterator[tuple[str, Place]]:
@@ -167,7 +165,7 @@ class Place:
             yield key, self.at(key)
 
     def one_or_many(self) -> list[Place]:
-        """The elements of a list; anything else is a list of one."""
+        """Return the elements of a list; any other value as a list of one."""
         if isinstance(self.value, list):
             return [self.at(index) for index in range(len(self.value))]
         return [self]
@@ -185,7 +183,7 @@ class Place:
         return self.value if self._is(bool, "true or false") else None
 
     def whole(self, least: int, most: int) -> int | None:
-        """An integer within a range."""
+        """Return an integer within a range."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             self._is(_Never, "an integer")
             return None
@@ -202,7 +200,7 @@ class Place:
         return False
 
     def refuse_unknown(self, known: Collection[str], hints: dict[str, str] | None = None) -> None:
-        """Reports every key of the object that is not among the known ones."""
+        """Report every key of the object that is not among the known ones."""
         for key in self.value:
             if key not in known:
                 hint = (hints or {}).get(key, "")
@@ -213,11 +211,11 @@ class Place:
 
 
 class _Never:
-    """No value is of this type."""
+    """A type that no value has."""
 
 
 def describe(value: Any) -> str:
-    """The kind of a JSON value, in words."""
+    """Return the kind of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -227,5 +225,5 @@ def describe(value: Any) -> str:
 
 
 def show_path(place: Place | None) -> str:
-    """A text that may be left out."""
+    """Read a text that may be absent."""
     return (place.text() or "") if place else ""

@@ -1,9 +1,7 @@
-"""The size of a program: a state is compiled as a whole by the first step that comes to it, and a program is read as a
-whole by the first call that names it.
+"""Builds the program of a machine: the JSON that the functions library inside Redis interprets.
 
-A machine to its program: the JSON that the functions library inside Redis interprets.
-
-Lists are indexed from 1, as Lua does. What is empty is left out; nothing is ever null.
+Lists are indexed from 1, as in Lua. Empty parts are left out; nothing is ever null. The size of a program is limited:
+the first step that enters a state compiles the whole state, and the first call reads the whole program.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from .report import Report
 
 
 def review(machine: Machine, report: Report) -> None:
-    """Adds SB111 where a state, or the machine, has more parts than are allowed."""
+    """Report SB111 where a state, or the machine, has more parts than allowed."""
     if report.has_errors:
         return
     total = 0
@@ -37,7 +35,7 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def _parts(node: Any) -> int:
-    """How many lists and objects a piece of a program consists of: transitions, actions, and parts of expressions."""
+    """Count the lists and objects of a part of a program: transitions, actions, and parts of expressions."""
     if isinstance(node, dict):
         return 1 + sum(_parts(item) for item in node.values() if isinstance(item, dict | list))
     return 1 + sum(_parts(item) for item in node if isinstance(item, dict | list))
@@ -47,7 +45,7 @@ FORMAT = 1
 
 
 def build_program(machine: Machine) -> dict[str, Any]:
-    """The machine must be free of errors."""
+    """Build the program of a machine without errors."""
     program: dict[str, Any] = {
         "format": FORMAT,
         "machine": machine.id,
@@ -74,13 +72,13 @@ def build_program(machine: Machine) -> dict[str, Any]:
 
 
 def compute_digest(program: dict[str, Any]) -> str:
-    """12 hexadecimal digits that tell programs apart: of the SHA-256 of the canonical JSON."""
+    """Return 12 hexadecimal digits of the SHA-256 of the canonical JSON, which tell programs apart."""
     canonical = json.dumps(program, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 def list_descriptors(machine: Machine) -> list[tuple[Transition, str]]:
-    """Every event descriptor with the transition that has it, in document order."""
+    """List every event descriptor with its transition, in document order."""
     return [
         (transition, event)
         for state in machine.states.values()
@@ -94,13 +92,13 @@ def is_pattern(descriptor: str) -> bool:
 
 
 def list_known_events(machine: Machine) -> list[str]:
-    """Every external event a transition names exactly or the definition declares."""
+    """List every external event that a transition names exactly or the definition declares."""
     named = [event for t, event in list_descriptors(machine) if t.cause != "after" and not is_pattern(event)]
     return sorted({event for event in [*named, *machine.events] if not limits.is_reserved_event(event)})
 
 
 def list_queues(machine: Machine) -> list[str]:
-    """Every queue the machine puts jobs on, in document order, then those it only has limits for."""
+    """List every queue the machine puts jobs on, in document order, then those that only have limits."""
     queues = {action.name: None for action in flatten_actions(machine.start.actions) if action.verb == "enqueue"}
     for state in machine.states.values():
         for action in state.actions:
@@ -204,7 +202,7 @@ def _field(field: Field) -> dict[str, Any]:
 
 
 def _sensitive(machine: Machine) -> dict[str, Any]:
-    """The names, as keys: ``{"data": {field: 1}, "events": {event: {field: 1}}}``."""
+    """Return the names of sensitive fields as keys: ``{"data": {field: 1}, "events": {event: {field: 1}}}``."""
     events = {event.name: _marked(event.fields or {}) for event in machine.events.values()}
     parts = {"data": _marked(machine.fields), "events": {event: marked for event, marked in events.items() if marked}}
     return {key: part for key, part in parts.items() if part}

@@ -1,4 +1,4 @@
-"""To which other machines a definition sends, and which it invokes, as far as that can be read from it."""
+"""Finds the machines that a definition sends to or invokes, as far as the definition tells."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ADDRESS = "#_scxml_"
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """``kind``: ``send`` or ``invoke`` of ``machine``; ``reply`` to whichever machine sent the event, and ``computed``
-    where only running it tells: then ``machine`` is empty."""
+    """A receiver. ``kind``: ``send`` or ``invoke`` of ``machine``; ``reply`` to the machine that sent the event, and
+    ``computed`` for a name known only at run time: then ``machine`` is empty."""
 
     kind: Kind
     machine: str
@@ -28,14 +28,14 @@ class Recipient:
 
 
 def find_recipients(definition: object) -> tuple[Recipient, ...]:
-    """In document order, without the machine itself, its parent and children. Reads also what is not fit to be
-    published; embedded machines speak for themselves."""
+    """Find the receivers of a definition in document order, without the machine itself, its parent, its children and
+    embedded machines. Definitions with errors are read as well."""
     machine = read_sound_machine(definition)
     return () if machine is None else find_machine_recipients(machine)
 
 
 def find_machine_recipients(machine: Machine) -> tuple[Recipient, ...]:
-    """The same, of a definition that was read."""
+    """Find the receivers of a machine that was read."""
     found = dict.fromkeys([*_sends(machine), *_invokes(machine)])
     return tuple(one for one in found if one.machine != machine.id)
 
@@ -73,11 +73,11 @@ def _of_computed(value: Value, path: Path) -> Iterator[Recipient]:
 
 
 class _Reply:
-    """Stands for ``trigger.origin``: where the event came from."""
+    """Stands for ``trigger.origin``, the sender of the event."""
 
 
 def _heads(tree: Node) -> list[str | _Reply | None]:
-    """What the text an expression gives can begin with; None where nothing tells."""
+    """Return what the text of an expression can begin with; None where nothing tells."""
     if tree[0] == "str":
         return [str(tree[1])]
     if tree[0] == "if":

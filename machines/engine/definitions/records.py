@@ -1,4 +1,4 @@
-"""Frozen records out of JSON: what ``dataclasses.asdict`` wrote becomes the same records again."""
+"""Rebuilds frozen records from the JSON that ``dataclasses.asdict`` wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ Record = TypeVar("Record")
 
 
 def rebuild(kind: type[Record], values: Mapping[str, Any]) -> Record:
-    """``kind``: a dataclass of texts, numbers, JSON (``Any``), other such classes, tuples, and objects by name."""
+    """Rebuild a record. ``kind``: a dataclass of texts, numbers, JSON (``Any``), other such classes, tuples, and
+    objects by name."""
     hints = _hints(cast(Any, kind))
     return kind(**{name: _value(hints[name], value) for name, value in values.items()})
 

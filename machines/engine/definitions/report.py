@@ -1,9 +1,5 @@
-"""Where in a definition something stands, as people write it.
-
-`did you mean "Active"?`
-
-Collects the findings of one definition and hands them out in document order.
-"""
+"""The findings of one definition: collects them, formats their paths, suggests the nearest known name (``did you
+mean "Active"?``) and returns them in document order."""
 
 from __future__ import annotations
 
@@ -26,7 +22,8 @@ _LONGEST = 60  # characters of one name that are shown
 
 
 def render(path: Path) -> str:
-    """``states.Waiting.on.entitle[0].target``; odd names in brackets: ``states["on hold"].on["door.*"]``."""
+    """Format a path: ``states.Waiting.on.entitle[0].target``; odd names in brackets: ``states["on
+    hold"].on["door.*"]``."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -39,7 +36,7 @@ def render(path: Path) -> str:
 
 
 def quote(text: str) -> str:
-    """A name in double quotes, cut when long; nothing in it can move a cursor or fail to be encoded."""
+    """Put a name in double quotes, cut when long, with control characters escaped."""
     shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return "".join(
         character if character.isprintable() else json.dumps(character)[1:-1]
@@ -53,7 +50,7 @@ _MAX_KNOWN = 2000
 
 
 class Suggestions:
-    """Finds the known name nearest to a wrong one; remembers what it found."""
+    """Finds the known name nearest to a wrong one; caches its answers."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, frozenset[str]], str] = {}
@@ -83,9 +80,9 @@ LEFT_OUT = {"error": ("SB111", "findings"), "warning": ("SB217", "warnings")}
 
 
 class Report:
-    """``document`` is the plain copy; its order is the order of the findings. ``program``: of a machine without errors,
-    made when its size is checked. ``embedded``: the machines it brings along with their own reports, in publish order.
-    """
+    """The findings of a definition. ``document`` is the plain copy, whose order is the order of the findings.
+    ``program``: of a machine without errors, built when its size is checked. ``embedded``: the embedded machines
+    with their own reports, in publish order."""
 
     def __init__(self) -> None:
         self.document: Any = None
@@ -98,8 +95,8 @@ class Report:
         self._left_out: Counter[str] = Counter()
 
     def _is_full(self, code: str, later: bool = False) -> bool:
-        """Whether a finding is only counted. No error may hide behind warnings, nor behind those that come later: none
-        takes room from the others."""
+        """Tell whether a finding is only counted. Errors, warnings and errors of later rules are limited separately,
+        so that none hides another kind."""
         severity = CODES[code].severity
         if self._shown[severity, later] < MAX_FINDINGS:
             return False
@@ -107,8 +104,8 @@ class Report:
         return True
 
     def add(self, code: str, path: Path, message: str, hint: str = "", *, later: bool = False) -> None:
-        """``later``: an earlier release let it pass. It keeps a definition from being published; one that was, still
-        runs and is shown, since what it is about the engine refuses when it happens."""
+        """Add a finding. ``later``: an error that an earlier release let pass. It stops publishing; a definition
+        published before still runs, since the engine refuses the fault when it happens."""
         if self._is_full(code, later):
             return
         found = Finding(code, render(path), message, hint, CODES[code].severity)
@@ -118,12 +115,12 @@ class Report:
             self._later.add(id(found))
 
     def unknown(self, code: str, path: Path, what: str, name: str, known: Collection[str], otherwise: str = "") -> None:
-        """``no state "Actve"; did you mean "Active"?``"""
+        """Add a finding about an unknown name: ``no state "Actve"; did you mean "Active"?``."""
         if not self._is_full(code):  # a suggestion costs more than all the rest
             self.add(code, path, f"no {what} {quote(name)}", self.suggestions.hint(name, known) or otherwise)
 
     def absorb(self, other: Report, path: Path) -> None:
-        """Takes over what was found in a part of the document that was read on its own."""
+        """Add the findings of a part of the document that was read on its own."""
         for inner, finding in other._found:
             later = id(finding) in other._later
             self.add(finding.code, (*path, *inner), finding.message, finding.hint, later=later)
@@ -135,11 +132,11 @@ class Report:
 
     @property
     def has_old_errors(self) -> bool:
-        """Whether there is an error that no release ever let pass."""
+        """Tell whether there is an error that no release ever let pass."""
         return any(finding.is_error and id(finding) not in self._later for _, finding in self._found)
 
     def holds(self, *codes: str) -> bool:
-        """Whether one of these was found already."""
+        """Tell whether one of these codes was found already."""
         return any(finding.code in codes for _, finding in self._found)
 
     def findings(self) -> list[Finding]:

@@ -1,8 +1,7 @@
-"""The states of a definition as a tree, before any of them is read: their names, and what a target names.
+"""The tree of a definition's states, and the scope that all its readers share.
 
-Never reports: what is malformed is passed over here, and reported by whoever reads it.
-
-What all readers of one definition share: the tree of its states and the numbers of its transitions.
+The tree is built before any state is read: it knows the names of states and what a target names. It never reports;
+malformed states are reported by their readers. The scope adds the numbers of transitions and the embedded machines.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ KINDS: tuple[Kind, ...] = ("atomic", "final", "compound", "parallel", "history")
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """One state where it stands. ``explicit``: the definition gives it an ``id``; ``generated``: its name is a path."""
+    """One state in the tree. ``explicit``: the definition gives it an ``id``; ``generated``: its name is a path."""
 
     key: str
     body: dict[str, Any]
@@ -45,12 +44,13 @@ class Branch:
 
     @property
     def word(self) -> str:
-        """Its name, made fit for the name of an event. Dots of a path would read as those of a longer event."""
+        """Return its name for the name of an event. The dots of a path are replaced, since they would separate parts
+        of the event's name."""
         name = "_".join(self.keys) if self.generated else self.name
         return re.sub(r"[\s*\x00-\x1f\x7f-\x9f]+", "_", name)[: limits.MAX_INVOKE_ID] or "_"
 
     def ancestors(self) -> list[Branch]:
-        """Those around it, from the inside out."""
+        """List its ancestors, innermost first."""
         found = []
         around = self.parent
         while around is not None:
@@ -62,13 +62,13 @@ class Branch:
         return other in self.ancestors()
 
     def below(self) -> Iterator[Branch]:
-        """All states inside, in document order."""
+        """List all states inside, in document order."""
         for child in self.children.values():
             yield child
             yield from child.below()
 
     def descend(self, path: str) -> Branch | None:
-        """The state a path of keys leads to; a key may itself hold dots."""
+        """Return the state a path of keys leads to; a key may itself contain dots."""
         if path in self.children:
             return self.children[path]
         for key, child in self.children.items():
@@ -98,11 +98,11 @@ class Tree:
 
     @property
     def known(self) -> list[str]:
-        """What a target may be called from anywhere."""
+        """Return the names that a target may use from anywhere."""
         return list(dict.fromkeys([*self.names, *self._keys]))
 
     def find(self, target: str, source: Branch, near: Branch) -> Branch | None:
-        """The state a target names, where ``source`` has it.
+        """Return the state a target names, as seen from ``source``.
 
         ``#id`` and ``#id.child`` from anywhere, ``.child`` below the source; else a state in ``near`` or a path that
         begins with one; else the name of any state, or a path from the top. A state whose own name begins with ``#`` or
@@ -115,7 +115,7 @@ class Tree:
         return near.descend(target) or self.names.get(target) or self._keys.get(target) or self.top.descend(target)
 
     def _absolute(self, path: str) -> Branch | None:
-        """The longest beginning that is a name, then keys below it."""
+        """Resolve the longest beginning that is a name, then the keys below it."""
         for end in _ends(path):
             start, rest = path[:end], path[end + 1 :]
             found = self.names.get(start) or self._keys.get(start)
@@ -143,7 +143,7 @@ def _grow(branch: Branch, depth: int) -> None:
 
 
 def can_be_active_together(branches: list[Branch]) -> bool:
-    """Whether one configuration holds them all: none around another, each two in different regions."""
+    """Tell whether one configuration can hold all states: none inside another, each two in different regions."""
     places = [branch.parent or branch if branch.kind == "history" else branch for branch in branches]
     chosen = set(places)
     ways: dict[Branch, set[Branch]] = {}  # a state around some of them -> those just below it that lead to them
@@ -170,7 +170,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """``source`` is the state that is being read; the machine itself at first. ``machines`` are those embedded."""
+    """What readers share. ``source`` is the state that is being read, first the machine itself. ``machines`` are
+    embedded."""
 
     tree: Tree
     source: Branch
@@ -184,16 +185,16 @@ class Scope:
         return self.numbers.next_id()
 
     def machine_named(self, name: str) -> str:
-        """The full name of a machine: one that is embedded goes by its short name here."""
+        """Return the full name of a machine; an embedded machine is named by its short name here."""
         return f"{self.tree.machine}.{name}" if name in self.machines else name
 
     @property
     def brings(self) -> tuple[str, ...]:
-        """The full names of those embedded."""
+        """Return the full names of embedded machines."""
         return tuple(f"{self.tree.machine}.{name}" for name in self.machines)
 
     def branch(self, place: Place, inside: bool = False) -> Branch | None:
-        """The state a place names; reported when there is none. ``inside``: bare names are those of children."""
+        """Return the state a place names; report an unknown one. ``inside``: bare names are those of children."""
         target = place.text("a state's name")
         if target is None:
             return None
@@ -206,7 +207,7 @@ class Scope:
         return found
 
     def branches(self, place: Place, inside: bool = False) -> list[Branch]:
-        """The states a target names, one or several that can be active together."""
+        """Return the states a target names: one, or several that can be active together."""
         if place.broken:
             return []
         if isinstance(place.value, list) and not place.value:

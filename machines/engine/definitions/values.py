@@ -1,4 +1,4 @@
-"""Values of actions, inputs and payloads: a text is an expression, other JSON stands for itself."""
+"""Reads values of actions, inputs and payloads: a text is an expression, other JSON stands for itself."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .report import Path, Report, quote
 
 
 def read_value(place: Place) -> Value:
-    """Objects and arrays are walked; every text in them is an expression."""
+    """Read a value; every text inside objects and arrays is an expression."""
     builder = _Builder(place.report)
     tree = builder.build(place.value, place.path, 0)
     return Value(tree, describe_value(place.value), tuple(builder.parts))
 
 
 def read_object(place: Place | None) -> tuple[Value | None, tuple[str, ...]]:
-    """A value that has to be an object (the input of a job, the data of an event), and its keys."""
+    """Read a value that must be an object (the input of a job, the data of an event), and its keys."""
     if place is None or not place.is_object("an object of values", 'write {"name": "expression"}'):
         return None, ()
     return read_value(place), tuple(place.value)
 
 
 def read_expression(place: Place) -> Value | None:
-    """``{"expr": "..."}``: an expression where a text would stand for itself."""
+    """Read ``{"expr": "..."}``: an expression where a text would stand for itself."""
     if not place.is_object("an object with expr", 'write {"expr": "expression"}'):
         return None
     place.refuse_unknown(("expr",))
@@ -41,7 +41,7 @@ def read_expression(place: Place) -> Value | None:
 
 
 def read_guard(place: Place | None) -> Guard | None:
-    """None when there is no guard, or one that is literally true."""
+    """Read a guard; None when there is none, or one that is literally true."""
     if place is None or place.broken or place.value is True:
         return None
     if place.value is False:
@@ -69,7 +69,7 @@ def _located(problem: ExpressionError, expression: Expression) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """A value as text for people: expressions without the quotes that JSON puts around them."""
+    """Format a value for people: expressions without the quotes of JSON."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
@@ -80,7 +80,7 @@ def describe_value(value: Any) -> str:
 
 
 class _Builder:
-    """Builds the tree of one value and keeps the expressions it met."""
+    """Builds the tree of one value and collects its expressions."""
 
     def __init__(self, report: Report) -> None:
         self.parts: list[tuple[Path, Expression]] = []

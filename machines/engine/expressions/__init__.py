@@ -29,7 +29,8 @@ __all__ = [
 
 
 def read(text: str, *, guard: bool = False, depth: int = 0) -> Expression:
-    """Never raises: what is wrong is in ``problems``. ``depth`` is how deep the expression already stands."""
+    """Read an expression. Never raises: errors are in ``problems``. ``depth``: how deep the expression is nested
+    already."""
     try:
         source = Source(text)
         tree = source.parse()
@@ -41,10 +42,10 @@ def read(text: str, *, guard: bool = False, depth: int = 0) -> Expression:
 
 
 def parse(text: str, names: Collection[str] | None = None, *, guard: bool = False) -> Node:
-    """The JSON tree of an expression. Raises ExpressionError for the first problem.
+    """Return the JSON tree of an expression. Raises ExpressionError for the first problem.
 
-    ``names`` are the data fields that exist; None accepts every name. ``guard`` wraps each boolean
-    leaf as ``["because", source text, node]`` so that a refusal can be explained.
+    ``names`` are the data fields that exist; None accepts every name. ``guard`` wraps each boolean leaf as
+    ``["because", source text, node]`` so that a refusal can be explained.
     """
     expression = read(text, guard=guard)
     if expression.problems:
@@ -56,7 +57,8 @@ def parse(text: str, names: Collection[str] | None = None, *, guard: bool = Fals
 
 
 def references(tree: Node) -> set[str]:
-    """The names a tree reads: data fields, and ``event``, ``now``, ``instance``, ``trigger`` where they occur."""
+    """Return the names a tree reads: data fields, and ``event``, ``now``, ``instance``, ``trigger`` where they
+    occur."""
     return set(_references(tree))
 
 

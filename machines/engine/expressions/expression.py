@@ -1,4 +1,4 @@
-"""What reading an expression gives, and what can be wrong with one."""
+"""The result of reading an expression, and its errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ UseKind = Literal["data", "payload", "instance", "trigger", "state"]
 
 
 class ExpressionError(ValueError):
-    """``offset`` counts characters from the start of the text.
+    """An error in an expression. ``offset`` counts characters from the start of the text.
 
-    ``kind`` is ``syntax``, ``call`` (a function used wrongly) or ``function`` (none of that ``name``).
+    ``kind`` is ``syntax``, ``call`` (a function used wrongly) or ``function`` (no function of that ``name``).
     """
 
     def __init__(
@@ -30,8 +30,7 @@ class ExpressionError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Use:
     """A name the expression reads: a data field, ``event.<name>``, ``instance.<name>``, ``trigger.<name>`` or
-    ``In("<name>")``.
-    """
+    ``In("<name>")``."""
 
     kind: UseKind
     name: str
@@ -40,7 +39,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """``problems`` is empty exactly when ``tree`` may be evaluated."""
+    """An expression that was read. ``tree`` may be evaluated only when ``problems`` is empty."""
 
     text: str
     tree: Node

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``most`` is None when any number of arguments may follow; ``gives`` is the JSON type of the result."""
+    """A function. ``most`` is None for any number of arguments; ``gives`` is the JSON type of the result."""
 
     name: str
     least: int

@@ -1,4 +1,4 @@
-"""What Python's grammar has and expressions do not: how each is named when it is refused."""
+"""Names and hints for constructs of Python's grammar that expressions do not have."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ JSON_WORDS = {"true": "True", "false": "False", "null": "None", "undefined": "No
 
 
 def name_construct(node: ast.AST) -> str:
-    """How to call a construct that is not allowed."""
+    """Return the name of a construct that is not allowed."""
     return CONSTRUCTS.get(type(node), f"a {type(node).__name__}")
 
 
@@ -49,7 +49,7 @@ def find_hint(node: ast.AST) -> str:
 
 
 def find_method_hint(function: ast.Attribute) -> str:
-    """``token.lower()`` is how Python says it; here it is ``lower(token)``."""
+    """Return the hint for a method call: write ``lower(token)`` for Python's ``token.lower()``."""
     if function.attr not in FUNCTIONS:
         return ""
     return f"write {FUNCTIONS[function.attr].usage}"

@@ -1,4 +1,4 @@
-"""Text to Python syntax tree, with everything the parser might throw turned into one error."""
+"""Parses text to a Python syntax tree, and turns every exception of the parser into one error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ os.register_at_fork(before=_parsing.acquire, after_in_parent=_parsing.release, a
 
 
 class Source:
-    """An expression's text as the parser sees it: trimmed, on one line, with offsets that can be mapped back."""
+    """An expression's text as the parser reads it: trimmed, on one line, with offsets that can be mapped back."""
 
     def __init__(self, text: str) -> None:
         if len(text) > limits.MAX_EXPRESSION_TEXT:
@@ -48,7 +48,7 @@ class Source:
             raise ExpressionError("not readable text: it holds NUL or half of a surrogate pair") from None
 
     def offset(self, node: ast.expr) -> int:
-        """Where a node starts, in characters of the text as it was given (the parser counts bytes)."""
+        """Return where a node starts, in characters of the given text (the parser counts bytes)."""
         if node.lineno != 1:
             return self.indent
         return self.indent + len(self._lines[0][: node.col_offset].decode(errors="ignore"))
@@ -62,7 +62,7 @@ class Source:
         return "invalid syntax" if reason.startswith("invalid syntax") else reason
 
     def segment(self, node: ast.expr) -> str:
-        """The text of one node, without the brackets around it."""
+        """Return the text of one node, without the brackets around it."""
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         if first == last:
             return self._lines[first][node.col_offset : node.end_col_offset].decode()
@@ -71,12 +71,12 @@ class Source:
 
     @cached_property
     def _lines(self) -> list[bytes]:
-        """Split once: a guard asks for the text of each of its parts."""
+        """Split the text into lines once: a guard needs the text of each of its parts."""
         return _LINE.findall(self.text.encode())
 
 
 def _on_one_line(text: str) -> str:
-    """Folded lines read as spaces, unless that would change a comment or a long string."""
+    """Replace line breaks by spaces, unless that would change a comment or a long string."""
     if "#" in text or '"""' in text or "'''" in text:
         return text
     return re.sub(r"[\r\n]+", " ", text)

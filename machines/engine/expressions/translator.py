@@ -1,6 +1,6 @@
-"""Python syntax tree to JSON tree, by allow-list: what is not listed here does not exist.
+"""Translates a Python syntax tree to a JSON tree, by an allow-list of constructs.
 
-Nothing is evaluated. The one folding is the sign of a number, so that ``-1`` is a literal.
+Nothing is evaluated, except that the sign of a number is folded, so that ``-1`` is a literal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FAILED: Node = ["null"]  # stands where a problem was noted, so that the rest is
 
 
 class Translator:
-    """Reads one expression; problems are collected, except for size, which ends the reading."""
+    """Translates one expression. Problems are collected; only an expression that is too large ends the translation."""
 
     def __init__(self, source: Source, depth: int = 0) -> None:
         self.source = source
@@ -52,7 +52,8 @@ class Translator:
         self.depth = depth
 
     def guard(self, node: ast.expr) -> Node:
-        """Like ``translate``; every leaf below and/or/not keeps its source text, to explain a refusal."""
+        """Translate a guard: like ``translate``, but every leaf below and/or/not keeps its source text, to explain a
+        refusal."""
         if isinstance(node, ast.BoolOp):
             word = "and" if isinstance(node.op, ast.And) else "or"
             return [word, *self._inside(node, self.guard, node.values)]
@@ -236,7 +237,7 @@ class Translator:
 
 
 def format_number(value: int | float) -> int | float:
-    """3.0 and 3 are one number inside Redis; writing both as 3 keeps digests equal."""
+    """Return 3 for 3.0: they are one number inside Redis, and one form keeps digests equal."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= limits.MAX_INTEGER else value
 
 

@@ -1,4 +1,5 @@
-"""Transitions beside each other: which can never be reached, and which chains of guards leave a gap."""
+"""Checks transitions of one state against each other: those that can never be reached, and chains of guards with a
+gap."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def _check_guards(state: State, report: Report) -> None:
 
 
 def _check_shadows(state: State, report: Report) -> None:
-    """An earlier transition without a guard takes every event its descriptor covers."""
+    """Report transitions behind an earlier one without a guard that takes every event they match."""
     taken: dict[str, Transition] = {}
     for transition in state.transitions:
         for event in transition.events:
@@ -43,12 +44,13 @@ def _check_shadows(state: State, report: Report) -> None:
 
 
 def _base(descriptor: str) -> str:
-    """``door.*`` and ``door`` cover the same events (SCXML 3.12.1); ``*`` covers all of them."""
+    """Return the base of a descriptor: ``door.*`` and ``door`` match the same events (SCXML 3.12.1), ``*`` matches
+    all."""
     return descriptor.removesuffix(".*") if descriptor != "*" else ""
 
 
 def _covering(descriptor: str) -> list[str]:
-    """The bases that cover a descriptor: itself, each of its prefixes, and everything. No pattern hears a timer."""
+    """List the bases that cover a descriptor: itself, each of its prefixes, and ``*``. No pattern matches a timer."""
     if _TIMER.fullmatch(descriptor):
         return [descriptor]
     words = _base(descriptor).split(".")
@@ -67,7 +69,8 @@ def _check_always(state: State, report: Report) -> None:
 
 
 def _check_gaps(state: State, machine: Machine, report: Report) -> None:
-    """One guard alone is an interlocking; several in a row are usually meant to cover every case."""
+    """Report chains of guards without an else: one guard alone is a condition, several usually mean to cover every
+    case."""
     chains: dict[tuple[str, ...], list[Transition]] = {}
     for transition in state.transitions:
         if transition.cause != "after":
@@ -82,7 +85,7 @@ def _check_gaps(state: State, machine: Machine, report: Report) -> None:
 
 
 def _check_internal_events(state: State, machine: Machine, report: Report) -> None:
-    """``done.invoke.x`` comes from an invoke ``x`` that may be active with the state, and from nowhere else."""
+    """Report events such as ``done.invoke.x`` that no active invoke ``x`` can send."""
     for transition in state.transitions:
         event = transition.events[0] if transition.cause == "on" else ""
         if event.startswith(("done.invoke.", "error.invoke.")):
@@ -96,7 +99,7 @@ def _check_internal_events(state: State, machine: Machine, report: Report) -> No
 
 
 def _is_made(descriptor: str) -> bool:
-    """Whether a descriptor covers one of the engine's own events, or is covered by their first words."""
+    """Tell whether a descriptor covers an event of the engine, or is covered by the first words of one."""
     base = f"{_base(descriptor)}."
     return any(base.startswith(f"{own}.") or f"{own}.".startswith(base) for own in _MADE)
 

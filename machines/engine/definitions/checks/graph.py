@@ -1,7 +1,4 @@
-"""Which states an instance can come into, and which it can leave again.
-
-The shape of the machine: states nothing leads to, states nothing leads out of, circles of ``always``.
-"""
+"""Checks the graph of states: unreachable states, traps, and cycles of ``always`` or of history states."""
 
 from __future__ import annotations
 
@@ -12,12 +9,12 @@ from machines.engine.definitions.report import Report, quote
 
 
 def find_reachable(machine: Machine) -> set[str]:
-    """Every state that can become active, and every history state a transition leads to."""
+    """Return every state that can become active, and every history state a transition leads to."""
     return _Reach(machine).all()
 
 
 class _Reach:
-    """Enters whatever can be entered, as SCXML's algorithm does, until nothing new turns up."""
+    """Enters every state that can be entered, as SCXML's algorithm does, until no new state is found."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -55,8 +52,7 @@ class _Reach:
             self._wait(state.start.targets, state.name if state.kind == "compound" else state.parent or "")
 
     def _pass(self, state: State, inner: str) -> None:
-        """A state becomes active with its child ``inner``, if that is not empty; a parallel one takes all its regions
-        along."""
+        """Activate a state with its child ``inner``, if any; a parallel state activates all its regions."""
         if state.kind == "parallel" and inner and (state.name, inner) not in self._beside:
             self._beside.add((state.name, inner))
             others = (name for name in _regions(state, self._machine) if name != inner)
@@ -69,7 +65,7 @@ class _Reach:
                 self._wait(transition.targets, self._stays(state, transition))
 
     def _stays(self, source: State, transition: Transition) -> str:
-        """The innermost compound state that a transition does not leave (SCXML's transition domain)."""
+        """Return the innermost compound state that a transition does not leave (SCXML's transition domain)."""
         lineage = self._machine.lineage(source.name)
         if transition.reenter or any(target == source.name for target in transition.targets):
             lineage = lineage[1:]
@@ -85,9 +81,9 @@ def _regions(state: State, machine: Machine) -> list[str]:
 
 
 def find_traps(machine: Machine) -> list[State]:
-    """The leaves an instance never leaves, once there: nothing leads out of them or of a state around them.
+    """List the leaves that an instance never leaves: no transition leads out of them or of an ancestor.
 
-    Final ones count where they end a state that nothing leads on from, and not the machine.
+    Final leaves count where they end a state without a transition for its end, and not the machine.
     """
     left = _left_parallels(machine)
     leaves = [state for state in machine.states.values() if state.is_leaf and not state.root]
@@ -95,7 +91,7 @@ def find_traps(machine: Machine) -> list[State]:
 
 
 def _left_parallels(machine: Machine) -> set[str]:
-    """The parallel states that a transition of one of their regions leads out of."""
+    """Return the parallel states that a transition of one of their regions leaves."""
     found: set[str] = set()
     for state in machine.states.values():
         targets = [name for t in state.all_transitions if not t.never_holds for name in t.targets]
@@ -118,7 +114,8 @@ def _is_left(leaf: State, left: set[str], machine: Machine) -> bool:
 
 
 def _ends_the_machine(state: State, machine: Machine) -> bool:
-    """A final state at the top ends the instance; so does one in each region of a machine that is all parallel."""
+    """Tell whether a final state ends the instance: at the top, or in a region of a machine that is parallel as a
+    whole."""
     if not state.final:
         return False
     parent = machine.states.get(state.parent or "")
@@ -177,7 +174,7 @@ def _check_final(state: State, machine: Machine, report: Report) -> None:
 
 
 def _check_history(state: State, machine: Machine, report: Report) -> None:
-    """A history may lead to another, which may not lead back."""
+    """Report history states that lead to each other in a cycle."""
     trail: list[str] = []
     following: State | None = state
     while following is not None and following.kind == "history" and following.start:
@@ -190,7 +187,7 @@ def _check_history(state: State, machine: Machine, report: Report) -> None:
 
 
 def _check_circles(machine: Machine, report: Report) -> None:
-    """Only circles that are certain: where the first ``always`` of each state has no guard."""
+    """Report certain cycles only: where the first ``always`` of each state has no guard."""
     settled: set[str] = set()
     for name in machine.states:
         trail: list[str] = []
@@ -207,7 +204,7 @@ def _check_circles(machine: Machine, report: Report) -> None:
 
 
 def _next_always(leaf: State, machine: Machine) -> str | None:
-    """The leaf an instance is moved on to at once and for certain."""
+    """Return the leaf that an instance in this leaf certainly moves on to at once."""
     mover = _mover(leaf, machine)
     if mover is None:
         return None
@@ -218,9 +215,9 @@ def _next_always(leaf: State, machine: Machine) -> str | None:
 
 
 def _mover(leaf: State, machine: Machine) -> State | None:
-    """The state whose ``always`` is certain to be taken in a leaf: from the inside out, the first that has any.
+    """Return the state whose ``always`` is certain to be taken in a leaf: the innermost that has one.
 
-    In a parallel state another region may come in between.
+    Inside a parallel state another region may act first, so nothing is certain there.
     """
     lineage = machine.lineage(leaf.name)
     if not leaf.is_leaf or (leaf.final and leaf.parent is None) or any(s.kind == "parallel" for s in lineage):
@@ -230,7 +227,7 @@ def _mover(leaf: State, machine: Machine) -> State | None:
 
 
 def _settled(targets: tuple[str, ...], machine: Machine) -> str | None:
-    """The leaf that entering a target comes to; None where that depends, or is several."""
+    """Return the leaf that entering a target leads to; None where that is not certain, or several."""
     seen: set[str] = set()
     while len(targets) == 1 and targets[0] in machine.states and targets[0] not in seen:
         state = machine.states[targets[0]]

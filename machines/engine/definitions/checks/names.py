@@ -1,4 +1,4 @@
-"""Names that have to differ, and events that somebody has to listen for."""
+"""Checks names that must differ, and events that no transition takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def _check_state_names(machine: Machine, report: Report) -> None:
-    """Two states whose ends cannot be told apart; equal names were found when they were read."""
+    """Report states whose done events have one name; equal names are reported by the reader."""
     seen: set[str] = set()
     for state in machine.states.values():
         if state.done and state.done in seen:
@@ -24,7 +24,8 @@ def _check_state_names(machine: Machine, report: Report) -> None:
 
 
 def _check_invoke_ids(machine: Machine, report: Report) -> None:
-    """Unique in the whole machine (SCXML 6.4.1), and no prefix of another that may run at the same time."""
+    """Report ids of invokes that are not unique in the machine (SCXML 6.4.1), or are a prefix of one that may run at
+    the same time."""
     owners: dict[str, State] = {}
     for state in machine.states.values():
         for invoke in state.invokes:
@@ -38,7 +39,7 @@ def _check_invoke_ids(machine: Machine, report: Report) -> None:
 
 
 def _check_prefixes(invoke: Invoke, state: State, owners: dict[str, State], machine: Machine, report: Report) -> None:
-    """``done.invoke.a`` also matches ``done.invoke.a.b``: the work of one would be taken for the other's."""
+    """Report prefixes: ``done.invoke.a`` also matches ``done.invoke.a.b``, the end of another job."""
     words = invoke.id.split(".")
     for end in range(1, len(words)):
         owner = owners.get(".".join(words[:end]))
@@ -68,7 +69,7 @@ def _listened(event: str, bases: set[str]) -> bool:
 
 
 def _check_cancels(machine: Machine, report: Report) -> None:
-    """Cancelling what nobody sends has no effect; an id that is computed could be any."""
+    """Report cancels of an id that no send has; an id that is computed could be any."""
     actions = list(_actions(machine))
     sent = {action.sending.id for action in actions if action.sending}
     if any(action.sending and (action.sending.computed or action.sending.idlocation) for action in actions):

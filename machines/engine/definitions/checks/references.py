@@ -1,4 +1,4 @@
-"""Whether every name that expressions and actions use exists: data fields, payload fields, states, events."""
+"""Checks that every name in expressions and actions exists: data fields, payload fields, states, events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ERROR_FIELDS: PayloadTypes = {"error": ("string",), "kind": ("string",), "attemp
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """An expression where it stands. ``payload`` is what ``event`` holds there; None when that is not known."""
+    """An expression and its context. ``payload``: the fields of ``event`` there, None when not known."""
 
     path: Path
     expression: Expression
@@ -43,7 +43,7 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def find_spots(machine: Machine) -> Iterator[Spot]:
-    """Every expression of the machine."""
+    """Return every expression of the machine."""
     payloads = Payloads(machine)
     if machine.root is None:  # where there is one, these are its own
         yield from _of_actions(machine.start.actions, None, ())
@@ -76,7 +76,7 @@ def _of_value(value: Value | None) -> Iterator[Spot]:
 
 
 class Payloads:
-    """What the ``event`` of a transition holds, as far as the definition says."""
+    """The fields of ``event`` in each transition, as far as the definition declares them."""
 
     def __init__(self, machine: Machine) -> None:
         self._events = machine.events
@@ -86,7 +86,8 @@ class Payloads:
         self._prefixes = {".".join(parts[:end]) for parts in words for end in range(1, len(parts))}
 
     def of(self, transition: Transition) -> PayloadTypes | None:
-        """The fields of the one event it listens for; None when that may be several, or an undeclared one."""
+        """Return the fields of the one event a transition listens for; None for several events, or an undeclared
+        one."""
         if len(transition.events) != 1:
             return None
         descriptor = transition.events[0]
@@ -105,7 +106,7 @@ class Payloads:
 
 
 def _invoke_of(descriptor: str) -> str:
-    """The id in ``done.invoke.<id>`` or ``error.invoke.<id>``, as a pattern, too; empty for other events."""
+    """Return the id in ``done.invoke.<id>`` or ``error.invoke.<id>``, also in a pattern; empty for other events."""
     if not descriptor.startswith((DONE, ERROR)):
         return ""
     return descriptor.partition("invoke.")[2].removesuffix(".*")
@@ -130,7 +131,7 @@ def _check_use(use: Use, spot: Spot, machine: Machine, report: Report) -> None:
 
 
 def _other_meaning(name: str, spot: Spot, machine: Machine) -> str:
-    """What someone may have meant by a bare name that is no data field."""
+    """Return a hint about what an unknown bare name could mean."""
     if spot.payload and name in spot.payload:
         return f"the payload's field is event.{name}"
     if name in machine.states:
@@ -146,7 +147,7 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _report_state(key: str, path: Path, machine: Machine, report: Report) -> None:
-    """There may be states that have this key, though not as their name."""
+    """Report an unknown state; states may have this key, but another name."""
     names = [quote(state.name) for state in machine.states.values() if state.keys[-1:] == (key,)]
     if names:
         report.add("SB101", path, f"no state is called {quote(key)}", f"the name is {' or '.join(names[:5])}")
@@ -167,7 +168,7 @@ def _check_field(name: str, path: Path, machine: Machine, report: Report) -> Non
 
 
 def _check_data(action: Action, machine: Machine, report: Report) -> None:
-    """Held against the declaration, unless the event goes to somebody who may know it otherwise."""
+    """Check data against the declared event, unless the receiver may declare it differently."""
     if action.sending is not None and action.sending.to is not None:
         return
     event = machine.events.get(action.name)

@@ -1,4 +1,4 @@
-"""The checks that need the whole machine, once all of it was read."""
+"""Runs the checks that need the whole machine, once all of it was read."""
 
 from __future__ import annotations
 

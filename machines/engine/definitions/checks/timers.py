@@ -1,4 +1,4 @@
-"""Timers that go off and change nothing."""
+"""Checks timers: those that change nothing when they fire, and states whose only way out is a guarded timer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def _timers(state: State) -> list[list[Transition]]:
-    """The transitions of ``after``, those of one delay together."""
+    """Group the transitions of ``after`` by delay."""
     found: dict[tuple[str, ...], list[Transition]] = {}
     for transition in state.transitions:
         if transition.cause == "after":
@@ -30,7 +30,7 @@ def _does_something(transition: Transition, state: State) -> bool:
 
 
 def _check_last_way(state: State, machine: Machine, report: Report) -> None:
-    """A timer goes off once: where every way out is a guarded timer, an instance may be left behind."""
+    """Report states whose every way out is a guarded timer: a timer fires once, so an instance may stay for good."""
     if state.kind != "atomic" or not any(t.cause == "after" for t in state.transitions):
         return
     ways = [t for around in machine.lineage(state.name) for t in around.all_transitions if _leads_away(t, state)]

@@ -1,9 +1,8 @@
-"""Types of expressions, as far as literals and declarations settle them.
+"""Checks types: infers the types of expressions from literals and declarations, and reports values whose type cannot
+fit.
 
-A type set of None means "could be anything". Only what is wrong for every possible value is reported;
-an absent field reads as null, so null never counts against an expression that might be something else.
-
-Reports values whose type cannot fit: text set to an integer field, a number compared with text.
+A type set of None means "could be anything". Only what is wrong for every possible value is reported; an absent field
+reads as null, so null never counts against an expression that might be something else.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ORDERED = (NUMBERS, TEXT, LIST)
 
 
 class Inference:
-    """Types within one expression. ``payload`` is None where the event's fields are not known."""
+    """Infers types within one expression. ``payload`` is None where the event's fields are not known."""
 
     def __init__(self, data: PayloadTypes, payload: PayloadTypes | None, complain: AddProblem) -> None:
         self._data = data
@@ -39,7 +38,7 @@ class Inference:
         self._complain = complain
 
     def types(self, node: Node) -> Types:
-        """What the node may evaluate to; complains about what cannot be evaluated at all."""
+        """Return the types a node may evaluate to; report what cannot be evaluated at all."""
         parts = [self.types(part) for part in _parts(node)]
         operator = node[0]
         if operator in _LITERALS:
@@ -143,7 +142,7 @@ ARGUMENTS: dict[str, tuple[frozenset[str], ...]] = {
 
 
 def infer_declared(types: tuple[str, ...] | None) -> Types:
-    """A declared field may be absent, and reads as null then."""
+    """Return the types of a declared field, with null: the field may be absent."""
     return None if types is None or "any" in types else frozenset(types) | NULL
 
 
@@ -157,7 +156,8 @@ def merge_types(parts: list[Types]) -> Types:
 
 
 def is_impossible(types: Types, wanted: frozenset[str]) -> bool:
-    """Whether no value of the types can be one of those wanted. An integer is a number and may be one."""
+    """Tell whether no value of the types can be one of those wanted. An integer is a number, and a number may be an
+    integer."""
     if types is None:
         return False
     widened = types | NUMBERS if types & NUMBERS else types
@@ -174,14 +174,14 @@ def describe_types(types: Types) -> str:
 
 
 def _never_equal(left: Types, right: Types) -> bool:
-    """Null equals null, and many a field can be that; so null on both sides settles nothing but is not meant either."""
+    """Tell whether two values are never equal, leaving null aside: both fields could be null."""
     if left is None or right is None or NULL in (left, right):
         return False
     return is_impossible(left - NULL, right - NULL | (NUMBERS if right & NUMBERS else frozenset()))
 
 
 def _parts(node: Node) -> list[Node]:
-    """The sub-expressions of a node."""
+    """Return the sub-expressions of a node."""
     operator, *rest = node
     if operator in ("obj", "cmp"):
         first = [rest[0]] if operator == "cmp" else []
@@ -210,7 +210,7 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def _check_location(name: str, path: Path, data: PayloadTypes, report: Report) -> None:
-    """Where an id is kept: ids are text."""
+    """Check the field that stores an id: ids are text."""
     wanted = data.get(name)
     if wanted is not None and "any" not in wanted and is_impossible(TEXT, frozenset(wanted)):
         report.add("SB112", path, f'"{name}" is {declared_words(wanted)}, an id is string')
@@ -245,7 +245,7 @@ def _check(action: Action, data: PayloadTypes, payload: PayloadTypes | None, rep
 
 
 def _misfit(found: Types, wanted: tuple[str, ...]) -> bool:
-    """A fraction written out does not fit an integer; a calculation may come out whole."""
+    """Tell whether a value cannot fit: a literal fraction does not fit an integer, a calculation may."""
     if found is None:
         return False
     if found == frozenset(["number"]):

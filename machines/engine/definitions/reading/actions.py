@@ -1,8 +1,6 @@
-"""The actions that hold other actions: ``if``, ``foreach`` and ``block``.
+"""Reads actions: objects with one verb each, or XState's ``{"type": verb, "params": ...}``.
 
-The actions that have to do with events: ``raise``, ``send`` and ``cancel``.
-
-Actions: objects with one verb each, or XState's ``{"type": verb, "params": ...}``.
+``if``, ``foreach`` and ``block`` hold other actions; ``raise``, ``send`` and ``cancel`` deal with events.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ ReadActions = Callable[[Place | None], tuple[Action, ...]]
 
 
 def read_if(place: Place, read: ReadActions) -> list[Action]:
-    """The first case whose guard holds is done; one without a guard is the else."""
+    """Read an ``if``: the first case whose guard holds is run; a case without a guard is the else."""
     cases: list[Case] = []
     for one in place.one_or_many():
         hint = 'write [{"guard": "expression", "do": [...]}, {"do": [...]}]'
@@ -41,7 +39,7 @@ def read_if(place: Place, read: ReadActions) -> list[Action]:
 
 
 def read_foreach(place: Place, read: ReadActions) -> list[Action]:
-    """Once for each element of a list: ``item`` and ``index`` are data fields."""
+    """Read a ``foreach``: it runs for each element of a list; ``item`` and ``index`` are data fields."""
     hint = 'write {"foreach": {"in": "list", "item": "field", "do": [...]}}'
     if not place.is_object("an object with in, item and do", hint):
         return []
@@ -58,7 +56,7 @@ def read_foreach(place: Place, read: ReadActions) -> list[Action]:
 
 
 def read_block(place: Place, read: ReadActions) -> list[Action]:
-    """Where errors are raised, what fails ends the block and no more."""
+    """Read a ``block``: a failing action ends the block only, where errors are raised."""
     return [Action("block", place.path, cases=(Case(None, read(place)),))]
 
 
@@ -67,7 +65,7 @@ _HINTS = {"type": 'write "event"', "payload": 'write "data"', "target": 'write "
 
 
 def read_raise(place: Place) -> list[Action]:
-    """With a delay it is a send to the instance itself."""
+    """Read a ``raise``; with a delay it is a send to the instance itself."""
     if isinstance(place.value, str):
         return _event_action(place, place, None)
     if not place.is_object("an event's name or an object", 'write {"raise": "event"}'):
@@ -79,7 +77,7 @@ def read_raise(place: Place) -> list[Action]:
 
 
 def read_send(place: Place) -> list[Action]:
-    """To another instance, to the parent, to a child, or to itself through its own queue."""
+    """Read a ``send`` to another instance, the parent, a child, or the instance itself."""
     if isinstance(place.value, str):
         return _event_action(place, place, Sending())
     if not place.is_object("an event's name or an object", 'write {"send": {"event": "name"}}'):
@@ -94,7 +92,7 @@ def read_cancel(place: Place) -> list[Action]:
 
 
 def _event_action(place: Place, event: Place | None, sending: Sending | None) -> list[Action]:
-    """A raise when ``sending`` is None."""
+    """Build a raise (``sending`` is None) or a send."""
     data = place.get("data")
     value = read_value(data) if data and not data.broken else None
     keys = tuple(data.value) if data and isinstance(data.value, dict) else ()
@@ -116,12 +114,12 @@ def refuse_reserved(place: Place, name: str, done: str) -> None:
 
 
 def _constant(value: Value | None) -> str:
-    """The text an expression always gives, as far as it is written out; what is computed the engine looks at."""
+    """Return the text an expression always gives, where it is a literal; the engine checks computed texts."""
     return str(value.tree[1]) if value is not None and value.tree[0] == "str" else ""
 
 
 def _read_event(place: Place | None) -> tuple[str, Value | None]:
-    """A name, ``{"expr": ...}``, or XState's ``{"type": name}``."""
+    """Read an event: a name, ``{"expr": ...}``, or XState's ``{"type": name}``."""
     if place is not None and "type" in place:
         place.refuse_unknown(("type",), {key: 'write it under "data"' for key in place.value if key != "type"})
         place = place.at("type")
@@ -151,7 +149,7 @@ def _read_sending(place: Place) -> Sending:
 
 
 def _read_to(place: Place | None) -> Value | None:
-    """An expression that gives an address, or a machine and an expression that gives the id."""
+    """Read a receiver: an expression that gives an address, or a machine and an expression that gives the id."""
     if place is None or place.broken:
         return None
     if not isinstance(place.value, dict):
@@ -186,7 +184,7 @@ _SPELLING = 'write {"set": {"field": "expression"}} or another verb'
 
 
 def read_actions(place: Place | None, depth: int = 0) -> tuple[Action, ...]:
-    """One action or a list of them. ``depth``: how many actions they stand in."""
+    """Read one action or a list of them. ``depth``: how many actions they are nested in."""
     if place is None or place.broken:
         return ()
     if depth > limits.MAX_ACTION_DEPTH:
@@ -223,7 +221,7 @@ def _read_typed(place: Place, depth: int) -> list[Action]:
 
 
 def _read_verb(verb: str, argument: Place, depth: int, named: Place | None = None) -> list[Action]:
-    """``named`` is where the verb itself stands, when that is not the argument's key."""
+    """Read one verb. ``named`` is the place of the verb itself, when it is not the argument's key."""
     place = named or argument
     if verb in _NOT_YET:
         hint = 'a state starts and ends a child: "invoke": {"src": "machine:name"}'

@@ -1,4 +1,4 @@
-"""The whole document: plain copy first, then its parts, then the checks that need all of them."""
+"""Reads the whole document: a plain copy first, then its parts, then the checks that need all of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _HINTS = {"data": 'write "context"', "name": 'write "id"', "key": 'write "id"', 
 
 
 def read_document(definition: object) -> tuple[Machine | None, Report]:
-    """Never raises. The machine is None when there was nothing to read one from."""
+    """Read a definition. Never raises. The machine is None when nothing could be read."""
     report = Report()
     try:
         document = PlainCopier(report.add).copy(definition)
@@ -62,7 +62,7 @@ def read_document(definition: object) -> tuple[Machine | None, Report]:
 
 
 def read_sound_machine(definition: object) -> Machine | None:
-    """What a definition says, without the checks that need all of it, and the machines inside it. Never raises."""
+    """Read a definition, and the machines inside it, without the checks that need all of it. Never raises."""
     report = Report()
     try:
         place = Place(PlainCopier(report.add).copy(definition), (), report)
@@ -113,7 +113,7 @@ def _read_machine(place: Place) -> Machine:
 
 
 def _read_states(place: Place, scope: Scope) -> tuple[State, list[State]]:
-    """The machine as a state, and all states in document order: with the former, where it behaves like one."""
+    """Read the machine as a state, where it behaves like one, and all states in document order."""
     root = read_root(place, scope)
     inside = place.get("states")
     states = list(read_states(inside, scope)) if inside is not None and not _too_many(scope.tree, inside) else []
@@ -129,7 +129,7 @@ def _read_states(place: Place, scope: Scope) -> tuple[State, list[State]]:
 
 
 def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
-    """The machines a definition brings along are checked as what they will be published as."""
+    """Check embedded machines as the machines they will be published as."""
     if place is None or not place.is_object("an object of definitions by name"):
         return
     for name, below in place.items():
@@ -145,7 +145,7 @@ def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
 
 
 def _check_embedded(document: Any, report: Report) -> None:
-    """All of them together: ``a.b`` is the machine ``b`` inside ``a``, and also one that is called so."""
+    """Report embedded machines whose full names collide: ``a.b`` is ``b`` inside ``a``, and a machine of that name."""
     taken: set[str] = set()
     for path, _, full in list_embedded_names(document):
         if full in taken:
@@ -181,7 +181,7 @@ def _too_many(tree: Tree, place: Place) -> bool:
 
 
 def _read_errors(place: Place | None) -> str:
-    """What a failing action does; empty where the definition does not say."""
+    """Read what a failing action does; empty where the definition does not say."""
     found = place.text("refuse or raise") if place else None
     if place is None or found is None:
         return ""

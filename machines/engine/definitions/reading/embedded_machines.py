@@ -1,4 +1,4 @@
-"""Machines that a definition brings along under ``machines``, to be published with it."""
+"""Finds the machines embedded under ``machines``, which are published together with the definition."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from machines.engine.definitions.report import Path
 
 
 def list_embedded(definition: object) -> dict[str, Any]:
-    """The embedded definitions by their short names, as they stand there."""
+    """List the embedded definitions by their short names, unchanged."""
     found = definition.get("machines") if isinstance(definition, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def list_embedded_names(definition: object, path: Path = ()) -> Iterator[tuple[Path, str, str]]:
-    """Of every machine a definition brings along, at any depth: where it stands, its short name and its full one."""
+    """List path, short name and full name of every embedded machine, at any depth."""
     id = definition.get("id") if isinstance(definition, dict) else None
     for name, inner in list_embedded(definition).items() if isinstance(id, str) else ():
         if isinstance(inner, dict):
@@ -25,10 +25,10 @@ def list_embedded_names(definition: object, path: Path = ()) -> Iterator[tuple[P
 
 
 def find_embedded(definition: object) -> dict[str, dict[str, Any]]:
-    """All machines a definition brings along, by full name (``<id>.<name>``), with those ids, in publish order.
+    """Return all embedded machines by full name (``<id>.<name>``), with those ids, in publish order.
 
-    What stands in an embedded definition comes before it. They are all here: publishing one of them must not
-    publish what it brings along once more.
+    A machine inside an embedded one comes before it. Publish each of them without its own embedded machines: those are
+    all in the result.
     """
     id = definition.get("id") if isinstance(definition, dict) else None
     if not isinstance(id, str):

@@ -1,4 +1,4 @@
-"""``index`` of a machine: the data fields, and facts about themselves, that instances are found by."""
+"""Reads ``index``: the data fields, and the facts about instances, by which instances are found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACTS = (IDS, ACTOR, VERSION)
 
 
 def read_index(place: Place | None, fields: dict[str, Field]) -> tuple[str, ...]:
-    """Names of data fields, and of FACTS, in the order they are listed."""
+    """Read the names of data fields and of FACTS, in order."""
     if place is None or not place.is_array("an array of data fields"):
         return ()
     if len(place.value) > limits.MAX_INDEXES:

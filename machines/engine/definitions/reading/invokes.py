@@ -1,7 +1,5 @@
-"""``invoke``: what runs while a state is active, the work of a handler or an instance of another machine.
-
-``queues`` of a machine: how many jobs of a queue run at a time, and how fast they are handed out.
-"""
+"""Reads ``invoke``, the jobs of handlers and the child machines of a state, and ``queues``, the limits of a
+machine's queues."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ _HINTS = HINTS | {"onFailure": 'write "onError"', "onSuccess": 'write "onDone"'}
 
 
 def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
-    """The invokes of a state, and the transitions of their ``onDone`` and ``onError``."""
+    """Read the invokes of a state, and the transitions of their ``onDone`` and ``onError``."""
     if place is None or place.broken:
         return (), ()
     invokes: list[Invoke] = []
@@ -43,7 +41,7 @@ def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...],
 
 
 def make_default_id(word: str, number: int) -> str:
-    """The word of the state; ``.1``, ``.2``, ... where a state has several."""
+    """Make the id of an invoke: the word of the state, with ``.1``, ``.2``, ... where the state has several."""
     suffix = f".{number}" if number else ""
     return word[: limits.MAX_INVOKE_ID - len(suffix)] + suffix
 

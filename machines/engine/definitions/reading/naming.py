@@ -1,4 +1,4 @@
-"""Names that a definition writes out, checked where they stand."""
+"""Reads and checks names in a definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def require_key(place: Place, key: str) -> Place | None:
 
 
 def read_name(place: Place | None, what: str, check: Check) -> str:
-    """A checked name, or nothing."""
+    """Read a name and check it; None for an invalid one."""
     text = place.text(f"the {what}'s name") if place else None
     if place is None or text is None:
         return ""

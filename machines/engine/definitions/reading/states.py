@@ -1,7 +1,5 @@
-"""What is entered by default: the ``initial`` of a state or machine, the ``target`` of a history state.
-
-The states of a definition, whatever their kind.
-"""
+"""Reads the states of a definition, and what is entered by default: ``initial`` of a compound state or the machine,
+and ``target`` of a history state."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _KINDS = ("shallow", "deep")
 
 
 def read_initial(place: Place, scope: Scope) -> Start | None:
-    """Of a compound state or the machine; None for a state that needs none."""
+    """Read the ``initial`` of a compound state or the machine; None for a state that needs none."""
     branch = scope.source
     found = place.get("initial")
     if branch.kind == "parallel" and found is not None:
@@ -43,7 +41,7 @@ def read_initial(place: Place, scope: Scope) -> Start | None:
 
 
 def read_history_default(place: Place, scope: Scope) -> Start:
-    """Where a history state leads as long as there is nothing to remember: by default where its parent begins."""
+    """Read the default of a history state; without one, where its parent begins."""
     branch = scope.source
     _check_kind(place.get("history"))
     found, parent = place.get("target"), branch.parent
@@ -81,7 +79,7 @@ def _default_of(place: Place, parent: Branch, branch: Branch, scope: Scope) -> t
 
 
 def _named(initial: object, parent: Branch, scope: Scope) -> list[Branch]:
-    """The states an ``initial`` names; what is wrong with it is reported where it stands."""
+    """Return the states an ``initial`` names; problems are reported."""
     named = initial.get("target") if isinstance(initial, dict) else initial
     targets = named if isinstance(named, list) else [named]
     found = [scope.tree.find(target, parent, parent) for target in targets if isinstance(target, str)]
@@ -89,7 +87,7 @@ def _named(initial: object, parent: Branch, scope: Scope) -> list[Branch]:
 
 
 def _read(place: Place, scope: Scope) -> tuple[list[Branch], tuple[Action, ...]]:
-    """Targets as ``initial`` and a history's ``target`` write them, and the actions on the way."""
+    """Read the targets of ``initial`` or of a history's ``target``, and the actions on the way."""
     if not isinstance(place.value, dict):
         return scope.branches(place, inside=True), ()
     place.refuse_unknown(("target", "actions", "description", "meta"))
@@ -135,7 +133,7 @@ _BELONGS = {
 
 
 def read_states(place: Place, scope: Scope) -> Iterator[State]:
-    """The states under the source of the scope, each followed by those inside it."""
+    """Read the states under the source of the scope, each followed by those inside it."""
     if not place.is_object("an object of states"):
         return
     if not place.value:
@@ -148,7 +146,7 @@ def read_states(place: Place, scope: Scope) -> Iterator[State]:
 
 
 def read_root(place: Place, scope: Scope) -> State:
-    """The machine itself as a state; its key ``output`` is not that of a state."""
+    """Read the machine itself as a state; its key ``output`` is not that of a state."""
     return _state(place, scope, read_initial(place, scope), None, root=True)
 
 
@@ -225,7 +223,7 @@ def _check_keys(place: Place, branch: Branch) -> None:
 
 
 def _allowed(branch: Branch) -> tuple[str, ...]:
-    """The keys that have a meaning on such a state, as far as they are not for every state."""
+    """Return the keys that this kind of state may have beside the common ones."""
     meant = {
         "atomic": ("sla",),
         "compound": ("initial", "onDone"),

@@ -1,4 +1,4 @@
-"""Transitions, wherever they stand: under ``on``, ``always``, ``after``, ``onDone`` and ``onError``."""
+"""Reads transitions under ``on``, ``always``, ``after``, ``onDone`` and ``onError``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HINTS = {
 
 
 def read_on(place: Place | None, scope: Scope) -> tuple[Transition, ...]:
-    """The transitions of a state's ``on``, in document order."""
+    """Read the transitions of a state's ``on``, in document order."""
     if place is None or not place.is_object("an object of events and transitions"):
         return ()
     transitions: list[Transition] = []
@@ -45,7 +45,7 @@ def _check_descriptor(descriptor: str, place: Place) -> None:
 
 
 def read_after_transitions(place: Place | None, scope: Scope) -> tuple[Transition, ...]:
-    """The transitions of a state's ``after``: those of one delay share the event of its timer."""
+    """Read the transitions of a state's ``after``: those of one delay share the event of its timer."""
     if place is None or not place.is_object("an object of delays and transitions", 'write {"30s": "state"}'):
         return ()
     transitions: list[Transition] = []
@@ -61,7 +61,7 @@ def read_after_transitions(place: Place | None, scope: Scope) -> tuple[Transitio
 def read_transitions(
     place: Place | None, cause: Cause, events: tuple[str, ...], scope: Scope
 ) -> tuple[Transition, ...]:
-    """One transition or a list of them; a text is a target."""
+    """Read one transition or a list of them; a text is a target."""
     if place is None or place.broken:
         return ()
     found = (_read_transition(one, cause, events, scope) for one in place.one_or_many())
@@ -95,7 +95,7 @@ def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope:
 
 
 def _read_allow(place: Place | None, cause: Cause) -> tuple[str, ...]:
-    """The groups of people who may send the event; empty where anyone may."""
+    """Read the groups of people who may send the event; empty for anyone."""
     if place is None or not place.is_array("a list of groups"):
         return ()
     if cause != "on":

@@ -1,4 +1,4 @@
-"""How the jobs of an invoke or of an ``enqueue`` are worked on: retries, times, priority, uniqueness."""
+"""Reads how the jobs of an invoke or an ``enqueue`` are worked on: retries, times, priority, uniqueness."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _read_text(place: Place) -> Value | None:
 
 
 def _read_priority(place: Place | None) -> Value | None:
-    """A number, or an expression that gives one."""
+    """Read a priority: a number, or an expression that gives one."""
     if place is None or place.broken:
         return None
     if isinstance(place.value, str):
@@ -56,7 +56,7 @@ def _read_priority(place: Place | None) -> Value | None:
 
 
 def _read_retry(place: Place | None) -> tuple[int, int, bool, tuple[str, ...]]:
-    """Attempts, ms before the second one, whether that time is spread, and what is not tried again."""
+    """Read the number of attempts, the backoff in ms, whether it has jitter, and what is not retried."""
     default = _DEFAULT
     if place is None or not place.is_object("an object", 'write {"attempts": 3, "backoff": "1s"}'):
         return default.attempts, default.backoff, default.jitter, default.stop
