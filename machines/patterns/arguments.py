@@ -1,6 +1,6 @@
-"""What every pattern asks of its arguments before anything is sent. Each raises BadInput that says what would be right.
+"""Checks the arguments of patterns before anything is sent. Each function raises BadInput with what is allowed.
 
-A boolean is no number here, and neither is NaN or infinity.
+A boolean is not a number here, and neither is NaN or infinity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 
 
 def check_name(value: Any, what: str = "a name") -> str:
-    """Part of a hash tag: no braces, no colon."""
+    """Return a name, which is part of a hash tag: no braces, no colon."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
         told = "1 to 64 letters, digits, '_', '.' or '-', the first no digit, '.' or '-'"
         raise BadInput(f"{what} is {told}, not {value!r:.80}", code="SB401")
@@ -29,7 +29,7 @@ def check_name(value: Any, what: str = "a name") -> str:
 
 
 def check_key(value: Any, what: str = "a key", *, most: int = MAX_KEY) -> str:
-    """Anything a caller's own data may be: it stands behind the hash tag."""
+    """Return a key of the caller's own data, which stands behind the hash tag."""
     if not isinstance(value, str) or not 0 < len(value) <= most or _is_broken(value):
         raise BadInput(f"{what} is a text of 1 to {most} characters, not {value!r:.80}", code="SB401")
     return value
@@ -49,7 +49,7 @@ def check_number(value: Any, what: str, least: float, most: float) -> float:
 
 
 def check_seconds(value: Any, what: str, *, most: float, least: float = 0.001) -> int:
-    """The same in whole ms."""
+    """Return a duration in seconds as whole ms."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not least <= value <= most:
         raise BadInput(f"{what} is in seconds, from {least:g} to {most:g}, not {value!r:.80}", code="SB402")
@@ -63,7 +63,7 @@ def check_flag(value: Any, what: str) -> bool:
 
 
 def check_now(value: Any) -> str:
-    """ms since the epoch as the functions take it: "" for the server's own clock."""
+    """Return ms since the epoch as text, "" for the server's own clock."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MAX_NOW:
@@ -72,7 +72,8 @@ def check_now(value: Any) -> str:
 
 
 def encode_document(value: Any, what: str, *, most: int) -> str:
-    """As JSON text of at most ``most`` bytes. What JSON cannot say, NaN and infinity among it, is refused."""
+    """Return a value as JSON text of at most ``most`` bytes. Raises BadInput for what JSON cannot represent, NaN and
+    infinity included."""
     try:
         text = repr(value) if type(value) is int else ENCODER.encode(value)
         size = len(text) if text.isascii() else len(text.encode())
@@ -84,7 +85,7 @@ def encode_document(value: Any, what: str, *, most: int) -> str:
 
 
 def _is_broken(text: str) -> bool:
-    """Half of a surrogate pair: nothing UTF-8 can say."""
+    """Tell whether a text holds half of a surrogate pair, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What all patterns stand on: one client, one prefix, one way to ask the functions library."""
+"""The base of all patterns: one client, one prefix, one way to call the functions library."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from machines.engine.pattern_keys import PatternKeys
 
 from . import arguments
 
-OK = Status.OK.value  # to look a member up costs more than to compare
+OK = Status.OK.value  # looking up the member of an enum costs more than the comparison
 
 
 class Pattern:
-    """``redis``: a client of ``machines.engine.connection.client.connect(url)``, or any that decodes its responses.
-    Safe to share
-    between threads. Makes no connection by itself."""
+    """A pattern on one client. ``redis``: a client of ``machines.engine.connection.client.connect(url)``, or any
+    other that decodes its responses. Safe to share between threads. Opens no connection by itself."""
 
     def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
         if not isinstance(prefix, str) or not arguments.PREFIX.fullmatch(prefix):
@@ -31,10 +30,10 @@ class Pattern:
         self._keys = PatternKeys(prefix)
 
     def _ask(self, function: str, root: str, *args: Arg, also: tuple[str, ...] = ()) -> list[Any]:
-        """One call: the reply with its status in front, which is OK or one of ``also``.
+        """Call a function; return the reply, whose status is OK or one of ``also``.
 
         Raises BadInput for what the function refuses, EngineUnavailable when Redis cannot be used, EngineFault for
-        anything else, a key of another type in the way among it.
+        anything else, such as a key of another type.
         """
         reply = self._caller.call(function, root, *args)
         if reply[0] != OK and reply[0] not in also:
@@ -42,7 +41,7 @@ class Pattern:
         return reply
 
     def _ask_all(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[list[Any]]:
-        """Several calls in one round trip, all of which have to be OK; raises as ``_ask`` does."""
+        """Send several calls in one round trip, all of which have to be OK; raise as ``_ask`` does."""
         replies = self._caller.many(calls)
         for (function, *_), reply in zip(calls, replies, strict=True):
             if isinstance(reply, Exception):

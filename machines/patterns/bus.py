@@ -61,8 +61,8 @@ BACKOFF = 5.0  # seconds between two attempts to subscribe again, at most
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """``body``: any JSON. Of a stream, ``id`` is its place and ``deliveries`` how often it was given out, this time
-    included; of a topic they are "" and 0."""
+    """A message. ``body``: any JSON. In a stream, ``id`` is its position and ``deliveries`` how often it was
+    delivered, this time included; on a topic they are "" and 0."""
 
     topic: str
     body: Any
@@ -72,7 +72,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The connection was lost and stands again: what was published in these ``seconds`` was not heard."""
+    """A lost connection that is restored: messages published in these ``seconds`` were not received."""
 
     topics: tuple[str, ...]
     seconds: float
@@ -81,9 +81,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a group is. ``unread``: messages it was never given; None where the server cannot tell. ``pending``:
-    given out and not acknowledged. ``oldest``: the id of the first that is not done, "" when all are. ``last``: up to
-    which id it was given messages. ``lost``: dropped before it got them, which only happens to a foreign stream."""
+    """The progress of a group. ``unread``: messages never delivered to it, None where the server cannot tell.
+    ``pending``: delivered and not acknowledged. ``oldest``: the id of the first message that is not done, "" for
+    none. ``last``: the id of the last message delivered. ``lost``: messages trimmed before delivery, which happens
+    only to streams of other writers.
+    """
 
     group: str
     unread: int | None
@@ -96,7 +98,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """A message that was given out too often, ``deliveries`` times. ``id``: its place among the dead."""
+    """A message that was delivered too often, ``deliveries`` times. ``id``: its position among the dead."""
 
     id: str
     group: str
@@ -109,13 +111,14 @@ class Bus(Pattern):
     """Topics of publish/subscribe: sharded, so that on a cluster a message goes to one server and not to all."""
 
     def publish(self, topic: str, message: Any) -> int:
-        """How many heard it. ``message``: any JSON, at most 64 KiB. Raises BadInput, EngineUnavailable."""
+        """Publish a message, any JSON of at most 64 KiB; return the number of receivers. Raises BadInput,
+        EngineUnavailable."""
         channel = self._keys.topic(arguments.check_name(topic, "a topic")).channel
         text = arguments.encode_document(message, "a message", most=MAX_BODY)
         return int(self._caller.raw("SPUBLISH", channel, text))
 
     def subscribe(self, *topics: str) -> Subscription:
-        """A context manager: listening begins on entering it, which raises EngineUnavailable when Redis is away."""
+        """Return a subscription, a context manager that subscribes on entering. Entering raises EngineUnavailable."""
         if not 0 < len(topics) <= MAX_TOPICS:
             raise BadInput(f"a subscription has 1 to {MAX_TOPICS} topics, not {len(topics)}", code="SB402")
         channels = {self._keys.topic(arguments.check_name(topic, "a topic")).channel: topic for topic in topics}
@@ -123,7 +126,7 @@ class Bus(Pattern):
 
 
 class Subscription:
-    """What is said on some topics, on connections of its own. For one thread at a time; it repairs itself."""
+    """The messages of some topics, on connections of its own. For one thread at a time; it reconnects by itself."""
 
     def __init__(self, client: Client, channels: dict[str, str]) -> None:
         self._client = client
@@ -142,14 +145,14 @@ class Subscription:
         self.close()
 
     def __iter__(self) -> Iterator[Message | Gap]:
-        """Without end: leave the loop to stop listening."""
+        """Yield messages without end: leave the loop to stop."""
         while True:
             if (heard := self.get(timeout=SLICE)) is not None:
                 yield heard
 
     def get(self, timeout: float = 0.0) -> Message | Gap | None:
-        """The next one, None after ``timeout`` seconds without. What is no JSON is no message of this bus and passed
-        over. Never raises for a connection that is lost: it comes back, and then there is a Gap."""
+        """Return the next message, or None after ``timeout`` seconds. Messages that are not JSON are skipped. A lost
+        connection raises nothing: it is restored, and then a Gap is returned."""
         until = time.monotonic() + arguments.check_number(timeout, "timeout", 0, MAX_BLOCK)
         while True:
             left = max(0.0, until - time.monotonic())
@@ -180,7 +183,7 @@ class Subscription:
         self._ears, self._attempt = ears, 0
 
     def _again(self, left: float) -> Gap | None:
-        """Tries once, after a pause; None when the time is over before that."""
+        """Try once to reconnect, after a pause; return None when the time ends before that."""
         pause = random.uniform(0, min(BACKOFF, 0.05 * 2**self._attempt))  # noqa: S311  spreading load, not a secret
         time.sleep(min(pause, left))
         if pause > left:
@@ -204,7 +207,7 @@ class Subscription:
 class Stream(Pattern):
     """Messages that are kept until all groups are done with them, ``most`` at a time.
 
-    ``tries``: how often a message is given out before it goes to the dead; 0: without end.
+    ``tries``: how often a message is delivered before it becomes dead; 0: without end.
     """
 
     _FOREIGN: tuple[str, ...] = ()
@@ -220,9 +223,10 @@ class Stream(Pattern):
         self._cursors: dict[str, str] = {}  # group -> where idle messages are looked for next
 
     def append(self, message: Any) -> str:
-        """Its id. Where the stream is full, the oldest that every group is done with goes.
+        """Append a message and return its id. In a full stream the oldest message that every group is done with is
+        removed.
 
-        Raises Full, and drops nothing, when a group still needs the oldest; BadInput, EngineUnavailable.
+        Raises Full, and removes nothing, when a group still needs the oldest; BadInput, EngineUnavailable.
         """
         text = arguments.encode_document(message, "a message", most=MAX_BODY)
         reply = self._ask("sb_bus_append", self.keys.root, self._most, text, also=FULL)
@@ -232,9 +236,9 @@ class Stream(Pattern):
         return str(reply[1])
 
     def group(self, name: str, *, start: str = "0") -> bool:
-        """Makes a group of readers, that begins with the oldest message there is, or after the newest (``"$"``).
+        """Create a group of readers that begins with the oldest message, or after the newest (``"$"``).
 
-        False when it is there already; then nothing changes. Raises Full beyond 64 groups.
+        Returns False, and changes nothing, when the group exists. Raises Full beyond 64 groups.
         """
         if start not in ("0", "$"):
             raise BadInput(
@@ -243,17 +247,17 @@ class Stream(Pattern):
         return self._group("make", name, start)
 
     def forget_group(self, name: str) -> bool:
-        """Takes a group away with all it remembers; what only it had not done may go from now on."""
+        """Delete a group with its state; messages that only it had not done may be removed from now on."""
         self._cursors.pop(name, None)
         return self._group("forget", name)
 
     def read(
         self, group: str, reader: str, *, count: int = 100, block: float = 0.0, idle: float = 60.0
     ) -> list[Message]:
-        """Up to ``count`` messages for one reader of a group: first those that were given out ``idle`` seconds ago and
-        not acknowledged, then new ones. ``idle`` is to be longer than the work on a batch takes.
+        """Read up to ``count`` messages for one reader of a group: first those delivered ``idle`` seconds ago and not
+        acknowledged, then new ones. ``idle`` must be longer than the work on a batch takes.
 
-        Without any it waits up to ``block`` seconds. Raises Gone when there is no such group.
+        Waits up to ``block`` seconds for a message. Raises Gone when there is no such group.
         """
         until = time.monotonic() + arguments.check_number(block, "block", 0, MAX_BLOCK)
         while True:
@@ -264,14 +268,15 @@ class Stream(Pattern):
             self._wait(last, left)
 
     def ack(self, group: str, *ids: str) -> int:
-        """The group is done with these, whoever has them. How many had not been acknowledged."""
+        """Acknowledge messages for the group, whichever reader has them; return how many were still pending."""
         return self._settle("ack", group, "", ids)
 
     def give_back(self, group: str, reader: str, *ids: str) -> int:
-        """This reader will not do these after all: whoever reads next gets them. How many it still had."""
+        """Return messages unread: the next reader gets them. Returns how many this reader still had."""
         return self._settle("back", group, _name(reader, "a reader"), ids)
 
     def lag(self) -> list[Lag]:
+        """Read the progress of every group."""
         rows = self._ask("sb_bus_look", self.keys.root, "lag")[4]
         return [
             Lag(str(name), None if unread == "" else int(unread), int(pending), oldest, int(readers), last, int(lost))
@@ -279,7 +284,7 @@ class Stream(Pattern):
         ]
 
     def dead(self, count: int = 100) -> list[Dead]:
-        """What was given out too often, the newest first."""
+        """Read the dead messages, newest first."""
         asked = arguments.check_whole(count, "count", 1, 1000)
         rows = [(id, read_pairs(fields)) for id, fields in self._ask("sb_bus_look", self.keys.root, "dead", asked)[1]]
         return [
@@ -288,7 +293,7 @@ class Stream(Pattern):
         ]
 
     def __len__(self) -> int:
-        """Messages in it, done with or not. One round trip."""
+        """Count its messages, acknowledged or not. One round trip."""
         return int(self._ask("sb_bus_look", self.keys.root, "lag")[1])
 
     def _group(self, kind: str, name: str, *where: str | int) -> bool:
@@ -314,7 +319,7 @@ class Stream(Pattern):
         return reply
 
     def _wait(self, last: str, left: float) -> None:
-        """Until something stands behind ``last``, or a while is over."""
+        """Wait until there is a message after ``last``, or the time is over."""
         block = max(1, round(min(left, SLICE) * 1000))
         self._caller.command("XREAD", "COUNT", 1, "BLOCK", block, "STREAMS", self.keys.log, last)
 
@@ -332,8 +337,8 @@ class Stream(Pattern):
 
 
 class AttachedStream(Stream):
-    """Groups on a stream that somebody else writes, below ``root``: its messages have any fields, and are given out
-    without end. Whoever writes it decides how long it waits for them: ``lost`` says what was dropped all the same."""
+    """Groups on a stream of another writer, below ``root``: its messages have any fields, and are delivered without
+    end. The writer decides how long messages are kept: ``lost`` counts those trimmed before delivery."""
 
     _FOREIGN = ("1",)
 
@@ -346,16 +351,16 @@ class AttachedStream(Stream):
         raise BadInput(f"{self.topic} is written by its owner alone", code="SB408")
 
     def begin(self, name: str, start: str, position: int | None = None, *, anew: bool = False) -> bool:
-        """A group that starts at ``"0"``, ``"$"`` or after an id, up to which the stream ever got ``position``
-        messages. ``anew``: also in place of one that is there."""
+        """Create a group that starts at ``"0"``, ``"$"`` or after an id, up to which the stream ever got
+        ``position`` messages. ``anew``: also in place of an existing group."""
         arguments.check_flag(anew, "anew")
         known = "" if position is None else arguments.check_whole(position, "position", 0, arguments.MAX_EXACT)
         self._cursors.pop(name, None)
         return self._group("anew" if anew else "make", name, start if start in ("0", "$") else _id(start), known)
 
     def stands(self, group: str) -> tuple[str, int] | None:
-        """Up to which id a group is done, and how many messages the stream ever got up to there; None while one is not
-        acknowledged, and where the server cannot tell."""
+        """Return the id up to which a group is done, and how many messages the stream ever got up to there; None
+        while a message is pending, and where the server cannot tell."""
         wanted = _name(group)
         _, _, added, _, rows = self._ask("sb_bus_look", self.keys.root, "lag")
         for name, unread, pending, _, _, last, lost in rows:
@@ -364,15 +369,16 @@ class AttachedStream(Stream):
         return None
 
     def take(self, group: str, reader: str, *, count: int, idle: float) -> StreamPage:
-        """As ``read``, without waiting. Raises Gone."""
+        """Read messages like ``read``, without waiting. Raises Gone."""
         _, _, lost, last, found, before = self._read(group, reader, count, idle)
         return StreamPage([(id, read_pairs(fields)) for id, _, fields in found], str(last), int(lost), str(before))
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPage:
-    """``entries``: id and fields of each. ``last``: up to which id the group was given entries. ``lost``: how many
-    went before it had them, after the one called ``before`` or out of the hands of a reader; each is told once."""
+    """One page of a stream. ``entries``: id and fields of each. ``last``: the id of the last entry delivered to the
+    group. ``lost``: entries trimmed before delivery, after the one called ``before`` or while a reader had them;
+    each is counted once."""
 
     entries: list[tuple[str, dict[str, str]]]
     last: str
@@ -397,7 +403,7 @@ def _body(fields: Sequence[str]) -> Any:
 
 
 def _json(text: Any) -> Any:
-    """None for what somebody else wrote and is no JSON."""
+    """Decode JSON; None for what another program wrote and is not JSON."""
     try:
         return json.loads(text or "null")
     except (ValueError, RecursionError):

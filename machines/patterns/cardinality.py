@@ -49,8 +49,8 @@ ERROR = 0.0081
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many different ones came. ``error``: relative standard error, 0 where it is exact; ``begin``: ms at which the
-    period begins, UTC."""
+    """A number of distinct members. ``error``: relative standard error, 0 for an exact count; ``begin``: ms at which
+    the period begins, UTC."""
 
     number: int
     exact: bool
@@ -59,8 +59,8 @@ class Count:
 
 
 class Cardinality(Pattern):
-    """One count, by days. ``exact``: members up to which a day keeps a set, 0 for never; ``keep``: days that a day is
-    kept after its end. Safe to share between threads and processes."""
+    """Distinct members by day. ``exact``: members up to which a day keeps a set, 0 for never; ``keep``: days that a
+    day is kept after its end. Safe to share between threads and processes."""
 
     def __init__(self, redis: Client, name: str, *, prefix: str = PREFIX, exact: int = 1000, keep: int = 40) -> None:
         super().__init__(redis, prefix)
@@ -69,9 +69,10 @@ class Cardinality(Pattern):
         self._keep = arguments.check_whole(keep, "keep", 1, MAX_KEEP)
 
     def add(self, *members: str, part: str = "", now: int | None = None) -> int:
-        """How many of them were new today: exact while the day is, else by how much the estimate grew.
+        """Add 1 to 1000 members; return how many were new today: exact while the day is, else the growth of the
+        estimate.
 
-        1 to 1000 members. ``part``: a count of its own below the same name, which unions may take in.
+        ``part``: a separate count below the same name, which unions may include.
         """
         if not 1 <= len(members) <= MAX_MEMBERS:
             raise BadInput(f"there are 1 to {MAX_MEMBERS} members, not {len(members)}", code="SB402")
@@ -81,11 +82,11 @@ class Cardinality(Pattern):
         return int(self._ask("sb_distinct", self._root, *words)[1])
 
     def count(self, period: str = "day", *, parts: Sequence[str] = ("",), at: int | None = None) -> Count:
-        """How many came in the UTC day, ISO week or month that ``at`` lies in (ms; now)."""
+        """Count the members of the UTC day, ISO week or month that contains ``at`` (ms; now)."""
         return self.series(period, 1, parts=parts, at=at)[0]
 
     def series(self, period: str, n: int, *, parts: Sequence[str] = ("",), at: int | None = None) -> list[Count]:
-        """The last ``n`` periods, that of ``at`` as the last one. BadInput for more days than are kept."""
+        """Count the last ``n`` periods, ending with that of ``at``. Raises BadInput for more days than are kept."""
         if not isinstance(period, str) or period not in PERIODS:
             raise BadInput(f"a period is one of {', '.join(PERIODS)}, not {period!r:.80}", code="SB402")
         most = min(self._keep + 1, MAX_DAYS) // PERIODS[period]
@@ -97,7 +98,7 @@ class Cardinality(Pattern):
 
 
 def read_counts(words: Sequence[Any]) -> list[Count]:
-    """What ``sb_distinct_count`` answers behind its status."""
+    """Read the reply of ``sb_distinct_count`` behind its status."""
     rows = zip(words[::3], words[1::3], words[2::3], strict=True)
     return [Count(int(number), exact == 1, 0.0 if exact == 1 else ERROR, int(begin)) for begin, number, exact in rows]
 

@@ -64,7 +64,7 @@ Contents = str | dict[str, str] | None
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """``generation``: larger with each write, 0 where there is none; ``value`` is None then."""
+    """A record. ``generation`` grows with each write; it is 0, and ``value`` None, where there is no record."""
 
     value: Any
     generation: int
@@ -77,8 +77,8 @@ class Record:
 class Records(Pattern):
     """A collection of JSON values by key. Safe to share between threads.
 
-    ``name``: of the collection, which lives in one slot of a cluster. ``ttl``: seconds after its last write at which a
-    record expires; None: never.
+    ``name``: of the collection, which is stored in one slot of a cluster. ``ttl``: seconds after its last write at
+    which a record expires; None: never.
     """
 
     def __init__(self, redis: Client, name: str, *, prefix: str = PREFIX, ttl: float | None = None) -> None:
@@ -88,29 +88,30 @@ class Records(Pattern):
         self._ttl = "" if ttl is None else str(arguments.check_seconds(ttl, "ttl", most=MAX_TTL))
 
     def get(self, key: str) -> Record:
-        """What is there; generation 0 where nothing is."""
+        """Read a record; generation 0 where there is none."""
         where = self._of.one(arguments.check_key(key, "a record's key"))
         text, generation = self._caller.raw("HMGET", where, "value", "generation")
         return Record(None, 0) if text is None and generation is None else self._record(key, generation, text)
 
     def put(self, key: str, value: Any, *, expect: int | None, now: int | None = None) -> Record:
-        """Write it if ``expect`` is its generation (0: if there is none; None: whatever is there).
+        """Write a record if ``expect`` is its generation (0: if there is none; None: in any case).
 
-        Raises Changed, which carries ``expected``, ``actual`` and as ``found`` the Record that is there.
+        Raises Changed, which carries ``expected``, ``actual`` and as ``found`` the current Record.
         """
         return self._written(key, "put", _text(key, value), expect, now)
 
     def delete(self, key: str, *, expect: int | None, now: int | None = None) -> None:
-        """The same, so that there is none. What is not there is deleted."""
+        """Delete a record under the same condition. Deleting a missing record succeeds."""
         self._written(key, "delete", "", expect, now)
 
     def update(
         self, key: str, function: Callable[[Any], Any], retries: int = RETRIES, *, now: int | None = None
     ) -> Record:
-        """Make what ``function`` returns for its value (None where there is none, a copy it may change) its value.
+        """Replace a record's value by what ``function`` returns for it (None where there is none; a copy it may
+        change).
 
-        Raises Changed when it was in conflict ``retries`` + 1 times, and what the function raises. It returns a value,
-        never None; or DELETE.
+        The function returns a value, never None; or DELETE. Raises Changed after ``retries`` + 1 conflicts, and what
+        the function raises.
         """
         most = _tries(function, retries)
         record = self.get(key)
@@ -156,17 +157,17 @@ class Records(Pattern):
 
 
 class Values(Pattern):
-    """The same for strings and hashes that other programs write, at whatever key. Safe to share between threads."""
+    """Compare-and-set for strings and hashes that other programs write, at any key. Safe to share between threads."""
 
     def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
         super().__init__(redis, prefix)
         self._ours = (prefix, f"{prefix.rstrip(':')}-web:")
 
     def update(self, key: str, function: Callable[[Any], Any], retries: int = RETRIES) -> Contents:
-        """Make what ``function`` returns for the contents of ``key`` its contents; they are returned.
+        """Replace the contents of ``key`` by what ``function`` returns for them; return the new contents.
 
-        It is given a string, a dict of strings, or None where there is nothing, and returns one of the same kind, or
-        DELETE. The key's expiry stays. No key of Signalbox's own: those are written by their functions alone.
+        The function gets a string, a dict of strings, or None for a missing key, and returns the same kind, or DELETE.
+        The key's expiry stays. Keys of Signalbox are refused: only their functions write them.
         """
         where, most = self._foreign(key), _tries(function, retries)
         there = self._look(where)
@@ -207,9 +208,9 @@ VALUES = "signalbox_values"  # the attribute of a client that holds them: so the
 def update(
     redis: Client, key: str, function: Callable[[Any], Any], retries: int = RETRIES, *, prefix: str = PREFIX
 ) -> Contents:
-    """``Values(redis, prefix).update(...)``, with one Values for each client and prefix.
+    """Call ``Values(redis, prefix).update(...)``, with one Values for each client and prefix.
 
-    ``prefix``: of Signalbox, whose keys are not to be touched.
+    ``prefix``: of Signalbox, whose keys are refused.
     """
     held: dict[str, Values] = vars(redis).setdefault(VALUES, {}) if hasattr(redis, "execute_command") else {}
     if prefix not in held:
@@ -226,7 +227,7 @@ def _tries(function: Any, retries: Any) -> int:
 
 
 def _pauses(retries: int) -> Iterator[float]:
-    """After each try, seconds; none after the first ones and the last one."""
+    """Yield the pause after each try in seconds; none after the first tries and the last one."""
     longest = PAUSES[0]
     for number in range(retries):
         if number < AT_ONCE:

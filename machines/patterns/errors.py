@@ -1,4 +1,4 @@
-"""What only patterns raise, beside BadInput, EngineUnavailable and EngineFault. Each has a stable ``code``."""
+"""Errors that only patterns raise, beside BadInput, EngineUnavailable and EngineFault. Each has a stable ``code``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from machines.engine.errors import BadInput, LookupFailed, SignalboxError
 
 
 class PatternError(SignalboxError):
-    """A pattern said no; nothing was changed."""
+    """A pattern refused; nothing was changed."""
 
     code = "SB489"
 
 
 class Changed(PatternError):
-    """Somebody else wrote first. ``expected`` and ``actual``: versions, None where there is none. ``tried``: how often
-    it was. ``found``: what is there now, where the refusal brought it along."""
+    """Another client wrote first. ``expected`` and ``actual``: versions, None where there are none. ``tried``:
+    number of tries. ``found``: the current contents, where the refusal carries them."""
 
     code = "SB481"
 
@@ -32,25 +32,25 @@ class Changed(PatternError):
 
 
 class Gone(LookupFailed):
-    """There is no such thing (any more): it has expired, was revoked, or never was."""
+    """The object does not exist: it has expired, was revoked, or never existed."""
 
     code = "SB482"
 
 
 class Overflow(BadInput):
-    """A number would leave what can be counted exactly. Nothing was changed."""
+    """A number would leave the range of exact integers. Nothing was changed."""
 
     code = "SB483"
 
 
 class Full(PatternError):
-    """There is no room for one more, and nothing may be dropped for it."""
+    """There is no room for another one, and nothing may be removed for it."""
 
     code = "SB484"
 
 
 class Taken(PatternError):
-    """Somebody else holds it. ``retry_after``: seconds until it is free at the latest, unless it is renewed."""
+    """Another client holds it. ``retry_after``: seconds until it is free at the latest, unless it is renewed."""
 
     code = "SB485"
 
@@ -60,6 +60,6 @@ class Taken(PatternError):
 
 
 class Lost(PatternError):
-    """It was held and is not any more: its time ran out, or somebody else has it now."""
+    """It is no longer held: its time ran out, or another client holds it now."""
 
     code = "SB486"

@@ -49,11 +49,11 @@ DIGITS = len(str(arguments.MAX_EXACT))
 
 
 class Snowflakes(Pattern):
-    """Ids under one ``name``, which are all different. Safe to share between threads; a fork takes a node of its own.
+    """Unique ids under one ``name``. Safe to share between threads; a fork leases a node of its own.
 
-    ``lease``: seconds a range of time is long: how long ids go on without Redis (half of it at least), and how long a
-    node of a process that ended stays taken. ``now``: ms since the epoch in place of the server's clock; ``clock``:
-    seconds that only grow. Makes no call before the first id.
+    ``lease``: seconds of a range of time: how long ids go on without Redis (half of it at least), and how long the node
+    of an ended process stays leased. ``now``: ms since the epoch in place of the server's clock; ``clock``: monotonic
+    seconds. Makes no call before the first id.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class Snowflakes(Pattern):
         self._generator = Generator(claims, lease=ms, clock=clock)
 
     def next(self) -> str:
-        """One id. Seldom a call, never more than one.
+        """Make one id, mostly without a call and never with more than one.
 
         Raises Taken when 1024 processes hold all nodes, EngineUnavailable when the range is used up and Redis cannot be
-        used, EngineFault for a foreign key in the way.
+        used, EngineFault for a key of another type.
         """
         return self.many(1)[0]
 
     def many(self, n: int) -> list[str]:
-        """``n`` ids, 1 to 1,000,000, in order. All or, with the errors of ``next``, none."""
+        """Make ``n`` ids, 1 to 1,000,000, in order. All or, with the errors of ``next``, none."""
         arguments.check_whole(n, "n", 1, MAX_MANY)
         try:
             return self._generator.many(n)
@@ -93,11 +93,11 @@ class Snowflakes(Pattern):
 
     @property
     def held(self) -> Range | None:
-        """The node and range at hand, None before the first id."""
+        """Return the leased node and range, None before the first id."""
         return self._generator.held
 
     def close(self) -> None:
-        """Give the node back; the next id takes one again. Ranges that were handed out stay so."""
+        """Give the node back; the next id leases one again. Leased ranges are not handed out again."""
         self._generator.close()
 
 
@@ -126,19 +126,20 @@ class Blocks(Pattern):
         self._step = numbers.__next__  # one step in C: threads never get the same number, and need no lock
 
     def next(self) -> int:
-        """Raises EngineUnavailable when the block is used up and Redis cannot be used, Overflow where the next block
-        would reach past 2**53, EngineFault for a foreign key in the way."""
+        """Return the next number. Raises EngineUnavailable when the block is used up and Redis cannot be used,
+        Overflow where the next block would pass 2**53, EngineFault for a key of another type."""
         try:
             return self._step()
         except StopIteration:
             return self._after_next_block()
 
     def next_text(self) -> str:
-        """The same with zeros in front, so that texts sort as the numbers do."""
+        """Return the next number with leading zeros, so that texts sort as the numbers do."""
         return f"{self.next():0{DIGITS}d}"
 
     def many(self, n: int) -> list[int]:
-        """``n`` numbers, 1 to 1,000,000, growing: those at hand first. All or, with the errors of ``next``, none."""
+        """Return ``n`` numbers, 1 to 1,000,000, in order, first those of the current block. All or, with the errors
+        of ``next``, none."""
         arguments.check_whole(n, "n", 1, MAX_MANY)
         with self._taking:
             made = list(islice(self._numbers, n))

@@ -69,11 +69,10 @@ if hasattr(time, "CLOCK_BOOTTIME"):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock. ``since``: ms since the epoch by the server's clock; ``left``: seconds until it ends by itself
-    unless it is renewed, None: never.
+    """The holder of a lock. ``since``: ms since the epoch by the server's clock; ``left``: seconds until the lock
+    expires unless it is renewed, None: never.
 
-    Of a holder that redis-py's own Lock has put there nothing else is known: ``owner`` is "", ``fence`` and ``since``
-    are 0.
+    For a holder that uses redis-py's own Lock, ``owner`` is "", ``fence`` and ``since`` are 0.
     """
 
     owner: str
@@ -86,16 +85,16 @@ class Locks(Pattern):
     """Locks by name. Safe to share between threads."""
 
     def lock(self, name: str, *, ttl: float = TTL, owner: str | None = None) -> Lock:
-        """``ttl``: seconds after which it is free when nobody renews it. ``owner``: whom people are shown, host and
-        process id by default. Sends nothing."""
+        """Return a lock without sending anything. ``ttl``: seconds after which it expires unless it is renewed.
+        ``owner``: shown to people, by default host and process id."""
         return Lock(self, name, ttl, f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner)
 
     def peek(self, name: str, *, now: int | None = None) -> Holder | None:
-        """Who holds it at this moment, for people: whoever asks in order to take it is late already."""
+        """Return the current holder, to show to people: by the time of an acquire the holder may be another."""
         return _holder(self._ask("sb_lock_peek", self._root(name), arguments.check_now(now)))
 
     def peeks(self, names: Iterable[str]) -> dict[str, Holder | None]:
-        """The same of many, in one round trip."""
+        """Return the holders of many locks, in one round trip."""
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise BadInput(f"names of locks are a list of texts, not {names!r:.80}", code="SB401")
         wanted = list(names)
@@ -197,32 +196,32 @@ class HeldLock:
 
     @property
     def ttl(self) -> float:
-        """Seconds."""
+        """Return the time of the lock in seconds."""
         return self._ms / 1000
 
     @property
     def left(self) -> float:
-        """Seconds, by this process's own clock, until it is to be taken for lost: a tenth of its time before the server
-        gives it to others. 0 when it is, and after its release."""
+        """Return the seconds, by this process's own clock, until the lock counts as lost: a tenth of its time before
+        the server gives it to others. 0 when it is lost, and after its release."""
         return 0.0 if self._released else max(0.0, self._until - self._clock())
 
     @property
     def lost(self) -> bool:
-        """Once it is, it stays so, and nothing has to be asked. Not after a release."""
+        """Tell whether the lock is lost, without a call. A lost lock stays lost. False after a release."""
         return not self._released and self.left == 0.0
 
     @property
     def over(self) -> bool:
-        """Lost or released."""
+        """Tell whether the lock is lost or released."""
         return self.left == 0.0
 
     def check(self) -> None:
-        """Raises Lost where it is not held any more. Asks nobody."""
+        """Raise Lost where the lock is no longer held, without a call."""
         if self.over:
             raise Lost(f"the lock {self.name} (fence {self.fence}) {'was released' if self._released else 'is lost'}")
 
     def renew(self, *, now: int | None = None) -> None:
-        """Hold it for the whole time again. Raises Lost where somebody else has it, or its time is over."""
+        """Hold the lock for its whole time again. Raises Lost where another client has it, or its time is over."""
         self.check()
         asked = self._clock()
         try:
@@ -236,11 +235,11 @@ class HeldLock:
             self._until = self._end(asked)
 
     def renewing(self) -> Renewing:
-        """A context in which a thread renews it, each third of its time."""
+        """Return a context in which a thread renews the lock, each third of its time."""
         return Renewing(self)
 
     def wait(self, seconds: float) -> bool:
-        """Pause for so long, or until it is lost. Says whether it is still held."""
+        """Wait so many seconds, or until the lock is lost; return whether it is still held."""
         until = self._clock() + arguments.check_number(seconds, "seconds", 0, MAX_WAIT)
         with self._told:
             while not self.over and (pause := min(until - self._clock(), self.left)) > 0:
@@ -248,7 +247,8 @@ class HeldLock:
         return not self.over
 
     def release(self, *, now: int | None = None) -> bool:
-        """Let go of it. Says whether it was still held: False where somebody else has it, or its time is over."""
+        """Release the lock; return whether it was still held: False where another client has it, or its time is
+        over."""
         released = self._locks._leave(self.name, self.token, now)
         self._released = True
         with self._told:

@@ -52,7 +52,7 @@ PERIODS = ("hour", "day", "week")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``tied``: others have the same score, and with it the same rank."""
+    """A place on a board. ``tied``: other members have the same score, and so the same rank."""
 
     rank: int
     member: str
@@ -61,8 +61,8 @@ class Place:
 
 
 class Scoreboard(Pattern):
-    """One board. Of ``half_life`` (seconds) and ``period`` one at most. Safe to share between threads and processes;
-    all that use one board give the same options."""
+    """One board, with ``half_life`` (seconds) or ``period`` or neither. Safe to share between threads and processes;
+    all users of one board give the same options."""
 
     def __init__(
         self,
@@ -89,22 +89,22 @@ class Scoreboard(Pattern):
         self._kind = (period or ("fade" if half else "all"), half, self._keep)
 
     def add(self, member: str, points: float, *, now: int | None = None) -> Place | None:
-        """Give points, also negative ones. Where the member stands then; None where the board had no room for it."""
+        """Add points, which may be negative; return the member's place, None where a full board has no room for it."""
         return self._change("add", {member: points}, now)[1]
 
     def add_many(self, points: Mapping[str, float], *, now: int | None = None) -> int:
-        """Points for 1 to 1000 members at once; how many of these stand on the board then."""
+        """Add points for 1 to 1000 members at once; return how many of them are on the board then."""
         return self._change("add", points, now)[0]
 
     def set(self, member: str, score: float, *, now: int | None = None) -> Place | None:
-        """This very score, whatever it was; else as ``add``."""
+        """Set the score of a member; return its place as ``add`` does."""
         return self._change("set", {member: score}, now)[1]
 
     def set_many(self, scores: Mapping[str, float], *, now: int | None = None) -> int:
         return self._change("set", scores, now)[0]
 
     def remove(self, *members: str, now: int | None = None) -> int:
-        """From the present period and all that are kept; how many stood in any."""
+        """Remove members from the present period and all that are kept; return how many were on any board."""
         if not 1 <= len(members) <= MAX_AT_ONCE:
             raise BadInput(f"there are 1 to {MAX_AT_ONCE} members, not {len(members)}", code="SB402")
         given = [arguments.check_key(member, "a member") for member in members]
@@ -113,11 +113,12 @@ class Scoreboard(Pattern):
         )
 
     def reset(self, *, now: int | None = None) -> int:
-        """Empties the present period and all that are kept; how many places there were."""
+        """Empty the present period and all that are kept; return how many places there were."""
         return int(self._ask("sb_board", self._root, *self._kind, arguments.check_now(now), "reset", self._most)[1])
 
     def top(self, n: int = 10, *, span: int = 1, at: int | None = None) -> list[Place]:
-        """The first ``n`` places, 1 to 1000. ``span``: so many periods added up, that of ``at`` (ms; now) the last."""
+        """Return the first ``n`` places, 1 to 1000. ``span``: number of periods added up, ending with that of ``at``
+        (ms; now)."""
         count = arguments.check_whole(n, "n", 1, MAX_AT_ONCE)
         if self._kind[0] != "all":
             return self._read("top", count, "", span, at)
@@ -127,12 +128,12 @@ class Scoreboard(Pattern):
         return _ranked(self._caller.raw("ZREVRANGE", scores, 0, count, "WITHSCORES"), count)
 
     def place(self, member: str, *, span: int = 1, at: int | None = None) -> Place | None:
-        """None where it does not stand on the board."""
+        """Return the place of a member, None where it is not on the board."""
         found = self._read("around", 0, arguments.check_key(member, "a member"), span, at)
         return found[0] if found else None
 
     def around(self, member: str, n: int = 5, *, span: int = 1, at: int | None = None) -> list[Place]:
-        """The member with ``n`` places before and behind it, 0 to 500; none where it does not stand on the board."""
+        """Return the member with ``n`` places before and behind it, 0 to 500; empty where it is not on the board."""
         count = arguments.check_whole(n, "n", 0, MAX_AROUND)
         return self._read("around", count, arguments.check_key(member, "a member"), span, at)
 

@@ -68,7 +68,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Session(Held):
-    """The same for whoever has ``token``, which Redis does not know and no ``repr`` shows."""
+    """A session with its ``token``, which Redis does not store and ``repr`` does not show."""
 
     token: str = field(repr=False)
 
@@ -103,9 +103,9 @@ class Sessions(Pattern):
     def create(
         self, subject: str, state: Mapping[str, Any] | None = None, *, ttl: float | None = None, now: int | None = None
     ) -> Session:
-        """A new session, with the only copy of its token there is. ``now``: ms, in place of the server's clock.
+        """Create a session and return it with the only copy of its token. ``now``: ms, in place of the server's clock.
 
-        Raises Full where the subject has ``most`` of them and none may be dropped, BadInput, EngineUnavailable.
+        Raises Full where the subject has ``most`` sessions and none may be dropped, BadInput, EngineUnavailable.
         """
         part = self._part(subject)
         text, at = self._text({} if state is None else state), arguments.check_now(now)
@@ -122,13 +122,13 @@ class Sessions(Pattern):
         raise EngineFault("no handle for a session was free")
 
     def get(self, token: str, *, now: int | None = None) -> Session:
-        """What the token opens. Using it prolongs it where sessions slide. Raises Gone, EngineUnavailable."""
+        """Return the session of a token; a use prolongs a sliding session. Raises Gone, EngineUnavailable."""
         return self._by_token("sb_session_get", token, arguments.check_now(now))
 
     def put(
         self, token: str, state: Mapping[str, Any], *, expect: int | None = None, now: int | None = None
     ) -> Session:
-        """Another state in place of the one it has. ``expect``: the version the caller saw, or Changed with both.
+        """Replace the state of a session. ``expect``: the version the caller saw; any other raises Changed.
 
         Raises Gone, Changed, BadInput, EngineUnavailable. Counts as a use.
         """
@@ -137,15 +137,17 @@ class Sessions(Pattern):
         return self._by_token("sb_session_put", token, text, seen, at, expect=expect)
 
     def rotate(self, token: str, *, grace: float = 0.0, now: int | None = None) -> Session:
-        """The same session under a new token; for ``grace`` seconds the former one opens it, too, but rotates nothing.
+        """Return the same session under a new token; for ``grace`` seconds the former token still opens it, but cannot
+        rotate it.
 
-        Of several that rotate the same token one gets a session, the others Gone.
+        Of several that rotate one token, one gets a session, the others Gone.
         """
         parting, at, secret = _parting(grace), arguments.check_now(now), secrets.token_urlsafe(32)
         return self._by_token("sb_session_rotate", token, "", _digest(secret), parting, at, secret=secret)
 
     def rotate_handle(self, subject: str, handle: str, *, grace: float = 0.0, now: int | None = None) -> Session:
-        """The same by handle: a new token for who lost theirs. Raises Gone where the subject has no such session."""
+        """Rotate the token of a session by its handle, when the token is lost. Raises Gone where the subject has no
+        such session."""
         part, parting, at, secret = (
             self._part(subject),
             _parting(grace),
@@ -159,26 +161,27 @@ class Sessions(Pattern):
         return _session(reply, f"{part}.{handle}.{secret}")
 
     def revoke(self, token: str, *, now: int | None = None) -> bool:
-        """Whether it held until now. It opens nothing from here on."""
+        """End the session of a token; return whether it was valid until now."""
         part, at = self._parsed(token), arguments.check_now(now)
         return part is not None and self._revoked(part[0], "one", part[1], part[2], "", at) == 1
 
     def revoke_handle(self, subject: str, handle: str, *, now: int | None = None) -> bool:
-        """The same by handle; False where the subject has no such session."""
+        """End a session by its handle; return False where the subject has no such session."""
         return self._revoked(self._part(subject), "one", _handle(handle), "", subject, arguments.check_now(now)) == 1
 
     def revoke_all(self, subject: str, *, but: str | None = None, now: int | None = None) -> int:
-        """How many ended. ``but``: the handle of one that stays, such as the session that asks."""
+        """End all sessions of a subject; return how many. ``but``: the handle of one to keep, such as the caller's
+        own."""
         spared = "" if but is None else _handle(but)
         return self._revoked(self._part(subject), "all", spared, "", subject, arguments.check_now(now))
 
     def of(self, subject: str, *, now: int | None = None) -> list[Held]:
-        """The subject's sessions, the one that ends first in front. Looking prolongs nothing."""
+        """List the sessions of a subject, the first to end in front. Prolongs nothing."""
         reply = self._ask("sb_session_list", self._root(self._part(subject)), subject, arguments.check_now(now))
         return _listed(subject, reply)
 
     def of_each(self, subjects: Sequence[str], *, now: int | None = None) -> dict[str, list[Held]]:
-        """``of`` for several, in one round trip."""
+        """List the sessions of several subjects, in one round trip."""
         if not isinstance(subjects, list | tuple):
             raise BadInput(f"subjects are a list of subjects, not {subjects!r:.80}", code="SB408")
         at = arguments.check_now(now)

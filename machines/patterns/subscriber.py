@@ -1,4 +1,5 @@
-"""A subscriber's connections: one to each server that has a channel of its topics, thrown away at the first error."""
+"""The connections of a subscriber: one to each server that has a channel of its topics, discarded at the first
+error."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SLICE = 0.05  # seconds that one of several servers is listened to before the ne
 
 
 class ServerSubscriber:
-    """One connection to one server. Every method raises a RedisError or OSError when it is of no use any more."""
+    """One connection to one server. Every method raises a RedisError or OSError when the connection is broken."""
 
     def __init__(self, server: redis.Redis, channels: list[str]) -> None:
         given = server.connection_pool.connection_kwargs
@@ -36,7 +37,7 @@ class ServerSubscriber:
         self._sign = self._asked = 0.0  # when anything came last; when it was asked for one since, or 0
 
     def open(self) -> None:
-        """When it returns, every message that is published from now on is heard."""
+        """Subscribe; on return every message published from now on is received."""
         for channel in self._channels:  # of a cluster, each has a slot of its own
             self._pubsub.ssubscribe(channel)
         waited, missing = time.monotonic() + DEADLINE, set(self._channels)
@@ -48,7 +49,7 @@ class ServerSubscriber:
                 missing.discard(found["channel"].decode())
 
     def hear(self, timeout: float) -> tuple[str, bytes] | None:
-        """Channel and what was published; None after ``timeout`` seconds without."""
+        """Return channel and message; None after ``timeout`` seconds without one."""
         until = time.monotonic() + timeout
         while not self._heard:
             self._next(min(max(0.0, until - time.monotonic()), PROBE))
@@ -81,7 +82,7 @@ class ServerSubscriber:
 
 
 class Subscriber:
-    """All that a subscription needs. ``channels``: channel -> topic."""
+    """All connections of one subscription. ``channels``: channel -> topic."""
 
     def __init__(self, client: Client, channels: Mapping[str, str]) -> None:
         self._ears = [ServerSubscriber(server, names) for server, names in _placed(client, channels)]

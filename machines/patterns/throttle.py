@@ -42,9 +42,9 @@ NOTHING = ((0, 0), 0, 0.0, 0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one call was told. Times are in seconds from now.
+    """The answer to one call. Times are in seconds from now.
 
-    ``remaining``: what may still come at once. ``reset_after``: when all of the limit is there again.
+    ``remaining``: calls still allowed at once. ``reset_after``: when the whole limit is available again.
     ``retry_after``: when this very call would be allowed, 0 when it was.
     """
 
@@ -96,14 +96,14 @@ class Throttle(Pattern):
     def count(
         self, name: str, key: str, *, limit: int, per: float, cost: int = 1, ahead: int = 1, now: int | None = None
     ) -> Verdict:
-        """The same with a fixed window of ``per`` seconds, which the first call opens."""
+        """Take like ``take``, but in a fixed window of ``per`` seconds, which the first call opens."""
         return self._asked("window", self._keys.window(*_checked(name, key)).count, limit, per, cost, ahead, now)
 
     def look(
         self, name: str, key: str, *, limit: int, per: float, window: bool = False, now: int | None = None
     ) -> Verdict:
-        """What ``take`` (or ``count``, with ``window``) would find, and nothing is taken: ``remaining`` is what is
-        there now, ``allowed`` whether one would be."""
+        """Return what ``take`` (or ``count``, with ``window``) would find, and take nothing: ``remaining`` is
+        available now, ``allowed`` tells whether one call would be."""
         arguments.check_whole(limit, "limit", 1, MAX_LIMIT)
         ms = arguments.check_seconds(per, "per", most=MAX_PER)
         _checked(name, key)
@@ -114,7 +114,7 @@ class Throttle(Pattern):
         )
 
     def forget(self, name: str, key: str) -> None:
-        """All of both limits is there again."""
+        """Reset both limits."""
         _checked(name, key)
         for at in (self._keys.pace(name, key).run, self._keys.window(name, key).count):
             self._caller.command("DEL", at)
@@ -155,8 +155,8 @@ def _checked(name: str, key: str) -> tuple[str, str]:
 
 
 class RefusalCache:
-    """What this process was refused, for calls that take one. Nothing but time and ``forget`` makes room for one, so
-    that until then the answer is known: none remains. Times are monotonic and begin before Redis was asked."""
+    """Refusals of this process, for calls that take one. Only time and ``forget`` free a limit, so a refusal holds
+    until then. Times are monotonic and begin before Redis was asked."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Rule, float, float, float]] = {}
@@ -178,8 +178,8 @@ class RefusalCache:
 
 
 class AdvanceCache:
-    """What this process took ahead, by key: the rule it was taken under, how many are left, until when they hold, what
-    remained beside them and when all of the limit is there again."""
+    """Calls that this process took ahead, by key: their limit, how many are left, until when they hold, what
+    remained beside them and when the whole limit is available again."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Rule, int, float, int, float]] = {}

@@ -55,7 +55,7 @@ Marks = Mapping[str, tuple[str | None, str]]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What to add to one entity: to its counters, and to its fields, values JSON can say."""
+    """Changes of one entity: amounts to add to its counters, and JSON values of its fields."""
 
     entity: str
     counters: Counts = field(default_factory=dict)
@@ -64,8 +64,8 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """All that was written to one entity between two claims. ``since``: ms of the first write; ``written``: of the last
-    one to each field."""
+    """All writes to one entity between two claims. ``since``: ms of the first write; ``written``: ms of the last
+    write to each field."""
 
     id: str
     entity: str
@@ -77,7 +77,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Lent to one flusher until ``ends``, ms. ``takes``: how often it was claimed, this time included."""
+    """A batch lent to one flusher until ``ends``, ms. ``takes``: how often it was claimed, this time included."""
 
     id: str
     part: int
@@ -89,7 +89,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class LentBatch:
-    """A batch that is under way. ``since``: ms of the oldest of its first writes; ``again``: when it may be claimed."""
+    """A batch that is being written. ``since``: ms of the oldest of its first writes; ``again``: ms at which it may
+    be claimed again."""
 
     id: str
     part: int
@@ -101,8 +102,9 @@ class LentBatch:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """``pending`` entries wait for their first claim and ``held`` ones are in ``batches``; ``lent``: those of them that
-    come next, 50 of a part at most. ``oldest``: seconds since the first write that is not settled."""
+    """The size of a buffer. ``pending`` entries wait for their first claim and ``held`` ones are in ``batches``;
+    ``lent``: the batches that come next, 50 of a part at most. ``oldest``: seconds since the first write that is not
+    settled."""
 
     pending: int = 0
     held: int = 0
@@ -112,7 +114,8 @@ class Stats:
 
 
 class WriteBuffer(Pattern):
-    """``partitions``: parts it is spread over, an entity always in the same one; ``most``: entries for each."""
+    """A buffer of writes. ``partitions``: parts of the buffer, an entity always in the same one; ``most``: entries
+    of each."""
 
     def __init__(
         self, redis: Client, name: str, *, prefix: str = PREFIX, partitions: int = 1, most: int = 100_000
@@ -130,8 +133,8 @@ class WriteBuffer(Pattern):
         fields: Mapping[str, Any] | None = None,
         now: int | None = None,
     ) -> None:
-        """One call. ``now``: ms since the epoch, in place of the server's clock; a write older than a field's own does
-        not win. Raises BadInput, Overflow or Full, and nothing is changed."""
+        """Add a write in one call. ``now``: ms since the epoch, in place of the server's clock; a write older than a
+        field's own does not replace it. Raises BadInput, Overflow or Full, and nothing is changed."""
         words = _words(Write(entity, _given(counters), _given(fields)))
         self._add(choose_partition(entity, self.partitions), [arguments.check_now(now), self._most, 0, *words])
 
@@ -162,7 +165,7 @@ class WriteBuffer(Pattern):
             self._add(home, [moment, self._most, len(marks or {}), *moving, *words])
 
     def marks(self, names: Iterable[str] | None = None, *, part: int = 0) -> dict[str, str]:
-        """Name -> text of these marks that are set, or of all there are. Raises EngineUnavailable."""
+        """Return name -> text of these marks that are set, or of all. Raises EngineUnavailable."""
         key = self._root_of(self._check_part(part)).marks
         if names is None:
             found: dict[str, str] = self._caller.command("HGETALL", key)
@@ -201,20 +204,21 @@ class WriteBuffer(Pattern):
         return None
 
     def settle(self, batch: Batch) -> None:
-        """It is written and comes no more. Raises Lost where somebody else has claimed or settled it by now."""
+        """Mark a batch as written, so that it comes no more. Raises Lost where another flusher has claimed or
+        settled it."""
         self._end("settle", batch, None)
 
     def give_back(self, batch: Batch, *, now: int | None = None) -> None:
-        """It was not tried, and may be claimed at once by anybody; this claim does not count. Raises Lost."""
+        """Return a batch that was not tried: it may be claimed at once, and this claim does not count. Raises Lost."""
         self._end("back", batch, now)
 
     def flush(
         self, hand: Callable[[Batch], object], *, limit: int = 100, lease: float = 30.0, gather: float = 0.0
     ) -> int:
-        """Claims a batch, calls ``hand`` with it and settles it; how many entries that were, 0 where none waited.
+        """Claim a batch, call ``hand`` with it and settle it; return the number of its entries, 0 for none.
 
-        An exception of ``hand`` goes on to the caller and leaves the batch to its lease. Raises Lost where that ran out
-        and somebody else has the batch: ``hand`` has written it, and the other does so again.
+        An exception of ``hand`` is raised to the caller and leaves the batch to its lease. Raises Lost where the lease
+        ran out and another flusher has the batch: ``hand`` has written it, and the other writes it again.
         """
         if not callable(hand):
             raise BadInput(f"hand is a function of a batch, not {hand!r:.80}", code="SB408")
@@ -226,12 +230,12 @@ class WriteBuffer(Pattern):
         return len(batch.entries)
 
     def size(self) -> int:
-        """Entries that are not settled."""
+        """Count the entries that are not settled."""
         found = self.stats()
         return found.pending + found.held
 
     def stats(self, *, now: int | None = None) -> Stats:
-        """One round trip."""
+        """Read the size of the buffer in one round trip."""
         moment = arguments.check_now(now)
         roots = [self._root_of(part).root for part in range(self.partitions)]
         replies = self._caller.many([("sb_buffer_look", root, (moment,)) for root in roots])
