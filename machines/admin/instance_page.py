@@ -12,6 +12,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 
+from machines.catalog.outlines import stored
 from machines.connections import get_engine
 from machines.engine import (
     BadInput,
@@ -23,6 +24,7 @@ from machines.engine import (
     Refused,
     SignalboxError,
     Suspended,
+    UnknownMachine,
 )
 from machines.models import Machine, MachineVersion
 from machines.services import Actor, ApprovalNeeded, approvals, instances
@@ -195,8 +197,8 @@ def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str
 def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:
     """The version the instance lives by; None where nobody has its definition any more."""
     try:
-        return machine.version(instance.definition)
-    except MachineVersion.DoesNotExist:
+        return stored(machine.name, instance.definition)
+    except UnknownMachine:
         return None
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from machines.catalog.outlines import stored
 from machines.connections import get_engine
-from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError
-from machines.models import Machine, MachineVersion
+from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError, UnknownMachine
+from machines.models import Machine
 
 from .context import instance_url, instances_url, moment, screen
 from .permissions import machine_of
@@ -61,8 +62,8 @@ def _counted(machine: Machine, live: Live) -> list[tuple[str, int]]:
     """States in the order of the current definition, those around others with their sums; then those that only older
     versions have."""
     try:
-        outline = machine.version(live.version).outline
-    except MachineVersion.DoesNotExist:
+        outline = stored(machine.name, live.version).outline
+    except UnknownMachine:
         return list(live.counts.items())
     states = [state.name for state in outline.states if state.type != "history" and state.name != outline.root]
     counted = outline.counted(live.counts)

@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
-from machines.catalog.publishing import adopt_all
+from machines.catalog.publishing import find_unrecorded
 from machines.engine import SignalboxError
 from machines.models import Machine
 
@@ -51,9 +51,9 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         return own + super().get_urls()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """With the machines that scripts have published meanwhile."""
+        """With a word about machines that scripts have published and no worker has recorded yet."""
         if self.has_view_permission(request):
-            _take_in(request)
+            _name_unrecorded(request)
         return super().changelist_view(request, extra_context)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
@@ -66,9 +66,11 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         return super().change_view(request, object_id, form_url, (extra_context or {}) | shown)
 
 
-def _take_in(request: HttpRequest) -> None:
+def _name_unrecorded(request: HttpRequest) -> None:
     try:
-        adopt_all()
+        new = [name for name in find_unrecorded() if may(request, "view", name)]
+        if new:
+            messages.info(request, f"Published by scripts, and recorded here by the next worker: {', '.join(new)}")
     except SignalboxError as error:
         messages.warning(request, f"Machines in Redis could not be looked up: {error.message} ({error.code})")
 

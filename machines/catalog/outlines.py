@@ -5,28 +5,37 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from machines.engine.definitions import Outline, outline
-from machines.engine.errors import UnknownMachine
-from machines.models import MachineVersion
+from django.utils import timezone
 
-from . import publishing
+from machines.connections import get_engine
+from machines.engine.definitions import Outline, compile_definition, outline
+from machines.models import Machine, MachineVersion
 
 KEPT = 256  # outlines in memory
 
 
 def stored(machine: str, version: int, *, without: tuple[str, ...] = ()) -> MachineVersion:
-    """A version's row, its fields ``without`` not read. Raises UnknownMachine.
+    """Return a version's row, its fields ``without`` not read; of a version that only Redis has, a row that is not
+    written. Raises UnknownMachine."""
+    found = MachineVersion.objects.filter(machine__name=machine, number=version).defer(*without).first()
+    return found or unrecorded(machine, version)
 
-    A version that a script published straight into Redis is taken in first.
-    """
-    versions = MachineVersion.objects.filter(machine__name=machine, number=version).defer(*without)
-    found = versions.first()
-    if found is None:
-        publishing.adopt(machine)
-        found = versions.first()
-    if found is None:
-        raise UnknownMachine(machine, version=version)
-    return found
+
+def stored_current(machine: str) -> MachineVersion:
+    """Return the current version's row: by SQL, or by Redis where SQL has no such machine. Raises UnknownMachine."""
+    row = Machine.objects.filter(name=machine).first()
+    return stored(machine, get_engine().live(machine).version if row is None else row.current)
+
+
+def unrecorded(machine: str, version: int) -> MachineVersion:
+    """Make the row of a version that a script published straight into Redis. Reading writes nothing: a worker records
+    it. Raises UnknownMachine."""
+    definition = get_engine().definition(machine, version)
+    row = Machine.objects.filter(name=machine).first() or Machine(name=machine, current=version, adopted=True)
+    return MachineVersion(
+        machine=row, number=version, definition=definition, digest=_digest(json.dumps(definition)),
+        published_at=timezone.now(),
+    )  # fmt: skip
 
 
 def outline_of(machine: str, version: int) -> Outline:
@@ -38,6 +47,11 @@ def every_outline(machine: str) -> list[Outline]:
     """Those of all versions of a machine that SQL has, the newest first."""
     found = MachineVersion.objects.filter(machine__name=machine).only("definition").order_by("-number")
     return [outline_from(json.dumps(version.definition)) for version in found]
+
+
+@lru_cache(maxsize=KEPT)
+def _digest(text: str) -> str:
+    return compile_definition(json.loads(text)).digest
 
 
 @lru_cache(maxsize=KEPT)

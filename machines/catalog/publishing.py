@@ -104,7 +104,7 @@ def write(compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None,
 
 
 def adopt(name: str) -> Machine:
-    """Take in every version of a machine that is in Redis and not in SQL. Raises UnknownMachine, Diverged."""
+    """Record every version of a machine that is in Redis and not in SQL. Raises UnknownMachine, Diverged."""
     engine = get_engine()
     current, numbers = engine.live(name).version, engine.versions(name)
     recorded = set(MachineVersion.objects.filter(machine__name=name).values_list("number", flat=True))
@@ -120,10 +120,37 @@ def adopt(name: str) -> Machine:
     return machine
 
 
-def adopt_all() -> list[Machine]:
-    """Take in the machines that are in Redis and that SQL has never heard of; which ones those were."""
+def adopt_published(known: dict[str, str]) -> None:
+    """Record what scripts published since ``known`` was filled, machine -> current version, and fill it. One round trip
+    where nothing was published."""
+    for name, current in get_engine().current_versions().items():
+        if known.get(name) == current:
+            continue
+        try:
+            adopt(name)
+        except Diverged as error:
+            log.warning("%s", error)
+        known[name] = current
+
+
+def redraw(count: int = 5) -> int:
+    """Store diagrams that an older release drew, or nobody, as this one draws them: a few at a time; how many."""
+    stale = list(MachineVersion.objects.exclude(drawing_format=diagrams.DRAWING).order_by("-pk")[:count])
+    for version in stale:
+        drawn = {"drawing": version.svg, "drawing_format": diagrams.DRAWING}
+        MachineVersion.objects.filter(pk=version.pk).update(**drawn)
+    return len(stale)
+
+
+def find_unrecorded() -> list[str]:
+    """List the machines that are in Redis and not in SQL."""
     known = set(Machine.objects.values_list("name", flat=True))
-    return [adopt(name) for name in get_engine().machines() if name not in known]
+    return [name for name in get_engine().machines() if name not in known]
+
+
+def adopt_all() -> list[Machine]:
+    """Record the machines that are in Redis and not in SQL; which ones those were."""
+    return [adopt(name) for name in find_unrecorded()]
 
 
 def restore(name: str | None = None) -> list[MachineVersion]:

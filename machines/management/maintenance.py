@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from machines.access import last_seen
-from machines.catalog import accepted_senders
+from machines.catalog import accepted_senders, publishing
 from machines.engine import Engine
 from machines.models.database_retry import DatabaseRetry
 from machines.services import approvals
@@ -30,6 +31,7 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "acceptance": "grants existing senders to machines without accepted senders",
         "activity": "counts active instances",
         "approvals": "expires approval requests",
+        "catalog": "records versions that scripts published, and redraws old diagrams",
         "boards": "updates the scoreboards once a minute",
         "indexer": "builds new data indexes",
         "mender": "checks all jobs and repairs damaged ones",
@@ -67,6 +69,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         ),
         "activity": ActivityCounter(engine),
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
+        "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, told="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
         "indexer": IndexBuilder(engine),
         "mender": JobCheck(engine, pause=options.mend),
@@ -79,6 +82,11 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
 def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     """Those that every worker has, side by side."""
     return {**make_buffer_flushes(), "webhook pump": FanOut(engine), "webhook sender": Sender()}
+
+
+def _keep_catalog(known: dict[str, str]) -> None:
+    publishing.adopt_published(known)
+    publishing.redraw()
 
 
 def _prune_measured() -> None:

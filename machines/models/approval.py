@@ -15,6 +15,8 @@ from .document import DocumentField
 UNKNOWN = "the result is unknown; check the instance"
 """The outcome of what was begun and not heard of again."""
 LASTS = timedelta(days=1)  # after which nobody may approve it any more
+CUT_OFF = timedelta(minutes=5)  # after which nobody is taken to be doing it any more
+EXPIRED = "expired without a decision"
 
 
 def end_of_request() -> datetime:
@@ -66,6 +68,32 @@ class Approval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} on {self.subject} requested by {self.asker} ({self.state})"
+
+    @classmethod
+    def from_db(cls, db: Any, field_names: Any, values: Any) -> Approval:
+        """Read a request as it is now. What time alone has changed, a worker writes down later: reads write nothing."""
+        found: Approval = super().from_db(db, field_names, values)
+        if not {"state", "expires_at", "decided_at"} <= found.__dict__.keys():
+            return found
+        now = timezone.now()
+        if found.state == cls.State.OPEN and found.expires_at <= now:
+            found.state, found.decided_at, found.outcome, found.asked = cls.State.EXPIRED, found.expires_at, EXPIRED, {}
+        elif found.state == cls.State.RUNNING and found.decided_at and found.decided_at <= now - CUT_OFF:
+            found.state, found.outcome, found.asked = cls.State.FAILED, UNKNOWN, {}
+        return found
+
+    @classmethod
+    def in_state(cls, *states: str) -> models.Q:
+        """The condition for requests that are in one of these states now, whatever is written down yet."""
+        now = timezone.now()
+        over = models.Q(state=cls.State.OPEN, expires_at__lte=now)
+        lost = models.Q(state=cls.State.RUNNING, decided_at__lte=now - CUT_OFF)
+        found = models.Q(state__in=states) & ~over & ~lost
+        if cls.State.EXPIRED in states:
+            found |= over
+        if cls.State.FAILED in states:
+            found |= lost
+        return found
 
     @property
     def word(self) -> str:

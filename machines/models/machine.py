@@ -6,24 +6,8 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
-from machines.engine.errors import UnknownMachine
-
 if TYPE_CHECKING:
     from .version import MachineVersion
-
-
-class MachineManager(models.Manager["Machine"]):
-    def get_or_adopt(self, name: str) -> Machine:
-        """The machine, taken in from Redis if a script published it there. Raises Machine.DoesNotExist."""
-        from machines.catalog.publishing import adopt
-
-        try:
-            return self.get(name=name)
-        except Machine.DoesNotExist:
-            try:
-                return adopt(name)
-            except UnknownMachine as error:
-                raise Machine.DoesNotExist(error.message) from error
 
 
 class Machine(models.Model):
@@ -42,8 +26,6 @@ class Machine(models.Model):
     )
     """Their names; NULL where nobody has looked yet: see ``machines.catalog.accepted_senders``."""
 
-    objects = MachineManager()
-
     class Meta:
         ordering = ["name"]
         default_permissions = ("view",)
@@ -58,18 +40,5 @@ class Machine(models.Model):
         return self.name
 
     def version(self, number: int | None = None) -> MachineVersion:
-        """A version, the current one by default; taken in from Redis if it is only there.
-
-        Raises MachineVersion.DoesNotExist.
-        """
-        from machines.catalog.publishing import adopt
-
-        number = self.current if number is None else number
-        found = self.versions.filter(number=number).first()
-        if found is None:
-            try:
-                adopt(self.name)
-            except UnknownMachine as error:
-                raise self.versions.model.DoesNotExist(error.message) from error
-            found = self.versions.get(number=number)
-        return found
+        """Return a version that SQL has, the current one by default. Raises MachineVersion.DoesNotExist."""
+        return self.versions.get(number=self.current if number is None else number)

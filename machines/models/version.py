@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +15,7 @@ from machines.engine.definitions import Outline, outline
 
 from .document import DocumentField
 
+KEPT = 32  # drawings in memory that are not stored yet
 DRAWN = {"drawing", "drawing_format"}
 """The cached diagram: the one thing of a version that may be made again."""
 
@@ -70,10 +73,14 @@ class MachineVersion(models.Model):
 
     @property
     def svg(self) -> str:
-        """The diagram: laid out once for each version, and once more after a release that draws differently."""
-        if self.drawing_format != diagrams.DRAWING:
-            self.drawing, self.drawing_format = diagrams.draw(self.outline).svg, diagrams.DRAWING
-            if not self._state.adding:
-                drawn = {"drawing": self.drawing, "drawing_format": self.drawing_format}
-                type(self).objects.filter(pk=self.pk).update(**drawn)
-        return self.drawing
+        """The diagram as it is stored. One that an older release drew, or nobody, is drawn here and kept in memory;
+        ``machines.catalog.publishing.redraw`` stores it."""
+        if self.drawing_format == diagrams.DRAWING:
+            return self.drawing
+        return _draw(json.dumps(self.definition), diagrams.DRAWING)
+
+
+@lru_cache(maxsize=KEPT)
+def _draw(text: str, way: int) -> str:
+    """``way``: how diagrams are drawn."""
+    return diagrams.draw(outline(json.loads(text))).svg

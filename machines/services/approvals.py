@@ -8,7 +8,7 @@ whichever token, and superusers are no exception.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -24,7 +24,7 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError
 from machines.engine.limits import MAX_REASON
 from machines.models import Approval
-from machines.models.approval import UNKNOWN
+from machines.models.approval import CUT_OFF, EXPIRED, UNKNOWN
 
 from . import bulks
 from .actor import Actor
@@ -34,7 +34,6 @@ from .reading import redactor_of
 
 State = Approval.State
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
-CUT_OFF = timedelta(minutes=5)  # after which nobody is taken to be doing it any more
 SAID = 2000  # characters of the outcome
 CLOCK = "signalbox"  # who lets requests expire
 
@@ -69,11 +68,9 @@ def waiting(scope: Scope | None = None) -> QuerySet[Approval]:
 
 def listed(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "") -> QuerySet[Approval]:
     """Those on machines the actor sees, newest first. ``state``: one of them, ``decided`` for any but open, or ""."""
-    expire()
     scope = actor.scope("view")
     found = Approval.objects.all() if scope.all else Approval.objects.filter(machine__in=scope.names)
-    states = {"": State.values, "decided": DECIDED}.get(state, [state])
-    wanted = Q(state__in=states)
+    wanted = Approval.in_state(*{"": State.values, "decided": DECIDED}.get(state, [state]))
     for name, text in (("machine", machine), ("asker", asker)):
         wanted &= Q(**{name: text}) if text else Q()
     return found.filter(wanted)
@@ -83,7 +80,6 @@ def get(actor: Actor, id: int, *, action: str = "") -> Approval:
     """Raises Forbidden, also where there is no such request and the actor does not see every machine; DoesNotExist.
 
     ``action``: of the audit, which then has the refusal."""
-    expire()
     found = Approval.objects.filter(pk=id).first()
     try:
         actor.demand("view", found.machine if found else "", action=action, target=str(id))
@@ -126,6 +122,7 @@ def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
 
     Raises Forbidden, OwnRequest, NotOpen.
     """
+    expire()
     approval = get(actor, id, action="approval.approve")
     with actor.records("approval.approve", **_about(approval), reason=note) as deed:
         deed.note(**approval.facts())
@@ -138,6 +135,7 @@ def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
 
 def decline(actor: Actor, id: int, *, note: str) -> Approval:
     """It is not to be done; ``note`` says why. Raises Forbidden, OwnRequest, NotOpen, BadInput."""
+    expire()
     approval = get(actor, id, action="approval.decline")
     with actor.records("approval.decline", **_about(approval), reason=note) as deed:
         deed.note(**approval.facts())
@@ -150,6 +148,7 @@ def decline(actor: Actor, id: int, *, note: str) -> Approval:
 
 def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
     """Withdraw a request, by its requester. Raises Forbidden for other accounts, NotOpen."""
+    expire()
     approval = get(actor, id, action="approval.withdraw")
     with actor.records("approval.withdraw", **_about(approval), reason=note) as deed:
         deed.note(**approval.facts())
@@ -169,7 +168,7 @@ def expire(now: datetime | None = None) -> int:
     lost = Approval.objects.filter(state=State.RUNNING, decided_at__lte=now - CUT_OFF)
     count = 0
     for approval in over:
-        if _moved(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome="expired without a decision"):
+        if _moved(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome=EXPIRED):
             record(CLOCK, "approval.expire", **_about(approval), detail=approval.facts())
             count += 1
     for approval in lost:

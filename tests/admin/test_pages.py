@@ -7,7 +7,7 @@ import re
 import pytest
 
 from machines.admin.context import instance_url, instances_url
-from machines.catalog.publishing import publish
+from machines.catalog.publishing import adopt_all, publish
 from machines.models import Machine
 from tests.catalog.samples import door, example
 
@@ -42,9 +42,11 @@ def test_lists_cost_the_same_however_long_they_are(admin_client, engine, django_
         admin_client.get("/admin/machines/machineversion/")
 
 
-def test_the_list_takes_in_what_scripts_have_published(admin_client, engine, db) -> None:
+def test_the_list_names_what_scripts_have_published_and_writes_nothing(admin_client, engine, db) -> None:
     engine.publish(door(id="scripted"))
     assert "scripted" in admin_client.get(LIST).content.decode()
+    assert Machine.objects.count() == 0
+    adopt_all()
     assert Machine.objects.get().adopted
 
 

@@ -1,10 +1,11 @@
-"""machines.catalog.publishing.adopt and Machine.objects.get_or_adopt: what a script published becomes visible."""
+"""What a script published becomes visible: read from Redis at once, and recorded by ``machines.catalog.publishing``."""
 
 from __future__ import annotations
 
 import pytest
 
-from machines.catalog.publishing import adopt, publish
+from machines.catalog.outlines import stored, stored_current
+from machines.catalog.publishing import adopt, adopt_published, publish
 from machines.engine import Engine, EngineUnavailable, UnknownMachine
 from machines.models import Machine, MachineVersion
 
@@ -26,8 +27,12 @@ def test_all_versions_of_a_script_are_taken_in(engine: Engine) -> None:
 def test_a_script_that_publishes_after_us_is_noticed(engine: Engine) -> None:
     machine = publish(door()).machine
     engine.publish(wider_door())
-    assert machine.version(2).definition == wider_door()
-    assert Machine.objects.get().current == 2
+    assert stored("door", 2).definition == wider_door()
+    assert Machine.objects.get().current == 1  # reading wrote nothing
+    known: dict[str, str] = {}
+    adopt_published(known)
+    assert (machine.version(2).definition, Machine.objects.get().current) == (wider_door(), 2)
+    assert known == engine.current_versions()
 
 
 def test_adopting_twice_changes_nothing(engine: Engine) -> None:
@@ -41,20 +46,23 @@ def test_an_unknown_machine_is_not_adopted(engine: Engine) -> None:
         adopt("door")
 
 
-def test_get_or_adopt_finds_in_sql_then_in_redis_then_nowhere(engine: Engine) -> None:
+def test_a_version_is_found_in_sql_then_in_redis_then_nowhere(engine: Engine) -> None:
     engine.publish(door())
-    assert Machine.objects.get_or_adopt("door").name == "door"
-    assert Machine.objects.get_or_adopt("door").pk == Machine.objects.get().pk
-    with pytest.raises(Machine.DoesNotExist, match="gate"):
-        Machine.objects.get_or_adopt("gate")
+    found = stored_current("door")
+    assert (found.machine.name, found.number, found.pk, Machine.objects.count()) == ("door", 1, None, 0)
+    recorded = adopt("door").version()
+    assert (found.digest, found.svg) == (recorded.digest, recorded.svg)
+    assert stored_current("door") == recorded
+    with pytest.raises(UnknownMachine, match="gate"):
+        stored_current("gate")
 
 
 def test_a_known_machine_is_found_while_redis_is_down(engine: Engine, settings) -> None:
     publish(door())
     settings.REDIS_URL = "unix:///nonexistent/catalog.sock"
-    assert Machine.objects.get_or_adopt("door").version().definition == door()
+    assert stored_current("door").definition == door()
     with pytest.raises(EngineUnavailable):
-        Machine.objects.get_or_adopt("gate")
+        stored_current("gate")
 
 
 def test_a_version_nobody_has_does_not_exist(engine: Engine) -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
-from machines.catalog.publishing import publish
+from machines.catalog.publishing import adopt, publish
 from machines.engine import Engine
 from machines.formats import WRITERS, load
 from machines.models import MachineVersion
@@ -141,6 +141,7 @@ def test_what_a_format_does_not_carry_goes_to_standard_error(engine: Engine) -> 
 def test_export_needs_no_redis_for_what_sql_has_and_no_sql_for_what_redis_has(engine: Engine, prefix: str) -> None:
     engine.publish(door())
     assert load(run("export", "door")[0]) == door()
+    adopt("door")
     remove(engine.client, prefix)
     assert load(run("export", "door")[0]) == door()
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission
 from django.db.models import ProtectedError
 
 from machines import diagrams
-from machines.catalog.publishing import publish
+from machines.catalog.publishing import publish, redraw
 from machines.engine import Engine
 from machines.models import Machine, MachineVersion, VersionIsImmutable
 
@@ -66,9 +66,12 @@ def test_the_diagram_is_laid_out_at_publishing_and_cached(version: MachineVersio
     assert 'id="state-1"' in held.svg
 
 
-def test_a_drawing_of_an_older_release_is_drawn_again_and_kept(version: MachineVersion) -> None:
+def test_a_drawing_of_an_older_release_is_drawn_again_and_kept_by_a_worker(version: MachineVersion) -> None:
     MachineVersion.objects.update(drawing="<svg>old</svg>", drawing_format=0)
     assert 'id="state-1"' in MachineVersion.objects.get().svg
+    assert MachineVersion.objects.get().drawing_format == 0  # reading wrote nothing
+    assert (redraw(), redraw()) == (1, 0)
+    assert 'id="state-1"' in MachineVersion.objects.get().drawing
     assert MachineVersion.objects.get().drawing_format == diagrams.DRAWING
 
 

@@ -13,11 +13,10 @@ from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
 from dashboard.shared.times import in_ms
 from machines import diagrams, offload
-from machines.catalog import submissions
-from machines.catalog.publishing import adopt
+from machines.catalog import outlines, submissions
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.connections import get_engine
-from machines.engine import DefinitionError, Live, UnknownMachine
+from machines.engine import DefinitionError, Live
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Machine, MachineVersion
 from machines.services import definitions
@@ -177,10 +176,12 @@ def live(request: HttpRequest, machine: str) -> Figures:
 
 @group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")
 def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """Newest first. Versions that only Redis has are taken in."""
-    row = adopt(machine)
-    found = row.versions.select_related("published_by").defer("definition", "drawing").order_by("-number")
-    return {"items": [_version(version, row.current) for version in found]}
+    """Newest first, with those that only Redis has."""
+    current, numbers = get_engine().live(machine).version, get_engine().versions(machine)
+    found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
+    rows = {version.number: version for version in found.defer("definition", "drawing")}
+    every = (rows.get(number) or outlines.unrecorded(machine, number) for number in sorted({*rows, *numbers})[::-1])
+    return {"items": [_version(version, current) for version in every]}
 
 
 def _version(version: MachineVersion, current: int) -> dict[str, Any]:
@@ -209,18 +210,11 @@ def definition(request: HttpRequest, machine: str, version: int | None = Query(N
 def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
     """The bare drawing of one version, with its own style."""
     number = get_engine().live(machine).version if version is None else version
-    found = _row(machine, number)
+    found = outlines.stored(machine, number)
     response = HttpResponse(diagrams.standalone(found.svg), content_type="image/svg+xml; charset=utf-8")
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     response["Cache-Control"] = f"private, max-age={MONTH if version else 0}"
     return response
-
-
-def _row(machine: str, number: int) -> MachineVersion:
-    try:
-        return adopt(machine).versions.get(number=number)
-    except MachineVersion.DoesNotExist:
-        raise UnknownMachine(machine, version=number) from None
 
 
 @group.post(

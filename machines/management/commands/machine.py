@@ -14,12 +14,13 @@ from django.db import DatabaseError
 
 from machines import diagrams, formats
 from machines.catalog import accepted_senders
+from machines.catalog.outlines import stored, stored_current
 from machines.catalog.publishing import restore
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
-from machines.engine.errors import SignalboxError
-from machines.models import Machine, MachineVersion
+from machines.engine.errors import SignalboxError, UnknownMachine
+from machines.models import Machine
 from machines.services import Actor, definitions
 
 
@@ -111,8 +112,8 @@ class Command(BaseCommand):
 
     def _export(self, name: str, number: int | None, format: str | None, output: str | None, **_: Any) -> None:
         try:
-            version = Machine.objects.get_or_adopt(name).version(number)
-        except (Machine.DoesNotExist, MachineVersion.DoesNotExist) as error:
+            version = stored_current(name) if number is None else stored(name, number)
+        except UnknownMachine as error:
             what = f"no machine {name!r}" if number is None else f"no version {number} of a machine {name!r}"
             raise CommandError(f"{what} is published; `machine list` names those there are") from error
         self._hand_over(version.definition, format or formats.format_of(output or "", "json"), output)

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from benchmarks import wire
 from machines.access import permissions
+from machines.catalog.publishing import adopt
 from tests.pages.instances.test_firing import FIRE, INSTANCE, sent
 
 STEP = ("sb_fire", "sb_create", "sb_force")
@@ -37,6 +38,7 @@ def trips(traffic: wire.Traffic) -> dict[str, int]:
 @pytest.fixture
 def operator(as_, waiting):
     """Somebody who has been here a moment ago: what is noted once a minute is noted."""
+    adopt("activation")
     client = as_("operator", "alice")
     client.post(FIRE, sent(client, "entitle", **{"payload-token": "wrong"}))
     return client
@@ -63,6 +65,7 @@ def test_the_answer_is_drawn_from_one_read(operator):
 
 
 def test_an_instance_with_work_is_drawn_from_one_read_too(as_, engine, paying):
+    adopt("payment")
     child = paying.children["payment"]["id"]
     client, address = as_("viewer"), reverse("instance", args=["payment", child])
     assert client.get(address).status_code == 200
