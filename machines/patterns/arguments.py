@@ -78,7 +78,7 @@ def encode_document(value: Any, what: str, *, most: int) -> str:
         text = repr(value) if type(value) is int else ENCODER.encode(value)
         size = len(text) if text.isascii() else len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"{what} is nothing JSON can say: {error}", code="SB408") from error
+        raise BadInput(f"{what} cannot be represented as JSON: {error}", code="SB408") from error
     if size > most:
         raise BadInput(f"{what} has {size} bytes as JSON; {most} is the most", code="SB411")
     return text

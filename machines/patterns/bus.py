@@ -14,8 +14,8 @@
         orders.ack("billing", message.id)
 
 A topic promises nothing: who does not listen, hears nothing, and who loses the connection cannot know what was said
-meanwhile. It is told that it may have missed something: a ``Gap`` comes once the subscription stands again, so that
-whoever reads afresh then has missed nothing.
+meanwhile. It learns that it may have missed messages: a ``Gap`` comes once the subscription is restored, so that a
+subscriber that then reads its data anew has missed nothing.
 
 A stream hands each message to one reader of each group at least once: a reader that dies before it acknowledges leaves
 it to the others after ``idle`` seconds. Nothing is dropped that a group has not acknowledged. It cannot promise exactly

@@ -1,8 +1,8 @@
-"""Compare and set: read, think, write only if nobody else wrote meanwhile. Needs Redis and no Django.
+"""Compare and set: read, compute, write only if no other client wrote meanwhile. Needs Redis and no Django.
 
     notes = Records(engine.client, "notes", prefix=engine.keys.prefix)
     note = notes.get("handover")                                    # Record(value, generation); 0: there is none
-    notes.put("handover", {"text": "…"}, expect=note.generation)    # Changed where somebody wrote meanwhile
+    notes.put("handover", {"text": "…"}, expect=note.generation)    # Changed where another client wrote meanwhile
     notes.update("stock", lambda count: (count or 0) - 1)           # reads, tries, tries again
     update(engine.client, "cart:7", lambda cart: {**(cart or {}), "tea": "2"})   # a string or hash of any program
 
@@ -45,7 +45,7 @@ MAX_VALUE = 2**20  # bytes of JSON, and of what a string or hash holds before an
 MAX_TTL = 366 * 86_400.0  # seconds
 MAX_GENERATION = arguments.MAX_EXACT - 1
 PAUSES = (0.0002, 0.002)  # seconds: the longest first pause, and the longest of all; each may be twice the one before
-AT_ONCE = 3  # tries that come at once: who was just told what is there is ahead of who has to read it
+AT_ONCE = 3  # tries without a pause: a refusal carries the current value, which other writers still have to read
 # How the keys of a machine begin, whatever the prefix; {user:7}:cart is anybody's.
 PARTITION = re.compile(r"[A-Za-z0-9_.:-]+:\{[A-Za-z_][A-Za-z0-9_.-]*:[0-9]+\}:")
 

@@ -1,10 +1,10 @@
 """One at a time, of all processes: a lock with an owner, an end and a fencing number. Needs Redis and no Django.
 
     locks = Locks(engine.client, engine.keys.prefix)
-    with locks.lock("nightly-report", ttl=30) as held:      # Taken, with retry_after, where somebody else has it
+    with locks.lock("nightly-report", ttl=30) as held:      # Taken, with retry_after, where another client has it
         with held.renewing():                               # a thread renews it each 10 s
             for page in pages:
-                held.check()                                # Lost, before somebody else can have it
+                held.check()                                # Lost, before another client can have it
                 write(page, fence=held.fence)               # UPDATE ... WHERE fence <= %s
 
 What it promises: of all who ask at once one gets it; who gets it later has a larger ``fence``, drawn in the same call
@@ -19,8 +19,8 @@ itself has to refuse who comes late: it keeps the largest fence it has seen and 
 lock is good for economy (work that is not done twice) and not for correctness. The fence is never behind the server's
 clock (ms), so that it goes on growing when the key of the last one was lost, as long as clocks are not set back.
 
-Nobody waits in a line: of those who wait whoever asks first after the end gets it. It is not reentrant: who asks for
-what they hold is told Taken at once.
+There is no queue: of those that wait, the first to ask after the end gets the lock. It is not reentrant: a holder that
+acquires it again gets Taken at once.
 
 The key of the holder is the very one redis-py's own ``redis.lock.Lock`` writes, a token with an expiry, and the two
 keep each other out. Its class is not what this is made of: it takes with SET NX, and a fence drawn by an INCR after
@@ -146,8 +146,8 @@ class Lock:
         self._held: HeldLock | None = None
 
     def acquire(self, *, wait: float = 0.0, now: int | None = None) -> HeldLock:
-        """Take it; ask again for ``wait`` seconds while somebody else has it. Raises Taken, EngineUnavailable (then it
-        may be taken until its time is over, by nobody)."""
+        """Acquire the lock; try again for ``wait`` seconds while another client has it. Raises Taken, EngineUnavailable
+        (the lock may then be held, without a holder, until its time is over)."""
         until = self._clock() + arguments.check_number(wait, "wait", 0, MAX_WAIT)
         if self._held is not None and not self._held.over:
             told = f"the lock {self.name} is held by this very object: it is not reentrant"

@@ -1,9 +1,9 @@
-"""State under a token that nobody can guess, so that the processes that serve a client need to remember nothing.
+"""Sessions: state under an unguessable token, so that the processes that serve a client keep no state of their own.
 
     sessions = Sessions(engine.client, "carts", prefix=engine.keys.prefix, ttl=3600, lifetime=86_400)
     made = sessions.create("user-7", {"items": []})  # made.token goes to the client, this once
     held = sessions.get(made.token)  # whose it is and what it holds; Gone if nothing
-    sessions.put(made.token, {"items": ["tea"]}, expect=held.version)  # Changed if somebody else wrote first
+    sessions.put(made.token, {"items": ["tea"]}, expect=held.version)  # Changed if another client wrote first
     made = sessions.rotate(made.token)  # another token, as after a change of rights
     sessions.revoke_all("user-7")  # the person's other browsers, too
 
@@ -18,7 +18,7 @@ all alike.
 
 Not promised: that a session outlives a Redis that is wiped, or that a write which was acknowledged survives a failover
 or the return to an older file, a revocation no more than any other: such a session opens again until it expires;
-that somebody who holds the token is who it was made for (send it by TLS alone, never in an address).
+that the holder of a token is the person it was made for (send it by TLS alone, never in an address).
 
 An expiry slides in hundredths of ``ttl``, so that a busy session is written a hundred times in that time at most: it
 ends up to one hundredth of ``ttl`` earlier than its last use would have it.

@@ -259,7 +259,9 @@ class WriteBuffer(Pattern):
         if reply[0] == Status.CONFLICT:
             raise Changed(f"the mark {reply[1]!r} of {self.name}", expected=None, actual=None)
         if reply[0] == Status.FULL:
-            raise Full(f"{reply[1]} entries wait in {self.name}, and {self._most} are the most: nobody writes them out")
+            raise Full(
+                f"{reply[1]} entries wait in {self.name}, and {self._most} are the most: no flusher writes them out"
+            )
         if reply[0] == Status.OVERFLOW:
             raise Overflow(str(reply[1]))
         if reply[0] == Status.FAULT:
@@ -273,7 +275,7 @@ class WriteBuffer(Pattern):
             "sb_buffer_settle", root, how, batch.id, batch.token, arguments.check_now(now), also=(Status.LOST,)
         )
         if reply[0] == Status.LOST:
-            raise Lost(f"batch {batch.id} of {self.name} is somebody else's by now, or settled")
+            raise Lost(f"batch {batch.id} of {self.name} was claimed by another flusher, or is settled")
 
 
 def _listed(values: Any, what: str) -> Iterable[Any]:
@@ -315,7 +317,7 @@ def _marks(marks: Marks) -> list[Arg]:
         if seen is not None and not isinstance(seen, str):
             raise BadInput(f"a mark was seen as a text or None, not {seen!r:.80}", code="SB403")
         if seen == new:
-            raise BadInput(f"the mark {name!r:.80} stays where it was seen: whoever adds moves it", code="SB403")
+            raise BadInput(f"the mark {name!r:.80} does not move: each call has to move its marks", code="SB403")
         digest = "" if seen is None else hashlib.sha1(seen.encode(), usedforsecurity=False).hexdigest()
         words += [arguments.check_key(name, "a mark"), digest, new]
     return words

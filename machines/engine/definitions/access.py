@@ -52,7 +52,7 @@ def _read_names(place: Place, scope: Scope) -> dict[str, Path]:
 def review_accepts(machine: Machine, report: Report) -> None:
     path = (machine.accepts or {}).get(ANY)
     if path is not None:
-        message = "every machine may send to this one, and invoke it, whoever publishes them"
+        message = "every machine, of any publisher, may send to this one and invoke it"
         report.add("SB216", path, message, "name the machines that do")
 
 

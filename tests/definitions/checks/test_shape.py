@@ -204,7 +204,7 @@ def test_warnings_that_are_not_shown_are_no_error():
 def test_no_error_hides_behind_warnings():
     definition = crowded(B={"always": "C"}, C={"always": "B"})
     assert [line for line in found(definition) if line.startswith("SB1")] == [
-        'SB118 states.B.always: always goes round for ever: "B" → "C" → "B"'
+        'SB118 states.B.always: always transitions form an endless cycle: "B" → "C" → "B"'
     ]
     with pytest.raises(DefinitionError):
         compile(definition)

@@ -110,7 +110,7 @@ def test_circles_of_always_that_are_certain_are_errors():
     circle = {"A": {"on": {"x": "B"}}, "B": {"always": "C"}, "C": {"always": [{"guard": False}, {"target": "B"}]}}
     assert "SB118" not in codes(machine(circle))  # the second of C is not certain to the eye of this check
     circle["C"] = {"always": "B"}
-    assert 'SB118 states.B.always: always goes round for ever: "B" → "C" → "B"' in found(machine(circle))
+    assert 'SB118 states.B.always: always transitions form an endless cycle: "B" → "C" → "B"' in found(machine(circle))
 
 
 def test_an_always_that_stays_where_it_is_goes_round_for_ever():

@@ -93,7 +93,7 @@ def _check_internal_events(state: State, machine: Machine, report: Report) -> No
         elif event.startswith("done.state."):
             _check_ended(event, transition, machine, report)
         elif limits.is_reserved_event(event) and not _TIMER.fullmatch(event) and not _is_made(event):
-            message = f"the engine never makes {quote(event)}, and nobody else may: this never happens"
+            message = f"the engine never makes {quote(event)}, and no other sender may: this transition is never taken"
             hint = "write a name that does not begin with done., error. or after."
             report.add("SB209", transition.path, message, hint)
 

@@ -244,4 +244,4 @@ def _report_circle(machine: Machine, circle: list[str], report: Report) -> None:
     way = " → ".join(quote(name) for name in [*circle, circle[0]][:10])
     mover = _mover(machine.states[circle[0]], machine)
     assert mover is not None
-    report.add("SB118", mover.always[0].path, f"always goes round for ever: {way}")
+    report.add("SB118", mover.always[0].path, f"always transitions form an endless cycle: {way}")

@@ -100,7 +100,7 @@ def _read_allow(place: Place | None, cause: Cause) -> tuple[str, ...]:
         return ()
     if cause != "on":
         place.error(
-            "SB104", f"nobody sends what leads here: {quote('allow')} belongs to a transition under {quote('on')}"
+            "SB104", f"no person sends this event: {quote('allow')} belongs to a transition under {quote('on')}"
         )
         return ()
     if not 0 < len(place.value) <= limits.MAX_GROUPS:
