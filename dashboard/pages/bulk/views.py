@@ -127,8 +127,10 @@ def read_bulk(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
     return Bulk(get_engine(), id), *services.get(Actor.of(request), id)
 
 
-def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "", status: int = 200) -> HttpResponse:
-    """Render the page. ``mistake``: what is wrong with the form to repeat it; ``slip``: with the form of its rate."""
+def bulk_page(
+    request: HttpRequest, id: str, *, mistake: str = "", rate_error: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the page. ``mistake``: the error of the form to repeat it; ``rate_error``: of the form of its rate."""
     bulk, now, order = read_bulk(request, id)
     actor, start = Actor.of(request), _start(request)
     found = read_rows(bulk, now, request, start)
@@ -147,7 +149,7 @@ def bulk_page(request: HttpRequest, id: str, *, mistake: str = "", slip: str = "
         "outcomes": count_words(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
         "reached": done,
         "mistake": mistake,
-        "slip": slip,
+        "rate_error": rate_error,
         "key": make_key(),
         "own": request.get_full_path(),
     }
@@ -201,7 +203,7 @@ def rate(request: HttpRequest, id: str) -> HttpResponse:
         return redirect("bulk", id)
     form = RateForm(request.POST)
     if not form.is_valid():
-        return bulk_page(request, id, slip=form.errors["rate"][0], status=400)
+        return bulk_page(request, id, rate_error=form.errors["rate"][0], status=400)
     try:
         services.rate(Actor.of(request), id, form.cleaned_data["rate"] or 0)
     except NotNow as error:

@@ -38,7 +38,7 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction |
     context = {
         "section": "queues",
         "job": job,
-        "moments": sorted(list_timeline(job), key=lambda moment: moment.at),
+        "timeline": sorted(list_timeline(job), key=lambda entry: entry.at),
         "earlier": len(job.log) >= MAX_ATTEMPTS,
         "turned": turned,
         "levers": acts.list_job_actions(job) if allows(request.user, "operate", machine) else [],

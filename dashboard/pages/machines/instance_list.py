@@ -50,7 +50,7 @@ class InstanceList:
     cursor: str | None = None
     back: str | None = None
     view: Mapping[str, str] = field(default_factory=dict)
-    sought: InstanceFilter = field(default_factory=InstanceFilter)
+    filter: InstanceFilter = field(default_factory=InstanceFilter)
     mode: str = ""
 
     @classmethod
@@ -58,25 +58,25 @@ class InstanceList:
         """Read ``?state=&older=15m&version=&tag=&actor=&error=&id=&by=serial&is=ATV-*&order=newest&cursor=&view=top``.
 
         An unknown state is a 404. ``strict``: raise BadInput for an invalid term; otherwise it is in
-        ``sought.mistakes``.
+        ``filter.mistakes``.
         """
         given = request.GET
         hidden = redactor_of(Actor.of(request), track.name).fields
-        sought = seeking.parse_filter(given, track.plan.outline, hidden)
-        block = track.block(sought.state) if sought.state else None
-        if sought.state and block is None:
-            raise Http404(f"Machine {track.name} has no state {sought.state[:100]}.")
-        if strict and sought.mistakes:
-            raise next(iter(sought.mistakes.values()))
+        parsed = seeking.parse_filter(given, track.plan.outline, hidden)
+        block = track.block(parsed.state) if parsed.state else None
+        if parsed.state and block is None:
+            raise Http404(f"Machine {track.name} has no state {parsed.state[:100]}.")
+        if strict and parsed.mistakes:
+            raise next(iter(parsed.mistakes.values()))
         return cls(
             track.name,
-            sought.state,
+            parsed.state,
             block.count if block else track.total,
             given.get("order") == "newest",
             given.get("cursor") or None,
             given.get("back") or None,
             track.plan.view,
-            sought,
+            parsed,
             mode_of(given.get("mode", "")).name,
         )
 
@@ -102,16 +102,16 @@ class InstanceList:
     @property
     def terms(self) -> dict[str, Any]:
         """Return the terms for ``Engine.find``."""
-        return dict(self.sought.terms)
+        return dict(self.filter.terms)
 
     @property
     def older(self) -> str:
-        return self.sought.texts.get("older", "")
+        return self.filter.texts.get("older", "")
 
     @property
     def narrowed(self) -> bool:
         """Return whether the list is filtered by more than its state."""
-        return bool(self.sought)
+        return bool(self.filter)
 
     # Addresses
 
@@ -138,7 +138,7 @@ class InstanceList:
     def url(self, *, fragment: bool = False, **changes: object) -> str:
         """Return the address of this list with changed terms. Defaults are left out."""
         mode = None if self.mode == DEFAULT.name else self.mode
-        terms: dict[str, Any] = {**self.view, "mode": mode, **self.sought.texts}
+        terms: dict[str, Any] = {**self.view, "mode": mode, **self.filter.texts}
         terms |= {"order": "newest" if self.newest else None, "cursor": self.cursor, "back": self.back} | changes
         if "cursor" in changes:
             terms["back"] = changes.get("back")
@@ -177,7 +177,7 @@ class InstanceList:
 
     @property
     def chips(self) -> Iterator[FilterTerm]:
-        texts = self.sought.texts
+        texts = self.filter.texts
         for name, text in texts.items():
             if name == "is":
                 yield FilterTerm(texts["by"], text, self.url(cursor=None, by=None, **{"is": None}))
@@ -193,7 +193,7 @@ class InstanceList:
 
     @property
     def order_said(self) -> str:
-        texts = self.sought.texts
+        texts = self.filter.texts
         if "is" in texts or "id" in texts or "error" in texts:
             return "Sorted by the searched value, or by time in state."
         return "Shortest time in state first." if self.newest else "Longest time in state first."
@@ -201,7 +201,7 @@ class InstanceList:
 
 def read_page(listing: InstanceList, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:
     """Return a page of the list, its counts if it is filtered, and the error if the filter is invalid."""
-    if listing.sought.mistakes:
+    if listing.filter.mistakes:
         return NOTHING, None, None
     try:
         return listing.read(engine), listing.tally(engine) if listing.narrowed else None, None

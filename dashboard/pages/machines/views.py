@@ -61,7 +61,7 @@ def machine_page(
     track = count_states(plan, shown, partial=partial)
     mode, in_error = mode_of(listing.mode), count_errors(engine, machine)
     creation = creation or (Creation.blank(plan) if allows(request.user, "fire", machine) else None)
-    refused = mistake is not None or bool(listing.sought.mistakes)
+    refused = mistake is not None or bool(listing.filter.mistakes)
     context = {
         "section": "machines",
         "plan": plan,
@@ -84,7 +84,7 @@ def machine_page(
             listing.state,
             mode,
             troubled=in_error,
-            search={name: text for name, text in listing.sought.texts.items() if name != "state"},
+            search={name: text for name, text in listing.filter.texts.items() if name != "state"},
             partial=partial,
         ),
         "saved": list_saved_views(request, reverse("machine", args=[machine]), listing.query),
