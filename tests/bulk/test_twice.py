@@ -105,7 +105,7 @@ def test_who_paused_is_heard_between_two_handfuls(engine, monkeypatch):
         plain(*arguments)
         bulk.pause("bob")
 
-    monkeypatch.setattr(handlers.acting, "act", pausing)
+    monkeypatch.setattr(handlers.execution, "act", pausing)
     work_off(engine)
     assert words(bulk, "outcome") == {"done": execution.TOGETHER, "none": 100 - execution.TOGETHER}
     monkeypatch.undo()
