@@ -171,12 +171,6 @@ def test_no_circle(link: Callable[..., Edges]):
     assert not circles, describe(circles)
 
 
-def test_known_circles_are_still_there():
-    circles = find_circles(link_modules(IMPORTS, MODULES)) + find_circles(link_siblings(IMPORTS, MODULES))
-    gone = [known for known in KNOWN_CIRCLES if not any(set(circle) <= known for circle in circles)]
-    assert gone == [], "remove them from KNOWN_CIRCLES"
-
-
 @pytest.mark.parametrize("rule", FORBIDDEN, ids=lambda rule: " ".join(rule))
 def test_imports_go_one_way(rule: tuple[str, ...]):
     package, other, *allowed = rule
