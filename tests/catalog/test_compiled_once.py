@@ -58,10 +58,10 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def run(task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done:
         return Done(json.loads(json.dumps(TASKS[task](text, **words), default=str)), 0.0)
 
-    count(compiled, "read")
-    count(compiled, "outline_of")
-    count(compiled, "program_of")
-    count(program, "program_of")
+    count(compiled, "read_document")
+    count(compiled, "build_outline")
+    count(compiled, "build_program")
+    count(program, "build_program")
     monkeypatch.setattr(offload, "run", run)
     return counted
 
@@ -71,9 +71,9 @@ def published() -> set[str]:
 
 
 ONCE = {
-    "read nest": 1,
-    "program_of nest": 1, "program_of nest.egg": 1,
-    "outline_of nest": 1, "outline_of nest.egg": 1,
+    "read_document nest": 1,
+    "build_program nest": 1, "build_program nest.egg": 1,
+    "build_outline nest": 1, "build_outline nest.egg": 1,
 }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_by_the_admin(work, engine, admin_client):
 def test_the_admin_shows_its_findings_and_its_diagram_from_one_reading(work, engine, admin_client):
     page = admin_client.post("/admin/machines/machine/add/", {"text": json.dumps(NEST), "format": "json", "notes": ""})
     assert b'class="plate"' in page.content
-    assert (work["read nest"], work["outline_of nest"], published()) == (1, 1, set())
+    assert (work["read_document nest"], work["build_outline nest"], published()) == (1, 1, set())
 
 
 @pytest.mark.parametrize("body", [{"definition": NEST}, {"text": json.dumps(NEST), "format": "json"}])
@@ -110,21 +110,21 @@ def test_by_a_script_with_or_without_django(work, engine, db):
     assert dict(work) == ONCE
     work.clear()
     engine.publish(NEST | {"id": "other"})
-    assert dict(work) == {"read other": 1, "program_of other": 1, "program_of other.egg": 1}
+    assert dict(work) == {"read_document other": 1, "build_program other": 1, "build_program other.egg": 1}
 
 
 def test_the_same_document_again_compiles_nothing_else(work, engine, db):
     first = definitions.publish(Actor.console(), NEST)
     work.clear()
     assert definitions.publish(Actor.console(), NEST) == first
-    assert dict(work) == {"read nest": 1, "program_of nest": 1, "program_of nest.egg": 1}
+    assert dict(work) == {"read_document nest": 1, "build_program nest": 1, "build_program nest.egg": 1}
 
 
 def test_a_change_of_words_alone_compiles_only_what_changed(work, engine, db):
     definitions.publish(Actor.console(), NEST)
     work.clear()
     assert definitions.publish(Actor.console(), NEST | {"description": "of a bird"}).number == 2
-    assert work["read nest"] == 1
+    assert work["read_document nest"] == 1
 
 
 def test_it_holds_what_the_single_functions_say():

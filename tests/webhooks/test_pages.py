@@ -99,7 +99,7 @@ def test_the_log_has_pages(client, hook):
     while address:
         page = client.get(address).content.decode()
         seen += re.findall(r'<span class="event">(t\d+)<', page)
-        following = re.search(r'rel="next" href="([^"]+)"', page)
+        following = re.search(r'rel="next"\s+href="([^"]+)"', page)
         address = following and following.group(1).replace("&amp;", "&")
     assert seen == [f"t{n}" for n in reversed(range(120))]
     for wrong in ("?state=x", "?before=x", "?before=-1", f"?before={10**30}"):

@@ -181,9 +181,9 @@ def test_workers_that_race_send_each_delivery_once(engine, bell, hook, receiver,
     assert len(taken) == len(set(taken)) == 4
     lost = now + sender.LEASE + timedelta(seconds=1)
     (again, *_) = sender.claim(lost)  # their worker died
-    sender.settle(again, sender.Answer(lost, 1, 204), lost)
+    sender.settle(again, sender.PostResult(lost, 1, 204), lost)
     stale = Delivery(pk=again.pk, claim="another's", webhook=again.webhook, made_at=now)
-    sender.settle(stale, sender.Answer(lost, 1, 500), lost)
+    sender.settle(stale, sender.PostResult(lost, 1, 500), lost)
     assert Delivery.objects.get(pk=again.pk).state == "sent"
 
 
