@@ -18,9 +18,9 @@ from machines.engine.definitions import (
     compile_definition,
     compiled,
     find_embedded,
+    find_recipients,
     outline,
     program,
-    recipients,
 )
 from machines.models import MachineVersion
 from machines.offload.tasks import TASKS, Done
@@ -131,7 +131,7 @@ def test_it_holds_what_the_single_functions_say():
     made = compile_definition(NEST)
     assert compile_definition(made) is made
     assert (made.source, list(made.findings), made.has_errors) == (NEST, check(NEST), False)
-    assert (made.program, made.outline, made.recipients) == (compile(NEST), outline(NEST), recipients(NEST))
+    assert (made.program, made.outline, made.recipients) == (compile(NEST), outline(NEST), find_recipients(NEST))
     assert {name: inner.source for name, inner in made.along.items()} == find_embedded(NEST)
     assert {name: inner.program for name, inner in made.along.items()} == {
         name: compile(inner) for name, inner in find_embedded(NEST).items()
