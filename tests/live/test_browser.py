@@ -20,7 +20,7 @@ CHROMIUM = "/usr/bin/chromium"
 # Keeps what it is told, and every socket it opened; `lose` drops the next delta on its way in.
 RECORDER = """
 async ({ topic, dead }) => {
-  const { Live } = await import("/static/js/live/socket.js");
+  const { Live } = await import("/static/js/live/client.js");
   class Socket extends WebSocket {
     constructor(url) { super(dead ? url.replace(/:\\d+/, ":9") : url); window.sockets.push(this); }
     set onmessage(handler) {
@@ -178,7 +178,7 @@ def test_two_listeners_share_a_subscription_and_the_last_to_leave_ends_it(watchi
 # Against a socket that the test plays itself: `say(frame)` is the server.
 PLAYED = """
 async () => {
-  const { Live } = await import("/static/js/live/socket.js");
+  const { Live } = await import("/static/js/live/client.js");
   class Socket {
     constructor() { this.readyState = 0; this.sent = []; window.sockets.push(this); }
     send(text) { this.sent.push(JSON.parse(text)); }

@@ -8,8 +8,8 @@ from pathlib import Path
 from dashboard.live.protocol import CLIENT, SERVER, CloseCode, ErrorCode
 
 FOLDER = Path(__file__).resolve().parents[2] / "static" / "js" / "live"
-SOCKET = (FOLDER / "socket.js").read_text(encoding="utf-8")
-CONNECTION = (FOLDER / "connection.js").read_text(encoding="utf-8")
+SOCKET = (FOLDER / "client.js").read_text(encoding="utf-8")
+CONNECTION = (FOLDER / "socket.js").read_text(encoding="utf-8")
 
 
 def test_it_has_a_handler_for_each_message_of_the_server_and_no_other() -> None:

@@ -1,6 +1,6 @@
 // The live indicator in the top bar: shows by a word and a shape how fresh the page is.
 
-import { connect } from "./socket.js";
+import { connect } from "./client.js";
 import { age } from "../shared/format.js";
 
 const words = {

@@ -1,7 +1,7 @@
 // Polls the snapshots of topics over HTTP, for a page that has no socket.
 
 import { delay, send } from "../shared/fetcher.js";
-import { SIGNED_OUT } from "./connection.js";
+import { SIGNED_OUT } from "./socket.js";
 
 const EVERY = 3000; // ms
 const EVERY_HIDDEN = 30000; // ms

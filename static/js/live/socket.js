@@ -1,147 +1,79 @@
-// The page's connection to the live view. It subscribes, resyncs, and polls when there is no socket.
-//
-//   const live = connect();
-//   const stop = live.subscribe("machine:activation", (value, meta) => paint(value));
-//   live.onstatus(({ state, age, reason }) => mark(state, age));
-//   live.onerror((error) => say(error.code, error.message, error.topic));
-//   live.pause(true);
-//
-// While paused, and in a tab that has been hidden for a while, it requests nothing. Then it gets one snapshot of each topic.
+// Opens the websocket, closes it when it falls silent, and reconnects with growing delays.
 
-import { Connection } from "./connection.js";
-import { Poller } from "./poll.js";
-import { Rest } from "./rest.js";
-import { Status } from "./status.js";
-import { Store } from "./store.js";
+import { fullJitter } from "./backoff.js";
 
-const POLL_AFTER = 2; // failed attempts in a row before the page polls; it still tries to open a socket
+const OPEN_WITHIN = 10000; // ms
+export const SIGNED_OUT = "signed out";
+const FINAL = { 4401: SIGNED_OUT, 4403: "another site" }; // close codes after which it does not reconnect
+const SLOWLY = new Set([4413, 4429]); // too many frames or sockets: it reconnects later
 
-// One handler for each kind of frame from the server.
-const handlers = {
-  snapshot: (live, frame) => live.resting || live.arrived(frame),
-  delta: (live, frame) => live.resting || (live.store.delta(frame) && live.send("resync", frame.topic)),
-  status: (live, frame) => live.heard(frame),
-  error: (live, frame) => live.refused(frame.topic, frame),
-};
-const LOST = new Set(["SB602", "SB603", "SB604"]); // errors that end the subscription of a topic
+export class Connection {
+  #host;
+  #socket = null;
+  #attempt = 0;
+  #timer = null;
+  #watchdog = null;
 
-export class Live {
-  #errors = new Set();
-  #up = false; // the last status said that the server reads Redis
-
-  constructor({ url, api, fetch, Socket = WebSocket, calm = false } = {}) {
-    this.store = new Store({ calm });
-    this.status = new Status();
-    this.poller = new Poller(this, { api, fetch });
-    this.connection = new Connection(this, url, Socket);
-    this.rest = new Rest(this);
-    this.rest.look();
-    this.connection.open();
+  /** `host`: opened(), frame(f), lost(), close(reason), and `patience`, how long silence is normal, ms. */
+  constructor(host, url, Socket) {
+    this.#host = host;
+    this.url = url;
+    this.Socket = Socket;
   }
 
-  subscribe(topic, listener) {
-    if (this.store.add(topic, listener) && !this.resting) this.send("subscribe", topic);
-    return () => this.store.remove(topic, listener) && this.send("unsubscribe", topic);
+  /** Returns the number of failed attempts in a row; 0 while there is a socket. */
+  get failures() {
+    return this.#socket ? 0 : this.#attempt;
   }
 
-  onstatus(listener) {
-    return this.status.on(listener);
+  open() {
+    const socket = new this.Socket(this.url);
+    this.#socket = socket;
+    this.#watch(OPEN_WITHIN);
+    socket.onopen = () => this.#host.opened();
+    socket.onmessage = ({ data }) => {
+      this.#watch(this.#host.patience);
+      this.#host.frame(JSON.parse(data));
+    };
+    socket.onclose = ({ code }) => this.#lost(socket, code);
   }
 
-  onerror(listener) {
-    this.#errors.add(listener);
-    return () => this.#errors.delete(listener);
+  send(frame) {
+    if (this.#socket?.readyState === 1) this.#socket.send(JSON.stringify(frame));
   }
 
-  get resting() {
-    return this.rest.resting;
+  /** Resets the delay: the server has answered. */
+  proven() {
+    this.#attempt = 0;
   }
 
-  /** Pauses or resumes updates. */
-  pause(paused) {
-    this.rest.pause(paused);
-    this.status.pause(paused);
+  /** Closes the socket for good. */
+  close() {
+    this.#attempt = 0;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#watchdog);
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
   }
 
-  close(reason = "closed") {
-    this.poller.stop();
-    this.connection.close();
-    this.status.set("offline", reason);
-    this.status.close();
+  // A half-open connection never closes by itself: close it after too long a silence.
+  #watch(patience) {
+    clearTimeout(this.#watchdog);
+    const socket = this.#socket;
+    this.#watchdog = setTimeout(() => {
+      this.#lost(socket, 0);
+      socket.close();
+    }, patience);
   }
 
-  send(type, topic) {
-    this.connection.send({ type, topic });
+  #lost(socket, code) {
+    if (socket !== this.#socket) return;
+    clearTimeout(this.#watchdog);
+    this.#socket = null;
+    if (FINAL[code]) return this.#host.close(FINAL[code]);
+    this.#attempt += SLOWLY.has(code) ? 6 : 1;
+    this.#host.lost();
+    this.#timer = setTimeout(() => this.open(), fullJitter(this.#attempt));
   }
-
-  heard(frame) {
-    this.connection.proven();
-    this.#up = frame.state === "live";
-    this.poller.stop();
-    if (!this.#up) this.status.set("stale", "Redis does not answer");
-    else if (!this.resting && !this.store.behind) this.status.confirmed("live", frame.every);
-  }
-
-  arrived(frame) {
-    const behind = this.store.behind;
-    this.store.snapshot(frame);
-    if (behind && this.#up && !this.store.behind) this.status.confirmed("live");
-  }
-
-  refused(topic, error) {
-    if (topic && LOST.has(error.code)) this.store.drop(topic);
-    for (const listener of this.#errors) listener(error);
-  }
-
-  #all(type) {
-    for (const topic of this.store.topics) this.send(type, topic);
-  }
-
-  #pollWhereNeeded() {
-    if (this.connection.failures >= POLL_AFTER && !this.resting) this.poller.start();
-  }
-
-  // Called by the connection.
-  get patience() {
-    return this.status.patience;
-  }
-  frame = (frame) => handlers[frame.type]?.(this, frame);
-  opened = () => {
-    this.store.restart();
-    if (!this.resting) this.#all("subscribe");
-  };
-  lost = () => {
-    this.#pollWhereNeeded();
-    if (!this.poller.running) this.status.set("offline", "reconnecting");
-  };
-
-  // Called by `Rest`.
-  seen = (hidden) => {
-    this.store.hide(hidden);
-    this.status.tell();
-  };
-  rested = (resting) => {
-    if (resting) this.poller.stop();
-    else this.store.restart();
-    this.#pollWhereNeeded();
-    this.#all(resting ? "unsubscribe" : "subscribe");
-  };
-
-  // Called by the poller.
-  topics = () => this.store.topics;
-  polled = (frame) => this.store.snapshot(frame);
-  outcome = (outcome, every) => {
-    if (outcome === "polling") this.status.confirmed("polling", every);
-    else this.status.set(outcome, outcome === "stale" ? "Redis does not answer" : "no connection");
-  };
-}
-
-let shared = null;
-
-/** Returns the page's connection, the same one for every caller. */
-export function connect() {
-  const url = new URL(document.body.dataset.liveUrl ?? "/ws/live/", location.href);
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  shared ??= new Live({ url: url.href, calm: "calm" in document.body.dataset });
-  return shared;
 }

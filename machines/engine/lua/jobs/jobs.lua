@@ -6,7 +6,6 @@ local jobs = {}
 local MAX_BELL = 8
 local MAX_DEAD = 10000
 local MAX_LOG, MAX_LOGGED = 10, 200 -- attempts; bytes of the error of each
-local MAX_BACKOFF = 3600000
 local WITHDRAWN_MS = 600000 -- how long the withdrawal of a leased job is remembered for its worker
 local PRIORITY, LOWEST = 5, 9 -- 9 is taken first
 local BAND = 2 ^ 43 -- more jobs than a partition will ever number, so that scores of one priority lie together
@@ -256,17 +255,6 @@ end
 function jobs.postpone(root, job, row, from, now, due, ...)
     jobs.move(root, job, row.queue, from, 'delayed', due, 'due', due, ...)
     due_times.note(root, due, now)
-end
-
--- Computes the delay before the next attempt. Exponential: backoff, twice, four times that, an hour at most; a longer
--- backoff stays as it is. Jitter takes a random value between half of it and all, so that jobs that failed together do not
--- all return together.
-function jobs.compute_backoff(job, row)
-    local backoff = tonumber(row.backoff or jobs.DEFAULT.backoff)
-    local wait = math.min(backoff * 2 ^ (tonumber(row.attempt) - 1), math.max(MAX_BACKOFF, backoff))
-    if row.jitter == '0' then return wait end
-    local chance = tonumber(string.sub(redis.sha1hex(job .. ' ' .. row.token), 1, 8), 16) / 2 ^ 32
-    return math.ceil(wait * (1 - chance / 2))
 end
 
 function jobs.make_dead(root, job, row, now, ...)

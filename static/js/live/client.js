@@ -1,0 +1,147 @@
+// The page's connection to the live view. It subscribes, resyncs, and polls when there is no socket.
+//
+//   const live = connect();
+//   const stop = live.subscribe("machine:activation", (value, meta) => paint(value));
+//   live.onstatus(({ state, age, reason }) => mark(state, age));
+//   live.onerror((error) => say(error.code, error.message, error.topic));
+//   live.pause(true);
+//
+// While paused, and in a tab that has been hidden for a while, it requests nothing. Then it gets one snapshot of each topic.
+
+import { Connection } from "./socket.js";
+import { Poller } from "./poll.js";
+import { Rest } from "./rest.js";
+import { Status } from "./status.js";
+import { Store } from "./store.js";
+
+const POLL_AFTER = 2; // failed attempts in a row before the page polls; it still tries to open a socket
+
+// One handler for each kind of frame from the server.
+const handlers = {
+  snapshot: (live, frame) => live.resting || live.arrived(frame),
+  delta: (live, frame) => live.resting || (live.store.delta(frame) && live.send("resync", frame.topic)),
+  status: (live, frame) => live.heard(frame),
+  error: (live, frame) => live.refused(frame.topic, frame),
+};
+const LOST = new Set(["SB602", "SB603", "SB604"]); // errors that end the subscription of a topic
+
+export class Live {
+  #errors = new Set();
+  #up = false; // the last status said that the server reads Redis
+
+  constructor({ url, api, fetch, Socket = WebSocket, calm = false } = {}) {
+    this.store = new Store({ calm });
+    this.status = new Status();
+    this.poller = new Poller(this, { api, fetch });
+    this.connection = new Connection(this, url, Socket);
+    this.rest = new Rest(this);
+    this.rest.look();
+    this.connection.open();
+  }
+
+  subscribe(topic, listener) {
+    if (this.store.add(topic, listener) && !this.resting) this.send("subscribe", topic);
+    return () => this.store.remove(topic, listener) && this.send("unsubscribe", topic);
+  }
+
+  onstatus(listener) {
+    return this.status.on(listener);
+  }
+
+  onerror(listener) {
+    this.#errors.add(listener);
+    return () => this.#errors.delete(listener);
+  }
+
+  get resting() {
+    return this.rest.resting;
+  }
+
+  /** Pauses or resumes updates. */
+  pause(paused) {
+    this.rest.pause(paused);
+    this.status.pause(paused);
+  }
+
+  close(reason = "closed") {
+    this.poller.stop();
+    this.connection.close();
+    this.status.set("offline", reason);
+    this.status.close();
+  }
+
+  send(type, topic) {
+    this.connection.send({ type, topic });
+  }
+
+  heard(frame) {
+    this.connection.proven();
+    this.#up = frame.state === "live";
+    this.poller.stop();
+    if (!this.#up) this.status.set("stale", "Redis does not answer");
+    else if (!this.resting && !this.store.behind) this.status.confirmed("live", frame.every);
+  }
+
+  arrived(frame) {
+    const behind = this.store.behind;
+    this.store.snapshot(frame);
+    if (behind && this.#up && !this.store.behind) this.status.confirmed("live");
+  }
+
+  refused(topic, error) {
+    if (topic && LOST.has(error.code)) this.store.drop(topic);
+    for (const listener of this.#errors) listener(error);
+  }
+
+  #all(type) {
+    for (const topic of this.store.topics) this.send(type, topic);
+  }
+
+  #pollWhereNeeded() {
+    if (this.connection.failures >= POLL_AFTER && !this.resting) this.poller.start();
+  }
+
+  // Called by the connection.
+  get patience() {
+    return this.status.patience;
+  }
+  frame = (frame) => handlers[frame.type]?.(this, frame);
+  opened = () => {
+    this.store.restart();
+    if (!this.resting) this.#all("subscribe");
+  };
+  lost = () => {
+    this.#pollWhereNeeded();
+    if (!this.poller.running) this.status.set("offline", "reconnecting");
+  };
+
+  // Called by `Rest`.
+  seen = (hidden) => {
+    this.store.hide(hidden);
+    this.status.tell();
+  };
+  rested = (resting) => {
+    if (resting) this.poller.stop();
+    else this.store.restart();
+    this.#pollWhereNeeded();
+    this.#all(resting ? "unsubscribe" : "subscribe");
+  };
+
+  // Called by the poller.
+  topics = () => this.store.topics;
+  polled = (frame) => this.store.snapshot(frame);
+  outcome = (outcome, every) => {
+    if (outcome === "polling") this.status.confirmed("polling", every);
+    else this.status.set(outcome, outcome === "stale" ? "Redis does not answer" : "no connection");
+  };
+}
+
+let shared = null;
+
+/** Returns the page's connection, the same one for every caller. */
+export function connect() {
+  const url = new URL(document.body.dataset.liveUrl ?? "/ws/live/", location.href);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  shared ??= new Live({ url: url.href, calm: "calm" in document.body.dataset });
+  return shared;
+}
