@@ -34,7 +34,8 @@ from redis.retry import Retry
 from dashboard.checks import redis_accounts
 from dashboard.settings import stores
 from machines.server import Server
-from tests import once
+
+from . import once
 
 # A submission is judged by the same examples as the one before it; a laptop goes on looking for new ones.
 hypothesis_settings.register_profile("ci", derandomize=True)
@@ -136,7 +137,7 @@ def program_of_this_run() -> str | None:
 @pytest.fixture(scope="session")
 def nodes(tmp_path_factory: pytest.TempPathFactory, program_of_this_run: str | None) -> Iterator[list]:
     """A cluster of three servers. A test that breaks one starts a cluster of its own."""
-    from tests.engine.connection import clusters
+    from .engine.connection import clusters
 
     with clusters.running(tmp_path_factory.mktemp("cluster"), program_of_this_run) as nodes:
         yield nodes
@@ -203,7 +204,7 @@ def site(prefix: str, transactional_db: None) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker) -> None:
     """The database of this process, with its tables; a test that commits leaves it empty."""
-    from tests import database
+    from . import database
 
     with django_db_blocker.unblock():
         database.keep_rows()

@@ -9,16 +9,17 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from dashboard.shared import times
-from dashboard.shared.access import Scope
-from dashboard.shared.queue_depths import Depth
-from dashboard.shared.state_counts import StateCounts
 from machines.engine import Live, QueueStats, Survey, WorkerInfo
 from machines.engine.definitions import durations
 from machines.patterns import Stats
 from machines.services import approvals
 from machines.statistics import Present, Storm, last_measured, storms
 from machines.worker.maintenance import buffer_flush
+
+from . import times
+from .access import Scope
+from .queue_depths import Depth
+from .state_counts import StateCounts
 
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
 MAX_NAMED = 3  # events of a storm

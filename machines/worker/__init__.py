@@ -8,7 +8,7 @@ Apps write ``from machines.worker import handler`` in their ``handlers.py``. The
 - ``intake/``: which queues to serve, taking jobs, waiting for jobs, how many to take ahead
 - ``execution/``: running handlers in threads and coroutines, deadlines, progress, reporting finished jobs
 - ``maintenance/``: due work, expired leases, checks of jobs and indexes, and the loop of each duty
-- ``backoff``, ``reconnect``: while Redis is away, and after
+- ``reconnect_backoff``, ``reconnect``: while Redis is away, and after
 """
 
 from .job import Job, Timeout

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from machines.server.guardian import on_parent_death
 
-from .backoff import Backoff
+from .reconnect_backoff import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from django.db import connection
 
 from benchmarks import wire
 from machines.models import Machine
-from tests.pages.table import TABLE
+
+from .table import TABLE
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 COUNTING = {"sb_ranks", "sb_distinct_count", "sb_throttle"}

@@ -6,13 +6,7 @@ from collections.abc import Mapping
 
 from django.utils.safestring import SafeString
 
-from dashboard.pages.shared.diagram_overlay import (
-    Address,
-    Overlay,
-    find_state_parts,
-    find_transition_parts,
-    link_folds,
-)
+from dashboard.pages.shared.diagram_overlay import Address, Overlay, find_state_parts, find_transition_parts, link_folds
 from dashboard.shared.version_view import VersionView
 from machines.engine import Instance, Step
 

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import arguments, limits
-from ..connection import replies
-from ..connection.calls import Caller, translate
-from ..connection.replies import Status
-from ..errors import SignalboxError, UnknownMachine
-from ..jobs.lifecycle import Queues
-from ..jobs.records import Job
-from ..publishing.catalog import Catalog
-from ..publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
-from ..records import Explanation, Instance, Step
+from machines.engine import arguments, limits
+from machines.engine.connection import replies
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.replies import Status
+from machines.engine.errors import SignalboxError, UnknownMachine
+from machines.engine.jobs.lifecycle import Queues
+from machines.engine.jobs.records import Job
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
+from machines.engine.records import Explanation, Instance, Step
+
 from . import previews
 from .previews import Wait
 

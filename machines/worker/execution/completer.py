@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from machines.access.redaction import MASK, Redactor
 from machines.engine import Engine, errors
-from machines.worker.backoff import Backoff
 from machines.worker.counters import Counters
 from machines.worker.job import Job
 from machines.worker.reconnect import forget_connections
+from machines.worker.reconnect_backoff import Backoff
 
 from .in_flight import InFlightJobs
 from .progress_reporter import ProgressReporter

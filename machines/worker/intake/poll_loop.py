@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from machines.engine import Engine, errors
-from machines.worker.backoff import Backoff
 from machines.worker.execution.executor import Executor
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.job import Job
 from machines.worker.options import Options
 from machines.worker.reconnect import forget_connections
+from machines.worker.reconnect_backoff import Backoff
 
 from .fetcher import Fetcher
 from .prefetch import Prefetch

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from machines.engine import errors
-from machines.worker.backoff import Backoff
+from machines.worker.reconnect_backoff import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ from django.urls import reverse
 from benchmarks import wire
 from machines.access import permissions
 from machines.catalog.publishing import adopt
-from tests.pages.instances.test_firing import FIRE, INSTANCE, sent
+
+from .test_firing import FIRE, INSTANCE, sent
 
 STEP = ("sb_fire", "sb_create", "sb_force")
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Out
-from dashboard.shared import search, version_view
+from dashboard.shared import global_search, version_view
 from dashboard.shared.attention import collect_alarms
 from dashboard.shared.state_counts import count_states
 from machines.connections import get_engine
@@ -61,5 +61,5 @@ def find(request: HttpRequest, q: str = Query(..., min_length=1, max_length=MAX_
     """Instances by their id, or its beginning where a definition indexes ids; jobs by their id; machines and queues by
     part of their name."""
     scope = actor_of(request).scope("view")
-    hits = [hit for hit in search.search(request, q.strip()) if (hit.of or hit.name) in scope]
+    hits = [hit for hit in global_search.search(request, q.strip()) if (hit.of or hit.name) in scope]
     return {"items": [HitOut.model_validate(hit) for hit in hits]}

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.shared.access import require
+from dashboard.shared.global_search import search
 from dashboard.shared.rendering import render_page
-from dashboard.shared.search import search
 from machines.engine.ids import codec
 from machines.engine.limits import MAX_INSTANCE_ID
 

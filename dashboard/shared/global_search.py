@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.shared.access import scope_of
-from dashboard.shared.converters import JobId
-from dashboard.shared.instance_filter import IDS
 from machines.catalog.outlines import outline_of
 from machines.connections import get_engine
 from machines.engine import Engine
+
+from .access import scope_of
+from .converters import JobId
+from .instance_filter import IDS
 
 MAX_HITS = 20  # of each kind on the page
 BY_PREFIX = 20  # machines whose ids are looked through
