@@ -8,9 +8,9 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from .metrics.views import metrics
-from .pages.account.login import admin_login
-from .serving.health import healthz, readyz
+from dashboard.metrics.views import metrics
+from dashboard.pages.account.login import admin_login
+from dashboard.serving.health import healthz, readyz
 
 # What browsers ask for where a page names no icon, as the admin's do not.
 favicon = RedirectView.as_view(url=f"{settings.STATIC_URL}img/signalbox.svg", http_method_names=["get", "head"])

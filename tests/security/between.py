@@ -30,8 +30,9 @@ class Between:
         def called(caller: Caller, function: str, root: Any, *args: Any) -> Any:
             return call(caller, function, root, *self._args(function, args))
 
-        def called_many(caller: Caller, calls: Any) -> Any:
-            return many(caller, [(function, root, self._args(function, args)) for function, root, args in calls])
+        def called_many(caller: Caller, calls: Any, also: Any = ()) -> Any:
+            given = [(function, root, self._args(function, args)) for function, root, args in calls]
+            return many(caller, given, also)
 
         monkeypatch.setattr(Caller, "call", called)
         monkeypatch.setattr(Caller, "many", called_many)

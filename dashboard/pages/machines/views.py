@@ -226,8 +226,8 @@ def _version(request: HttpRequest, machine: str) -> int:
     asked = request.GET.get("version", "")
     if not asked:
         return get_engine().live(machine).version
-    if not asked.isascii() or not asked.isdigit() or len(asked) > 9:
-        raise Http404("A version must be a whole number.")
+    if not asked.isascii() or not asked.isdigit() or len(asked) > 9 or not int(asked):
+        raise Http404("A version must be a whole number from 1.")
     return int(asked)
 
 

@@ -73,7 +73,7 @@ def test_threads_have_one_each_and_a_few_stay(client, lines):
     gate, seen = threading.Barrier(KEPT + 4), []
 
     def call():
-        connection = lines._taken()
+        connection = lines._acquire()
         gate.wait(60)
         seen.append(connection)
         gate.wait(60)

@@ -10,7 +10,7 @@ import pytest
 
 from machines.bulk import builtin_machine as bulks
 from machines.engine import Engine
-from machines.engine.definitions import check, recipients
+from machines.engine.definitions import check, find_recipients
 from machines.formats import dump, load
 from machines.mapreduce import builtin_machines as runs
 from tests.engine.builders import NOW, machine, publish
@@ -217,7 +217,7 @@ def test_a_computed_name_may_be_one_that_the_definition_names_or_brings_along(en
         ({"from": ["a", "a"]}, 'SB115 accepts.from[1]: "a" is listed twice'),
         ({"from": [], "to": []}, 'SB105 accepts.to: no key "to"'),
         ({"from": [f"m{n}" for n in range(101)]}, "SB114 accepts.from: 101 machines; at most 100"),
-        ({"from": ["*"]}, "SB216 accepts.from[0]: every machine may send to this one"),
+        ({"from": ["*"]}, "SB216 accepts.from[0]: every machine, of any publisher, may send to this one"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(accepts, line):
@@ -265,7 +265,7 @@ def test_diagrams_say_that_they_leave_it_out(format):
 )
 def test_what_a_definition_sends_to_is_read_from_it(action, found):
     definition = machine("m", {"A": {"entry": action}}, context={"n": ""})
-    assert [(one.kind, one.machine) for one in recipients(definition)] == found
+    assert [(one.kind, one.machine) for one in find_recipients(definition)] == found
 
 
 def test_all_that_comes_with_the_product_says_who_may_send():
@@ -274,6 +274,6 @@ def test_all_that_comes_with_the_product_says_who_may_send():
     named = {one["id"]: one["accepts"]["from"] for one in [*shipped, *samples] if "accepts" in one}
     assert named.keys() >= {"map_reduce", "map_reduce_chunk", "bulk", "payment"}
     for definition in [*shipped, *samples]:
-        for one in recipients(definition):
+        for one in find_recipients(definition):
             assert definition["id"] in named[one.machine], f"{definition['id']} reaches {one.machine}"
         assert "*" not in named.get(definition["id"], [])

@@ -22,7 +22,7 @@ from .test_permitted_transitions import EVEN, ODD, WHY, flat, published
 TWO = {"approval": ["fire:refund"]}
 SHUT = flat({"target": "Large", "guard": "now % 2 == 1"}, **TWO)
 FORKED = flat({"target": "Small", "guard": "now % 2 == 0"}, {"target": "Large"}, **TWO)
-WARNING = "it would take another transition than the one asked for"
+WARNING = "The event would now take a different transition than the requested"
 REPAIRS = ("force", "edit", "reset", "retry", "skip", "cancel", "suspend", "resume", "delete")
 ASKED: dict[str, dict[str, Any]] = {
     "force": {"state": ["Done"]},

@@ -9,7 +9,7 @@ from machines.engine.definitions.findings import CODES
 from machines.engine.definitions.place import Place
 from machines.formats.scxml.ecmascript import code as pieces
 from machines.formats.scxml.ecmascript.code import Code
-from machines.formats.scxml.ecmascript.expressions import Translator
+from machines.formats.scxml.ecmascript.expressions import ExpressionTranslator
 from machines.formats.scxml.ecmascript.fields import Fields
 from machines.formats.scxml.ecmascript.kinds import ANY, STRING
 from machines.formats.scxml.ecmascript.literals import key_of
@@ -44,7 +44,7 @@ class _Notes:
             self._place.report.add(code, self._place.path, message, hint)
 
 
-class _XState(Translator):
+class _XState(ExpressionTranslator):
     """Knows ``context.field``, ``event.field`` and ``params.name``, and looks through the types of TypeScript."""
 
     def __init__(self, scope: Scope, script: Script, notes: _Notes, place: Place) -> None:
@@ -133,7 +133,7 @@ def fields_of(text: str, scope: Scope, place: Place) -> dict[str, str] | Untrans
     return fields
 
 
-def _finished(value: Code, translator: Translator, notes: _Notes) -> str | Untranslated:
+def _finished(value: Code, translator: ExpressionTranslator, notes: _Notes) -> str | Untranslated:
     if notes.refusal:
         return notes.refusal
     if translator.effects:
