@@ -20,6 +20,7 @@ SLOW = {
     "cluster": "a cluster of real servers",
     "second_redis": "Debian's Redis 7.0 beside the server of the run",
     "hostile": "random and hostile input by the thousand",
+    "matrix": "every address with every kind of account",
 }
 FIXTURES = {
     "faults": {"start", "python", "demo", "service", "lasting_server", "own_stage"},
@@ -41,6 +42,7 @@ FOLDERS = {
         "tests/security/requests/test_hostile.py",
         "tests/security/requests/test_injection.py",
     ),
+    "matrix": ("tests/security/matrix/",),
 }
 """Marker -> folders and files whose tests all get it."""
 OUTPUT = "left_out"  # under which a worker process of pytest-xdist sends its counts
