@@ -1,4 +1,4 @@
-"""The diagram under the hand: it zooms and pans, folds and unfolds, and stays live meanwhile."""
+"""The diagram zooms and pans, folds and unfolds, and stays live meanwhile."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
+from machines.catalog import publishing
 from machines.models import Machine
 from tests.pages.conftest import delivery, order, paying
 
@@ -261,6 +262,7 @@ def test_what_is_late_is_marked_as_it_gets_late_without_a_new_drawing(page, engi
 def test_the_drawing_in_the_admin_zooms_too(as_, delivery):
     page = as_("operator", "staff")
     get_user_model().objects.filter(username="staff").update(is_staff=True)
+    publishing.adopt_all()
     page.goto(f"/admin/machines/machine/{Machine.objects.get(name='delivery').pk}/change/")
     frame = page.locator(".sb-frame")
     frame.focus()

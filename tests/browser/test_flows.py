@@ -64,7 +64,7 @@ def test_what_needs_two_is_asked_by_one_and_done_once_another_approves(as_, engi
     assert engine.get(two_needed, "ATV-9").state == "New"
 
     otto = as_("supervisor", "otto")
-    expect(otto.get_by_role("link", name="Approvals")).to_contain_text("1")
+    expect(otto.get_by_role("navigation", name="Main")).to_contain_text("1 waiting")
     keys_work(otto)
     otto.keyboard.type("ga")
     otto.get_by_role("link", name="Review", exact=True).click()

@@ -1,5 +1,8 @@
 """A Redis that is full: it takes no writes until there is room."""
 
+import os
+import signal
+
 import pytest
 
 from machines.engine import EngineUnavailable
@@ -25,8 +28,10 @@ def test_what_is_finished_meanwhile_is_kept_and_completed_when_there_is_room(own
     worker = workers.start(concurrency=JOBS)
     for _ in range(JOBS):
         assert own_engine.client.blpop(["begun"], timeout=LONG)
+    os.kill(worker.pid, signal.SIGSTOP)  # its jobs end once the memory is full, and not before
     own_engine.client.rpush(f"go:{worker.pid}", *range(JOBS))
     fill(own_engine, True)
+    os.kill(worker.pid, signal.SIGCONT)
     refused = own_engine.client.info("errorstats").get("errorstat_OOM", {}).get("count", 0)
     with pytest.raises(EngineUnavailable, match="out of memory"):
         own_engine.create("line", "refused")

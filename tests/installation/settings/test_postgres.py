@@ -14,10 +14,10 @@ from tests.installation.processes import ROOT
 PREPARE = """
 import django, pathlib, sys
 django.setup()
-from dashboard.demo import backdrop, logins
+from dashboard.demo import logins, preparation
 for _ in range(2):
-    print(backdrop.database())
-    print(backdrop.machines())
+    print(preparation.database())
+    print(preparation.machines())
     print([login.password != "" for login in logins.prepare(pathlib.Path(sys.argv[1]))])
 """
 
@@ -69,7 +69,7 @@ import django
 django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-from dashboard.shared.audit_filter import Terms, cursor_of, older_than
+from dashboard.shared.audit_filter import AuditFilter, make_cursor, older_than
 from machines.access.permissions import EVERYTHING
 from machines.audit.entries import record
 from machines.models import AuditEntry, AuditIsAppendOnly
@@ -81,10 +81,10 @@ except AuditIsAppendOnly as error:
     print(error)
 first = AuditEntry.objects.get()
 AuditEntry.objects.bulk_create(AuditEntry(at=first.at, actor="bob", action="fire", outcome="done") for _ in range(9))
-terms = Terms({"actor": "bob", "since": "2020-01-01", "outcome": "done"}, EVERYTHING)
+terms = AuditFilter({"actor": "bob", "since": "2020-01-01", "outcome": "done"}, EVERYTHING)
 assert terms.is_valid()
 seen = list(terms.entries()[:4])
-while more := list(older_than(terms.entries(), cursor_of(seen[-1]))[:4]):
+while more := list(older_than(terms.entries(), make_cursor(seen[-1]))[:4]):
     seen += more
 print(len(seen), len({entry.pk for entry in seen}))
 """
