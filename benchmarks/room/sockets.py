@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection as Pipe
-from typing import Any
 
+from benchmarks.children import receive, run_child
 from benchmarks.report import Aim, Row, Section
 from benchmarks.site import Site
 from benchmarks.stage import PREFIX
@@ -67,14 +65,14 @@ def watched(site: Site, url: str, machine: str, clients: int, rate: int, seconds
     mark = load.mark(Engine.from_url(url, prefix=PREFIX), machine)
     web = Process(site.pid)
     with contextlib.ExitStack() as stack:
-        firing = stack.enter_context(_process(load.serve, url, machine, rate))
+        firing = stack.enter_context(run_child(load.serve, url, machine, rate))
         each, silent = clients // CROWDS, int(clients * SILENT) // CROWDS
         words = site.address, site.cookie, [f"machine:{machine}"] * each, silent, mark
-        crowds = [stack.enter_context(_process(crowd.serve, *words)) for _ in range(CROWDS)]
+        crowds = [stack.enter_context(run_child(crowd.serve, *words)) for _ in range(CROWDS)]
         for pipe in crowds:
-            _answer(pipe)
+            receive(pipe)
         firing.send(1.0)  # hub and server settle
-        _answer(firing)
+        receive(firing)
         before, cpu, started = web.memory(), web.cpu(), time.perf_counter()
         for pipe in crowds:
             pipe.send("start")
@@ -82,13 +80,13 @@ def watched(site: Site, url: str, machine: str, clients: int, rate: int, seconds
         most = before
         while not firing.poll(0.5):
             most = max(most, web.memory())
-        steps, marks = _answer(firing)
+        steps, marks = receive(firing)
         time.sleep(1)  # the last frames arrive
         took, used, end = time.perf_counter() - started, web.cpu() - cpu, web.memory()
         answers = []
         for pipe in crowds:
             pipe.send("stop")
-            answers.append(_answer(pipe))
+            answers.append(receive(pipe))
     frames = sum(answer[0] for answer in answers)
     latencies = sorted(_latencies(marks, [answer[3] for answer in answers]))
     reading = clients - int(clients * SILENT)
@@ -102,26 +100,3 @@ def _latencies(marks: dict[int, float], seen: list[dict[int, list[float]]]) -> I
         for count, moments in found.items():
             if count in marks:
                 yield from ((moment - marks[count]) * 1000 for moment in moments)
-
-
-@contextlib.contextmanager
-def _process(target: Any, *words: Any) -> Iterator[Pipe]:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=target, args=(theirs, *words), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        yield ours
-    finally:
-        with contextlib.suppress(OSError):
-            ours.send(None)
-        process.join(10)
-        process.terminate()
-
-
-def _answer(pipe: Pipe) -> Any:
-    answer = pipe.recv()
-    if isinstance(answer, Exception):
-        raise answer
-    return answer

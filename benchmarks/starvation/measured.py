@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import multiprocessing
 import os
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
+
+from benchmarks.children import receive, run_child
 
 from . import attacks, probe
 from .attacks import TITLES
@@ -22,17 +22,17 @@ HEALTH_GOAL, PAGE_GOAL = 200.0, 1000.0  # ms at p99
 
 
 def measured(scene: Scene, names: list[str]) -> Iterator[dict[str, Any]]:
-    with _process(probe.serve, scene) as probing, _process(attacks.serve, scene) as attacking:
+    with run_child(probe.serve, scene) as probing, run_child(attacks.serve, scene) as attacking:
         _asked(probing, QUIET)  # what is read once in a process is read now
         yield _row("nobody attacks", "", _asked(probing, QUIET))
         for name in names:
             probing.send("start")
             started = time.monotonic()
             attacking.send(name)
-            tally = _answer(attacking)
+            tally = receive(attacking)
             time.sleep(max(0.0, LEAST - (time.monotonic() - started)))
             probing.send("stop")
-            yield _row(TITLES[name], ", ".join(attacks.rows(tally)), _answer(probing))
+            yield _row(TITLES[name], ", ".join(attacks.rows(tally)), receive(probing))
             time.sleep(REST)
 
 
@@ -40,7 +40,7 @@ def _asked(probing: Pipe, seconds: float) -> tuple[probe.Lane, probe.Lane]:
     probing.send("start")
     time.sleep(seconds)
     probing.send("stop")
-    lanes: tuple[probe.Lane, probe.Lane] = _answer(probing)
+    lanes: tuple[probe.Lane, probe.Lane] = receive(probing)
     return lanes
 
 
@@ -57,26 +57,3 @@ def _row(title: str, came: str, lanes: tuple[probe.Lane, probe.Lane]) -> dict[st
     }
     print(json.dumps(row), flush=True)
     return row
-
-
-@contextlib.contextmanager
-def _process(target: Any, *words: Any) -> Iterator[Pipe]:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=target, args=(theirs, *words), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        yield ours
-    finally:
-        with contextlib.suppress(OSError):
-            ours.send(None)
-        process.join(10)
-        process.terminate()
-
-
-def _answer(pipe: Pipe) -> Any:
-    answer = pipe.recv()
-    if isinstance(answer, Exception):
-        raise answer
-    return answer

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from machines.engine import Engine, SignalboxError
+from machines.engine import Engine
 from machines.engine.definitions import CODES, check, compile, outline
-from machines.engine.errors import DefinitionError, EngineFault
+from machines.engine.errors import DefinitionError
 from machines.engine.limits import MAX_DEFINITION, check_external_event_name
 from machines.formats import READERS, WRITERS, dump, load
 from tests.engine.builders import NOW
@@ -109,40 +109,25 @@ def _timed(verdict: Verdict, what: str, call: Callable[[], Any]) -> Any:
 
 
 def _lived(verdict: Verdict, engine: Engine, given: dict[str, Any]) -> None:
-    name = _asked(verdict, "publish", lambda: engine.publish(given).name)
+    name = verdict.ask("publish", lambda: engine.publish(given).name)
     if name is None:
         verdict.refuse("check finds nothing, and publish refuses")
         return
     seen = outline(given)
-    _asked(verdict, "create", lambda: engine.create(name, ID, now=NOW))
+    verdict.ask("create", lambda: engine.create(name, ID, now=NOW))
     events = [event for state in seen.states for transition in state.transitions for event in transition.events]
     for event in [event for event in dict.fromkeys(events) if not check_external_event_name(event)][:EVENTS]:
-        _asked(verdict, "explain", lambda event=event: engine.explain(name, ID, event, {"x": 1}, now=NOW))
-        _asked(verdict, "fire", lambda event=event: engine.fire(name, ID, event, {}, now=NOW))
-    _asked(verdict, "advance", lambda: engine.advance(name, now=NOW + DAY))
+        verdict.ask("explain", lambda event=event: engine.explain(name, ID, event, {"x": 1}, now=NOW))
+        verdict.ask("fire", lambda event=event: engine.fire(name, ID, event, {}, now=NOW))
+    verdict.ask("advance", lambda: engine.advance(name, now=NOW + DAY))
     for queue in seen.queues[:EVENTS]:
-        for job in _asked(verdict, "take", lambda queue=queue: engine.take(name, queue, "w", now=NOW + DAY)) or []:
-            _asked(verdict, "complete", lambda job=job: engine.complete(job, {"ok": 1}, now=NOW + DAY))
+        for job in verdict.ask("take", lambda queue=queue: engine.take(name, queue, "w", now=NOW + DAY)) or []:
+            verdict.ask("complete", lambda job=job: engine.complete(job, {"ok": 1}, now=NOW + DAY))
     for state in seen.states[:STATES]:
         if state.type != "history":
-            _asked(
-                verdict, "force", lambda state=state: engine.force(name, ID, state.name, actor="a", reason="r", now=NOW)
-            )
+            verdict.ask("force", lambda state=state: engine.force(name, ID, state.name, actor="a", reason="r", now=NOW))
     for look in (lambda: engine.get(name, ID), lambda: engine.live(name), lambda: engine.history(name, ID)):
-        _asked(verdict, "look", look)
-
-
-def _asked(verdict: Verdict, where: str, call: Callable[[], Any]) -> Any:
-    try:
-        found = call()
-    except EngineFault as error:
-        verdict.refuse(f"{where}: {error}"[:500])
-    except SignalboxError as error:
-        verdict.said(where, error.code, str(error))
-    else:
-        verdict.said(where, "accepted")
-        return found
-    return None
+        verdict.ask("look", look)
 
 
 def _told(verdict: Verdict, given: dict[str, Any], formats: list[str]) -> None:

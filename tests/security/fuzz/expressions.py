@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from machines.engine import Engine, SignalboxError
-from machines.engine.errors import DefinitionError, EngineFault
+from machines.engine import Engine
+from machines.engine.errors import DefinitionError
 
 from . import trees
 from .cases import Case, expand, many, times
@@ -49,7 +49,7 @@ class Expressions(Kind):
             verdict.said("publish", code, str(error))
             return verdict
         data = expand(case["data"])
-        if not _asked(verdict, "create", lambda: engine.create(MACHINE, ID, data, now=NOW)):
+        if not verdict.ask("create", lambda: engine.create(MACHINE, ID, data, now=NOW)):
             return verdict
         _step(verdict, engine, expand(case["payload"]), certain="random" not in json.dumps(case["states"]))
         if case.get("where"):
@@ -66,45 +66,31 @@ def definition(case: Case) -> dict[str, Any]:
     }
 
 
-def _asked(verdict: Verdict, where: str, call: Callable[[], Any]) -> Any:
-    """What the call gives, or None; an error of the engine is an answer, as long as it is no fault of the library."""
-    try:
-        found = call()
-    except EngineFault as error:
-        verdict.refuse(f"{where}: {error}"[:500])
-    except SignalboxError as error:
-        verdict.said(where, error.code, str(error))
-    else:
-        verdict.said(where, "accepted")
-        return found
-    return None
-
-
 def _step(verdict: Verdict, engine: Engine, payload: dict[str, Any], *, certain: bool) -> None:
     """What explain says comes true, and what is refused changes nothing."""
     key = engine.keys.partition(MACHINE).instance(ID)
     before = engine.client.hgetall(key)
-    seen = _asked(verdict, "explain", lambda: engine.explain(MACHINE, ID, EVENT, payload, now=NOW))
+    seen = verdict.ask("explain", lambda: engine.explain(MACHINE, ID, EVENT, payload, now=NOW))
     if engine.client.hgetall(key) != before:
         verdict.refuse("explain changed the instance")
     if seen is not None:
         verdict.check("explain", repr(seen))
-    fired = _asked(verdict, "fire", lambda: engine.fire(MACHINE, ID, EVENT, payload, now=NOW))
+    fired = verdict.ask("fire", lambda: engine.fire(MACHINE, ID, EVENT, payload, now=NOW))
     if fired is None and engine.client.hgetall(key) != before:
         verdict.refuse("fire was refused and changed the instance")
     if fired is not None and seen is not None and seen.work > WORK:
         verdict.refuse(f"a step of {seen.work} units was taken")
     if certain and seen is not None and seen.taken != (fired is not None):
         verdict.refuse(f"explain says {seen.taken}, fire says {fired is not None}")
-    _asked(verdict, "get", lambda: engine.get(MACHINE, ID))
+    verdict.ask("get", lambda: engine.get(MACHINE, ID))
 
 
 def _search(verdict: Verdict, engine: Engine, data: dict[str, Any], where: dict[str, Any]) -> None:
     for number in range(where["among"]):
-        _asked(verdict, "create", lambda number=number: engine.create(MACHINE, f"y{number}", data, now=NOW))
+        verdict.ask("create", lambda number=number: engine.create(MACHINE, f"y{number}", data, now=NOW))
     wanted = {where["field"]: data.get(where["field"], 1)}
-    _asked(verdict, "find", lambda: engine.find(MACHINE, state="A", where=wanted))
-    _asked(verdict, "tally", lambda: engine.tally(MACHINE, state="A", where=wanted))
+    verdict.ask("find", lambda: engine.find(MACHINE, state="A", where=wanted))
+    verdict.ask("tally", lambda: engine.tally(MACHINE, state="A", where=wanted))
 
 
 # Data up to the limits

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine import SignalboxError
+from machines.engine.errors import EngineFault
 
 #: what no answer may say: words of the Lua runtime, of Python's tracebacks, or of the library's own surprise
 _RAW = re.compile(
@@ -27,6 +32,20 @@ class Verdict:
         """Notes one answer; ``text`` is what it says to people, which must not be the insides of a program."""
         self.answers[f"{where}: {answer}"] += 1
         self.check(where, text)
+
+    def ask(self, where: str, call: Callable[[], Any]) -> Any:
+        """Return what the call gives, or None. An error of the engine is an answer, unless it is a fault of the
+        library."""
+        try:
+            found = call()
+        except EngineFault as error:
+            self.refuse(f"{where}: {error}"[:500])
+        except SignalboxError as error:
+            self.said(where, error.code, str(error))
+        else:
+            self.said(where, "accepted")
+            return found
+        return None
 
     def check(self, where: str, text: str) -> None:
         if found := raw(text):
