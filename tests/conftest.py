@@ -33,7 +33,7 @@ from redis.retry import Retry
 
 from dashboard.checks import redis_accounts
 from dashboard.settings import stores
-from machines.server import Server
+from machines.server import Cluster, Server
 
 from . import once
 
@@ -141,6 +141,13 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, program_of_this_run: str | N
 
     with clusters.running(tmp_path_factory.mktemp("cluster"), program_of_this_run) as nodes:
         yield nodes
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, program_of_this_run: str | None) -> Iterator[Cluster]:
+    """Three primaries with a replica each, for the tests of one module that stop nodes or fail over."""
+    with Cluster(tmp_path_factory.mktemp("cluster"), program=program_of_this_run) as cluster:
+        yield cluster
 
 
 @pytest.fixture

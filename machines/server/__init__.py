@@ -5,11 +5,14 @@
     with Server(Path(".signalbox/valkey")) as server:
         redis.Redis.from_url(server.url)
 
-The server lives as long as the process that started it, and not a second longer: see ``guardian``.
+``Cluster`` runs several as a Redis Cluster. A server lives as long as the process that started it, and not a second
+longer: see ``guardian``.
 """
 
+from .cluster import Cluster
 from .errors import FolderInUse, ServerError, ServerFailed
 from .guarded import Guarded
+from .node import Node
 from .server import Server
 
-__all__ = ["FolderInUse", "Guarded", "Server", "ServerError", "ServerFailed"]
+__all__ = ["Cluster", "FolderInUse", "Guarded", "Node", "Server", "ServerError", "ServerFailed"]

@@ -1,0 +1,250 @@
+"""A supervised Redis Cluster on this machine: for the demo and the tests.
+
+::
+
+    with Cluster(Path(".signalbox/cluster")) as cluster:
+        Engine.from_url(cluster.url)
+        cluster.owner_of(0).kill()
+        cluster.wait_settled()
+
+It lives as long as the process that started it, as ``Server`` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+
+from . import binary
+from .errors import ServerFailed
+from .folder import Lock
+from .node import HOST, READY_WITHIN, Node
+
+SLOTS = 16384
+SETTLED_WITHIN = 90.0  # seconds: a busy machine takes its time to elect
+
+
+class Cluster:
+    """``primaries`` nodes that share the slots evenly, each with ``replicas`` copies, in a folder of their own.
+
+    ``node_timeout``: seconds of silence after which a node counts as failed. ``full_coverage``: whether all nodes
+    refuse calls while a slot has no owner. A persistent cluster keeps append-only files, and a later start on the same
+    folder finds the same data on the same ports. ``start`` raises FolderInUse or ServerFailed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        primaries: int = 3,
+        replicas: int = 1,
+        password: str = "",
+        program: str | Path | None = None,
+        persistent: bool = False,
+        node_timeout: float = 2.0,
+        full_coverage: bool = False,
+    ) -> None:
+        self.folder = Path(folder).absolute()
+        self.primaries = primaries
+        self.replicas = replicas
+        self.password = password
+        self.program = program
+        self.options = {
+            "cluster-node-timeout": str(int(node_timeout * 1000)),
+            "cluster-require-full-coverage": "yes" if full_coverage else "no",
+            "cluster-allow-replica-migration": "no",
+            "cluster-replica-validity-factor": "0",  # a replica of any age takes over
+            "repl-diskless-sync-delay": "0",
+            "appendonly": "yes" if persistent else "no",
+        }
+        self.nodes: list[Node] = []
+        self._open = contextlib.ExitStack()
+
+    @property
+    def url(self) -> str:
+        """``REDIS_URL`` with each node as a seed."""
+        secret = f":{self.password}@" if self.password else ""
+        return f"redis+cluster://{secret}{','.join(node.address for node in self.nodes)}"
+
+    def start(self) -> Self:
+        """Return when all slots are served and all replicas follow."""
+        binary.find(self.program)
+        with contextlib.ExitStack() as undo:
+            lock = Lock(self.folder)
+            undo.callback(lock.release)
+            new, ports = self._read_ports()
+            self.nodes = [
+                Node(
+                    self.folder / f"node{number}",
+                    *pair,
+                    password=self.password,
+                    program=self.program,
+                    options=self.options,
+                    keep=(lock.descriptor,),
+                )
+                for number, pair in enumerate(ports)
+            ]
+            undo.callback(self._end)
+            for node in self.nodes:
+                node.start()
+            for node in self.nodes:
+                node.wait()
+            if new:
+                self._join()
+                (self.folder / "ports.json").write_text(json.dumps(ports), encoding="utf-8")
+            self.wait_settled()
+            self._open = undo.pop_all()
+        return self
+
+    def stop(self) -> None:
+        """End all nodes; the folder is free when it returns. Safe to call twice."""
+        self._open.close()
+
+    def owner_of(self, slot: int) -> Node:
+        """The primary that serves a slot, in the view of the first node that answers."""
+        for first, last, (_, port, *_), *_ in self._ask(redis.Redis.execute_command, "CLUSTER SLOTS"):
+            if first <= slot <= last:
+                return self._node(port)
+        raise ServerFailed(f"no node of the cluster serves the slot {slot}")
+
+    def primary_nodes(self) -> list[Node]:
+        """The primaries that serve slots, each once."""
+        found = self._ask(redis.Redis.execute_command, "CLUSTER SLOTS")
+        return list(dict.fromkeys(self._node(port) for _, _, (_, port, *_), *_ in found))
+
+    def replicas_of(self, primary: Node) -> list[Node]:
+        """The replicas of a primary that answer."""
+        return [node for node in self.nodes if node.running and self._primary_port(node) == primary.port]
+
+    def fail_over(self, primary: Node) -> Node:
+        """Have the first replica take a primary's place in order; return the new primary when all know it."""
+        (replica, *_) = self.replicas_of(primary)
+        with replica.client() as client:
+            client.execute_command("CLUSTER", "FAILOVER")
+            _wait(lambda: client.role()[0] == "master", f"{replica.address} did not take over")
+        self.wait_settled()
+        return replica
+
+    def wait_settled(self, within: float = SETTLED_WITHIN) -> None:
+        """Return when all slots have an owner that lives, all living nodes agree on it, and all replicas follow.
+
+        A node that is stopped does not count. Raises ServerFailed.
+        """
+        _wait(self.settled, "the cluster did not settle", within)
+
+    def settled(self) -> bool:
+        views = [_view(node) for node in self.nodes if node.running]
+        living = {node.port for node in self.nodes if node.running}
+        return any(views) and all(view == views[0] and set(view.values()) <= living for view in views)
+
+    def _node(self, port: int) -> Node:
+        return next(node for node in self.nodes if node.port == port)
+
+    def _ask(self, call: Callable[..., Any], *words: Any) -> Any:
+        """The answer of the first node that gives one."""
+        for node in self.nodes:
+            if node.running:
+                with contextlib.suppress(redis.RedisError, OSError), node.client() as client:
+                    return call(client, *words)
+        raise ServerFailed("no node of the cluster answers")
+
+    def _primary_port(self, node: Node) -> int | None:
+        """The port of the primary that a node follows, or None."""
+        try:
+            with node.client() as client:
+                found = client.info("replication")
+        except (redis.RedisError, OSError):
+            return None
+        return int(found["master_port"]) if found["role"] == "slave" else None
+
+    def _read_ports(self) -> tuple[bool, list[list[int]]]:
+        """Whether the cluster is new, and the ports of each node. Those of an older one stand in its folder."""
+        file = self.folder / "ports.json"
+        count = self.primaries * (1 + self.replicas)
+        if file.exists():
+            ports = json.loads(file.read_text(encoding="utf-8"))
+            if len(ports) != count:
+                raise ServerFailed(f"{self.folder} holds a cluster of {len(ports)} nodes, not {count}; remove it first")
+            return False, ports
+        free = free_ports(count * 2)
+        return True, [list(pair) for pair in zip(free[::2], free[1::2], strict=True)]
+
+    def _join(self) -> None:
+        """Give the slots to the primaries, introduce all nodes to each other, and attach the replicas."""
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(node.client()) for node in self.nodes]
+            for number, client in enumerate(clients):
+                client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+                if number < self.primaries:
+                    first, last = (SLOTS * at // self.primaries for at in (number, number + 1))
+                    client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last - 1)
+                for node in self.nodes[:number]:
+                    client.execute_command("CLUSTER", "MEET", HOST, node.port, node.bus)
+            ids = [client.execute_command("CLUSTER", "MYID") for client in clients[: self.primaries]]
+            for number, client in enumerate(clients[self.primaries :]):
+                replicate = functools.partial(_replicate, client, ids[number % self.primaries])
+                _wait(replicate, "a replica did not find its primary")
+
+    def _end(self) -> None:
+        for node in self.nodes:
+            node.ask_to_stop()
+        for node in self.nodes:
+            node.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+
+def _replicate(client: redis.Redis, primary: str) -> bool:
+    try:
+        return bool(client.execute_command("CLUSTER", "REPLICATE", primary))  # type: ignore[no-untyped-call]
+    except redis.ResponseError:  # gossip has not brought the primary yet
+        return False
+
+
+def _view(node: Node) -> dict[tuple[int, int], int]:
+    """Ranges of slots -> ports of their primaries as a node sees it; nothing where the node is not settled itself."""
+    try:
+        with node.client() as client:
+            info: Any = client.cluster("INFO")
+            replication = client.info("replication")
+            ranges = client.execute_command("CLUSTER", "SLOTS")
+    except (redis.RedisError, OSError):
+        return {}
+    if info["cluster_state"] != "ok" or int(info["cluster_slots_ok"]) != SLOTS:
+        return {}
+    if replication["role"] == "slave" and replication["master_link_status"] != "up":
+        return {}
+    return dict(_flatten(ranges))
+
+
+def _flatten(ranges: list[Any]) -> Iterator[tuple[tuple[int, int], int]]:
+    for first, last, (_, port, *_), *_ in ranges:
+        yield (first, last), port
+
+
+def _wait(holds: Callable[[], bool], otherwise: str, within: float = READY_WITHIN) -> None:
+    deadline = time.monotonic() + within
+    while not holds():
+        if time.monotonic() > deadline:
+            raise ServerFailed(f"{otherwise} within {within:g} seconds")
+        time.sleep(0.05)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on; all are held until all are known."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
+        return [s.getsockname()[1] for s in sockets]
