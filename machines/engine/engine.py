@@ -65,9 +65,9 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
-        """Connect to ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``. ``partitions`` applies to
-        machines that are published for the first time: 1 on a single server, several times the number of primaries on a
-        cluster."""
+        """Connect to ``redis://``, ``unix://``, ``redis+cluster://`` (any number of seeds) or ``redis+sentinel://``;
+        with TLS ``rediss…``. ``partitions`` applies to machines that are published for the first time: 1 on a single
+        server, several times the number of primaries on a cluster."""
         return cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
 
     def ping(self) -> None:

@@ -6,21 +6,25 @@ a guess. Clients made here never retry by themselves; callers that retry send an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import redis
 from redis import exceptions
 from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode
 from redis.retry import Retry
+from redis.sentinel import Sentinel
 
 from machines.engine.errors import BadInput, EngineUnavailable
+
+from .redis_url import RedisURL, check_scheme, read_url
 
 SOCKET_TIMEOUT = 5.0  # seconds a call may take: the longest function is far below it
 CONNECT_TIMEOUT = 3.0  # seconds: a server on the same network answers in milliseconds
 HEALTH_CHECK_INTERVAL = 15  # seconds of idleness after which a connection is tried with PING before use
+SEEDS = "signalbox_seeds"  # attribute of a cluster client: the seeds of its URL
 MAX_CONNECTIONS = 512  # a process of threads seldom has more calls under way
-SCHEMES = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
-
 Client = redis.Redis | redis.RedisCluster
 
 # Everything redis-py raises. The errors of its cluster client are not among its own RedisErrors.
@@ -41,21 +45,19 @@ def build_options(**overrides: Any) -> dict[str, Any]:
 
 
 def connect(url: str, **overrides: Any) -> Client:
-    """Make a client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``.
+    """Make a client for a Redis URL of any scheme (``redis_url``).
 
     It connects on first use; only a cluster is asked for its nodes at once. Raises BadInput, EngineUnavailable.
     """
-    scheme = url.partition(":")[0]
-    if scheme not in SCHEMES:
-        raise BadInput(
-            f"a Redis URL begins with one of {', '.join(SCHEMES)}://, not {scheme[:20] if ':' in url else ''!r}"
-        )
+    scheme = check_scheme(url)
     settings = build_options(**overrides)
     if scheme != "unix":
         settings["socket_keepalive"] = True
     try:
         if scheme.endswith("+cluster"):
-            return redis.RedisCluster.from_url(url.replace("+cluster", "", 1), **settings)
+            return _connect_cluster(read_url(url), settings)
+        if scheme.endswith("+sentinel"):
+            return _connect_sentinel(read_url(url), settings)
         return redis.Redis.from_url(url, **settings)
     except ValueError:
         # Neither the URL nor the error about a part of it is shown: a password may stand there.
@@ -63,3 +65,27 @@ def connect(url: str, **overrides: Any) -> Client:
         raise BadInput(f"not a Redis URL: {why}") from None
     except FAILURES as error:
         raise EngineUnavailable(f"the cluster cannot be reached: {error}") from error
+
+
+def _connect_cluster(url: RedisURL, settings: Mapping[str, Any]) -> redis.RedisCluster:
+    """Ask the seeds, one after the other, for the nodes of the cluster; any seed that answers suffices.
+
+    Slots that no node serves do not keep the client from the others.
+    """
+    node: Any = ClusterNode
+    seeds = [node(host, port) for host, port in url.seeds]
+    options = {"require_full_coverage": False} | dict(settings) | url.account_options
+    client = redis.RedisCluster(startup_nodes=seeds, **options)
+    setattr(client, SEEDS, url.seeds)
+    return client
+
+
+def _connect_sentinel(url: RedisURL, settings: Mapping[str, Any]) -> redis.Redis:
+    """Make a client that asks the Sentinels for the master before each new connection."""
+    asked = {name: settings[name] for name in ("retry", "socket_connect_timeout", "socket_keepalive")}
+    asked |= {"socket_timeout": settings["socket_connect_timeout"], "decode_responses": True}
+    make: Any = Sentinel
+    client: redis.Redis = make(list(url.seeds), sentinel_kwargs=asked | url.watcher_options).master_for(
+        url.service, **dict(settings) | url.account_options
+    )
+    return client

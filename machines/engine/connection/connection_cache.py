@@ -17,6 +17,7 @@ from typing import Any
 from redis import ConnectionPool
 from redis import connection as redis_connection
 from redis.exceptions import DataError, RedisError, ResponseError
+from redis.sentinel import SentinelConnectionPool
 
 KEPT = 16  # idle connections of a pool: so many threads may call at once without asking the pool
 ROOM = 4  # times as many connections a pool must allow, so that its other users find enough
@@ -37,6 +38,7 @@ class ConnectionCache:
         self._pool = pool
         self._idle: deque[Connection] = deque()
         self._keeps = _may_keep(pool)
+        self._follows = isinstance(pool, SentinelConnectionPool)
         self._packs = _pack is not None and pool.connection_kwargs.get("command_packer") is None
         _all.add(self)
 
@@ -68,7 +70,7 @@ class ConnectionCache:
         except IndexError:
             return self._pool.get_connection()
         try:
-            if _is_sound(connection):
+            if _is_sound(connection) and (not self._follows or self._leads_to_master(connection)):
                 return connection
             connection.disconnect()
             connection.connect()
@@ -76,6 +78,11 @@ class ConnectionCache:
             self._pool.release(connection)
             raise
         return connection
+
+    def _leads_to_master(self, connection: Connection) -> bool:
+        """Tell whether a connection leads to the master that the Sentinels named last."""
+        pool: Any = self._pool
+        return bool((connection.host, connection.port) == pool.master_address)
 
     def _give_back(self, connection: Connection, in_order: bool) -> None:
         if in_order and self._keeps and len(self._idle) < KEPT and not connection.should_reconnect():
@@ -93,10 +100,11 @@ def _is_sound(connection: Connection) -> bool:
 
 
 def _may_keep(pool: ConnectionPool) -> bool:
-    """Tell whether connections of a pool may be kept: not where the pool blocks, follows a master or renews
-    credentials."""
+    """Tell whether connections of a pool may be kept: not where the pool blocks, follows a replica or renews
+    credentials. Kept connections to a master that Sentinels watch are closed once they name another one."""
     renewed = pool.connection_kwargs.get("credential_provider") is not None
-    return type(pool) is ConnectionPool and not renewed and pool.max_connections >= KEPT * ROOM
+    known = type(pool) is ConnectionPool or (type(pool) is SentinelConnectionPool and pool.is_master)
+    return known and not renewed and pool.max_connections >= KEPT * ROOM
 
 
 def _pack_words(words: Sequence[Word]) -> bytes:

@@ -200,7 +200,8 @@ def test_a_timeout_says_that_nobody_knows(own_engine, relay):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://x", "localhost", "", "redis+sentinel://x", "ftp://", "redis://x:port", "redis://[x"]
+    "url",
+    ["http://x", "localhost", "", "redis+sentinel://x", "ftp://", "redis://x:port", "redis://[x"],
 )
 def test_a_url_that_is_none_is_bad_input(url):
     with pytest.raises(BadInput, match="Redis URL"):
