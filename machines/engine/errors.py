@@ -25,7 +25,7 @@
 
 Each carries a stable ``code`` (shown on pages, sockets and in logs) and its facts as attributes.
 After any of them no key in Redis has changed, with one exception:
-``EngineUnavailable`` during a write means "unknown"; repeat the call with the same ``key``.
+``EngineUnavailable`` during a write means "unknown" unless it is ``retry_safe``; repeat the call with the same ``key``.
 """
 
 from __future__ import annotations
@@ -337,7 +337,16 @@ class LeaseLost(SignalboxError):
 
 
 class EngineUnavailable(SignalboxError):
+    """``retry_safe``: nothing was changed for certain, so the same call can be sent again as it is."""
+
     code = "SB500"
+
+    def __init__(self, message: str, *, code: str | None = None, retry_safe: bool = False) -> None:
+        self.retry_safe = retry_safe
+        super().__init__(message, code=code)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"retry_safe": self.retry_safe}
 
 
 class EngineFault(SignalboxError):

@@ -33,6 +33,11 @@ def choose_partition(id: str, partitions: int) -> int:
     return 0 if partitions == 1 else crc16(id.encode()) % partitions
 
 
+def get_machine(root: str) -> str:
+    """Return the machine of a partition by its root, ``sb:{machine:0}``."""
+    return root.partition("{")[2].rpartition(":")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """The keys of one partition of one machine."""

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from .permits import Permit
+
+Item = TypeVar("Item")
+
+
+class PartialList(list[Item]):
+    """A list of what partitions answered. ``missing``: roots of partitions, or keys, that did not answer."""
+
+    def __init__(self, items: Iterable[Item] = (), *, missing: Iterable[str] = ()) -> None:
+        super().__init__(items)
+        self.missing = tuple(missing)
+
+
+class PartialDict(dict[str, Item]):
+    """Figures by name of what partitions answered. ``missing``: roots of partitions that did not answer."""
+
+    def __init__(self, items: Mapping[str, Item] | None = None, *, missing: Iterable[str] = ()) -> None:
+        super().__init__(items or {})
+        self.missing = tuple(missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +252,8 @@ class Live:
     ``flow``: how often each transition was taken; ``total``: instances; ``timers``, ``overdue``, ``mail``: timers,
     overdue timers and messages that wait; ``breaches``: for each state with a service level, the instances that reached
     or passed it; ``refused``: for each event, how often ``fire`` was refused, under "" the events that no transition
-    names; ``late``: overdue timers whose step failed and is tried again every minute.
+    names; ``late``: overdue timers whose step failed and is tried again every minute; ``missing``: roots of partitions
+    that did not answer, whose figures are not included.
     """
 
     machine: str
@@ -252,6 +271,7 @@ class Live:
     breaches: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     late: int = 0
+    missing: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -135,7 +135,8 @@ class QueueStats:
     Counters that only grow, so that rates are differences: ``enqueued``, ``taken``, ``completed``, ``failed`` (attempts
     that raised), ``lost`` (attempts whose lease ran out), ``died`` (jobs that became dead), ``withdrawn``, ``purged``.
     ``waits`` and ``runs`` are histograms of magnitude -> number, see ``rates.estimate_quantile``. ``concurrency`` and
-    ``rate`` ("100/s") are the limits in force, None and "" for none.
+    ``rate`` ("100/s") are the limits in force, None and "" for none. ``missing``: roots of partitions that did not
+    answer, whose jobs are not included.
     """
 
     queue: str
@@ -156,6 +157,7 @@ class QueueStats:
     paused: Pause | None = None
     concurrency: int | None = None
     rate: str = ""
+    missing: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

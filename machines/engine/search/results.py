@@ -11,11 +11,13 @@ from machines.engine.records import Instance
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of instances. ``cursor`` continues after the last instance; None on the last page. ``start`` is a
-    cursor at the first instance: in reverse order it continues with the page before; None where the page is empty."""
+    cursor at the first instance: in reverse order it continues with the page before; None where the page is empty.
+    ``missing``: roots of partitions that did not answer, whose instances are not on the page."""
 
     instances: list[Instance]
     cursor: str | None
     start: str | None = None
+    missing: tuple[str, ...] = ()
 
     def __iter__(self) -> Any:
         return iter(self.instances)
@@ -27,11 +29,13 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The number of instances that a search finds: ``counts`` by leaf state, an instance in several regions in each
-    of its leaves; ``total`` counts it once. Without ``complete`` the figures are lower bounds."""
+    of its leaves; ``total`` counts it once. Without ``complete`` the figures are lower bounds; so they are where
+    partitions are ``missing``: their roots, which did not answer."""
 
     counts: dict[str, int]
     total: int
     complete: bool = True
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

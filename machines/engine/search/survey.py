@@ -13,18 +13,21 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineUnavailable, LookupFailed, SignalboxError
 from machines.engine.jobs import queue_operations
 from machines.engine.jobs.records import QueueStats, WorkerInfo
+from machines.engine.keys import get_machine
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Live
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Figures of each machine and of its queues, by machine. ``faults``: machines that cannot be read, and why."""
+    """Figures of each machine and of its queues, by machine. ``faults``: machines that cannot be read, and why.
+    ``missing``: roots of partitions that did not answer; the figures are those of the others."""
 
     lives: dict[str, Live] = field(default_factory=dict)
     queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
     faults: dict[str, SignalboxError] = field(default_factory=dict)
     workers: list[WorkerInfo] = field(default_factory=list)
+    missing: tuple[str, ...] = ()
 
     def only(self, names: Container[str]) -> Survey:
         """Return a copy with some machines only, and every worker."""
@@ -33,6 +36,7 @@ class Survey:
             queues={name: queues for name, queues in self.queues.items() if name in names},
             faults={name: fault for name, fault in self.faults.items() if name in names},
             workers=self.workers,
+            missing=tuple(root for root in self.missing if get_machine(root) in names),
         )
 
 
