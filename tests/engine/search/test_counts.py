@@ -76,6 +76,7 @@ def test_all_of_it_is_plain_data(engine):
         "refused": {},
         "breaches": {},
         "queues": {},
+        "missing": (),
     }
 
 
