@@ -2,11 +2,13 @@
 
     W001  Redis does not answer                     W006  notifications cannot be switched on
     E002  the server is too old                     W007  a SIGNALBOX_ variable that nothing reads
-    E003  the server has no functions               E008  sessions or cache are not on Redis
+    E003  the server has no functions               E008  sessions or cache are on no shared store
     E004  the server may throw keys away            W009  DEBUG is on while the site answers to foreign names
     W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
-                                                    E011  the account lacks a permission
+    W012  slots of the cluster have no owner        E011  the account lacks a permission
+    W013  one lost shard would stop the whole cluster
 
+On a cluster each primary is asked, and a message names the nodes that it is about.
 A server that is away is a warning: migrations and ``createsuperuser`` do not need it, and the site comes back with it.
 A server that would lose data is an error, and nothing starts on it.
 """
@@ -21,14 +23,18 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import ERROR, CheckMessage, Error, Tags, Warning, register, run_checks
-from redis.exceptions import RedisError, ResponseError
+from redis import RedisCluster
+from redis.exceptions import ResponseError
 
+from dashboard.settings.stores import SESSION_ENGINES
 from machines.engine.connection import server_permissions
-from machines.engine.connection.calls import MISSING
+from machines.engine.connection.calls import MISSING, Caller
+from machines.engine.connection.client import FAILURES
+from machines.engine.connection.routing import list_nodes
 from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
 
 OLDEST = (7, 0)
-SESSIONS = "dashboard.serving.sessions"
+SLOTS = 16384
 TAG = "signalbox"
 # Read elsewhere than in settings.py: by the test suite.
 OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT")
@@ -37,27 +43,64 @@ LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"
 
 @register(TAG)
 def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Everything about the server, over one connection."""
+    """Everything about the server, or about each primary of a cluster."""
     from machines.connections import get_engine
 
     try:
         client = get_engine().client
+        nodes = list_nodes(client)
+    except (*FAILURES, SignalboxError) as error:
+        return [_describe(error, "")]
+    if not isinstance(client, RedisCluster):
+        return _ask(client, (*NODE_CHECKS, *INSTALLATION_CHECKS))
+    found: dict[tuple[str, str], list[tuple[str, CheckMessage]]] = {}
+    for node in nodes:
+        address = _address(node)
+        for message in _ask(node, (*NODE_CHECKS, *CLUSTER_CHECKS), address):
+            found.setdefault((str(message.id), message.msg), []).append((address, message))
+    messages = [_name_nodes(each, len(nodes)) for each in found.values()]
+    whole = not any(message.id in ("signalbox.W001", "signalbox.W012") for message in messages)
+    return [*messages, *(_ask(client, INSTALLATION_CHECKS) if whole else [])]
+
+
+def _ask(
+    client: Any, checks: tuple[Callable[[Any], Iterator[CheckMessage]], ...], node: str = ""
+) -> list[CheckMessage]:
+    """Run checks until one meets an error, and return all that was found."""
+    found: list[CheckMessage] = []
+    try:
         client.ping()
-        return [found for check in SERVER_CHECKS for found in check(client)]
-    except (RedisError, SignalboxError, OSError) as error:
-        if server_permissions.is_denied(str(error)) or isinstance(error, NotPermitted):
-            return [
-                _lacking(
-                    [*getattr(error, "missing", ())] or [server_permissions.find_missing(str(error)) or "a permission"]
-                )
-            ]
-        return [
-            Warning(
-                f"Redis does not answer at {shown(settings.REDIS_URL)}: {error}",
-                hint="Start it, or set REDIS_URL. `make demo` brings a server of its own.",
-                id="signalbox.W001",
-            )
-        ]
+        for check in checks:
+            found += check(client)
+    except (*FAILURES, SignalboxError) as error:
+        found.append(_describe(error, node))
+    return found
+
+
+def _describe(error: Exception, node: str) -> CheckMessage:
+    if server_permissions.is_denied(str(error)) or isinstance(error, NotPermitted):
+        named = server_permissions.find_missing(str(error)) or "a permission"
+        return _lacking([*getattr(error, "missing", ())] or [named])
+    place = f"the node {node} of {shown(settings.REDIS_URL)}" if node else shown(settings.REDIS_URL)
+    return Warning(
+        f"Redis does not answer at {place}: {error}",
+        hint="Start it, or set REDIS_URL. `make demo` brings a server of its own.",
+        id="signalbox.W001",
+    )
+
+
+def _address(node: Any) -> str:
+    connection = node.connection_pool.connection_kwargs
+    return f"{connection['host']}:{connection['port']}"
+
+
+def _name_nodes(found: list[tuple[str, CheckMessage]], primaries: int) -> CheckMessage:
+    """Return one message for all nodes that it is about."""
+    _, message = found[0]
+    if message.id != "signalbox.W001":
+        where = "each primary" if len(found) == primaries else ", ".join(address for address, _ in found)
+        message.msg = f"{message.msg} (on {where} of the cluster)"
+    return message
 
 
 def _version(client: Any) -> Iterator[CheckMessage]:
@@ -86,12 +129,10 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
 
 def _permissions(client: Any) -> Iterator[CheckMessage]:
     """Asks for each command that a step may run: a step that lacks one is refused half-way."""
-    from machines.connections import get_engine
-
-    engine = get_engine()
-    engine.require_library()
+    caller = Caller(client)
+    caller.require()
     try:
-        missing = engine.missing_commands()
+        missing = caller.missing_commands(f"{settings.SIGNALBOX_PREFIX}permitted")
     except NotPermitted:
         raise
     except EngineFault:  # another release's library, which cannot be asked
@@ -161,15 +202,36 @@ def _senders(client: Any) -> Iterator[CheckMessage]:
             )
 
 
-SERVER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
+def _coverage(client: Any) -> Iterator[CheckMessage]:
+    info = client.cluster("INFO")
+    if int(info["cluster_slots_ok"]) < SLOTS:
+        yield Warning(
+            f"{SLOTS - int(info['cluster_slots_ok'])} slots of the cluster have no owner that answers: machines whose "
+            "partitions lie there are incomplete",
+            hint="Bring the lost nodes back, or give their slots to others: `redis-cli --cluster check`.",
+            id="signalbox.W012",
+        )
+    if _config(client, "cluster-require-full-coverage") == "yes":
+        yield Warning(
+            "cluster-require-full-coverage is yes: when one shard is lost, all others refuse calls, too",
+            hint="Set cluster-require-full-coverage to no: pages then show the other shards, and name what is missing.",
+            id="signalbox.W013",
+        )
+
+
+NODE_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
     _version,
     _functions,
     _permissions,
     _eviction,
     _persistence,
     _notifications,
-    _senders,
 )
+"""About one server, or one primary of a cluster."""
+CLUSTER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_coverage,)
+"""About a primary of a cluster."""
+INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_senders,)
+"""About the installation as a whole, once its servers are in order."""
 
 
 @register(TAG)
@@ -187,11 +249,12 @@ def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     backend = settings.CACHES.get("default", {}).get("BACKEND", "")
     sessions = settings.SESSION_ENGINE
-    if backend.startswith("django_redis.") and sessions == SESSIONS:
+    if backend.startswith("django_redis.") and sessions in SESSION_ENGINES.values():
         return []
     return [
         Error(
-            f"sessions ({sessions}) or cache ({backend}) are not on Redis: other processes would not see them",
+            f"sessions ({sessions}) are neither on Redis nor in SQL, or the cache ({backend}) is not on Redis: other "
+            "processes would not see them",
             hint="Keep CACHES and SESSION_ENGINE as dashboard/settings.py has them.",
             id="signalbox.E008",
         )

@@ -1,8 +1,11 @@
 """Health checks for load balancers, orchestrators and monitors. They need no login and show no details.
 
 ``/healthz``  is this process alive, and do Redis and the database answer it? Restart it when it does not answer at all.
-``/readyz``   can it serve now? Send it no visitors on a 503: a dependency is away, its migrations are not applied, the
-              functions library cannot be loaded, the live view has lost Redis, or it was told to stop.
+``/readyz``   can it serve now? Send it no visitors on a 503: a store that it needs is away, its migrations are not
+              applied, the functions library cannot be loaded, the live view has lost Redis, or it was told to stop.
+
+A cluster of which some shards answer is ``partial``: the site shows those, so it is alive and ready. ``missing`` then
+names the slots of the others.
 """
 
 from __future__ import annotations
@@ -13,21 +16,31 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
+from django.conf import settings
+from django.core.cache import cache
 from django.db import DatabaseError, close_old_connections, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from django_redis.exceptions import ConnectionInterrupted
 
 from dashboard.live.hub import hub
+from dashboard.settings.stores import SESSION_ENGINES
 from machines.connections import get_engine
-from machines.engine.errors import SignalboxError
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.client import FAILURES, Client
+from machines.engine.connection.routing import list_nodes
+from machines.engine.connection.shards import probe_shards
+from machines.engine.errors import EngineUnavailable, SignalboxError
 
 from . import shutdown
 
 log = logging.getLogger(__name__)
-DOWN = "down"
+OK, DOWN, PARTIAL = "ok", "down", "partial"
+States = dict[str, Any]
 
 _migrated = False  # what was applied once stays so for as long as this code runs
 
@@ -36,49 +49,89 @@ class NotReady(Exception):
     """``str()`` is what the answer says of the part."""
 
 
+class Partial(Exception):
+    """Some shards of a cluster do not answer. ``missing``: their slots."""
+
+    def __init__(self, missing: list[str]) -> None:
+        super().__init__(missing)
+        self.missing = missing
+
+
 @never_cache
 @require_safe
 async def healthz(request: HttpRequest) -> JsonResponse:
     """Answered on the event loop: it tells that this process is alive also while all of its threads are busy."""
-    return _answered(await _looks.states(), "ok")
+    return _answered(await _looks.states(), OK)
 
 
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     parts = {
-        "redis": _redis, "database": _database, "migrations": _migrations, "library": _library, "live": _live,
-        "process": _staying,
+        "redis": _redis, "cache": _cache, "sessions": _sessions, "database": _database, "migrations": _migrations,
+        "library": _library, "live": _live, "process": _staying,
     }  # fmt: skip
     return _answer(parts, "ready", request)
 
 
 def _answer(parts: Mapping[str, Callable[[], None]], well: str, request: HttpRequest) -> JsonResponse:
-    return _answered({name: _state(probe, request.path) for name, probe in parts.items()}, well)
+    states: States = {}
+    for name, probe in parts.items():
+        states |= _state(name, probe, request.path)
+    return _answered(states, well)
 
 
-def _answered(states: Mapping[str, str], well: str) -> JsonResponse:
-    good = all(state == "ok" for state in states.values())
-    return JsonResponse({"status": well if good else DOWN, **states}, status=200 if good else 503)
+def _answered(states: States, well: str) -> JsonResponse:
+    words = {state for name, state in states.items() if name != "missing"}
+    status = DOWN if words - {OK, PARTIAL} else PARTIAL if PARTIAL in words else well
+    return JsonResponse({"status": status, **states}, status=503 if status == DOWN else 200)
 
 
-def _state(probe: Callable[[], None], path: str) -> str:
+def _state(name: str, probe: Callable[[], None], path: str) -> States:
+    """Return the part with its state, and the ``missing`` slots of the engine's cluster where there are any."""
+    try:
+        return {name: _word(probe, path)}
+    except Partial as state:
+        log.warning("%s: %s has no answer for the slots %s", path, name, ", ".join(state.missing))
+        return {name: PARTIAL} | ({"missing": state.missing} if name == "redis" else {})
+
+
+def _word(probe: Callable[[], None], path: str) -> str:
     """``ok`` or a stable word: the text of an error may name hosts, and this page is public."""
     try:
         probe()
     except SignalboxError as error:
         log.warning("%s: %s", path, error)
         return error.code
-    except DatabaseError as error:
+    except (DatabaseError, *FAILURES, ConnectionInterrupted) as error:
         log.warning("%s: %s", path, error)
         return DOWN
     except NotReady as state:
         return str(state)
-    return "ok"
+    return OK
 
 
 def _redis() -> None:
-    get_engine().ping()
+    _look_at(get_engine().client)
+
+
+def _cache() -> None:
+    _look_at(cache.client.get_client())
+
+
+def _sessions() -> None:
+    """Ask their own store: the cache or the database."""
+    (_database if SESSION_ENGINES["sql"] == settings.SESSION_ENGINE else _cache)()
+
+
+def _look_at(client: Client) -> None:
+    """Raise EngineUnavailable where no shard answers, Partial where some do not."""
+    found = probe_shards(client)
+    missing = [shard.slots for shard in found if not shard.answers]
+    if len(missing) == len(found):
+        raise EngineUnavailable("Redis does not answer")
+    if missing:
+        raise Partial(missing)
 
 
 def _database() -> None:
@@ -97,7 +150,16 @@ def _migrations() -> None:
 
 
 def _library() -> None:
-    get_engine().require_library()
+    """Ask each primary that answers."""
+    faults = []
+    nodes = list_nodes(get_engine().client)
+    for node in nodes:
+        try:
+            Caller(node).require()
+        except EngineUnavailable as error:
+            faults.append(error)
+    if len(faults) == len(nodes):
+        raise faults[0]
 
 
 def _live() -> None:
@@ -121,26 +183,26 @@ class HealthChecks:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="health")
         self._lock = threading.Lock()
-        self._under_way: Future[dict[str, str]] | None = None
-        self._last: tuple[float, dict[str, str]] = (0.0, {})
+        self._under_way: Future[States] | None = None
+        self._last: tuple[float, States] = (0.0, {})
 
-    async def states(self) -> dict[str, str]:
+    async def states(self) -> States:
         at, last = self._last
         look = asyncio.wrap_future(self._begun())
         spare = last and time.monotonic() - at < self.FRESH
         done, _ = await asyncio.wait([look], timeout=self.PATIENCE if spare else None)
         return look.result() if done else last
 
-    def _begun(self) -> Future[dict[str, str]]:
+    def _begun(self) -> Future[States]:
         with self._lock:
             if self._under_way is None or self._under_way.done():
                 self._under_way = self._thread.submit(self._look)
             return self._under_way
 
-    def _look(self) -> dict[str, str]:
+    def _look(self) -> States:
         close_old_connections()
         try:
-            states = {"redis": _state(_redis, "/healthz"), "database": _state(_database, "/healthz")}
+            states = _state("redis", _redis, "/healthz") | _state("database", _database, "/healthz")
         finally:
             close_old_connections()
         self._last = (time.monotonic(), states)

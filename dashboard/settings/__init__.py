@@ -81,9 +81,9 @@ if 0 < len(SIGNALBOX_METRICS_TOKEN) < 16:
 
 # Beside the engine: SQL, cache, sessions.
 DATABASES = {"default": stores.database(_env.url("DATABASE_URL", "", stores.DATABASE_SCHEMES), SIGNALBOX_HOME)}
-CACHE_URL = stores.cache_url(_env.url("CACHE_URL", "", stores.CACHE_SCHEMES), REDIS_URL)
+CACHE_URL = _env.url("CACHE_URL", "", stores.REDIS_SCHEMES) or REDIS_URL
 CACHES = stores.caches(CACHE_URL, SIGNALBOX_PREFIX)
-SESSION_ENGINE = "dashboard.serving.sessions"
+SESSION_ENGINE = stores.session_engine(_env.choice("SIGNALBOX_SESSIONS", "", ["redis", "sql", ""]), CACHE_URL)
 SESSION_COOKIE_AGE = 14 * 86400  # seconds
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

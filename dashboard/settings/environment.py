@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from machines.engine.connection.redis_url import read_url
+from machines.engine.errors import BadInput
+
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -87,13 +90,15 @@ class Environment:
         value, schemes = self.secret(name, default), list(schemes)
         if not value:
             return ""
+        scheme, mark, _ = value.partition("://")
+        if not mark or scheme not in schemes:
+            raise ImproperlyConfigured(f"{name} must start with {' or '.join(f'{scheme}://' for scheme in schemes)}")
         try:
-            parts = urlsplit(value)
-            _ = parts.port
+            _ = read_url(value) if "+" in scheme else urlsplit(value).port
+        except BadInput as error:
+            raise ImproperlyConfigured(f"{name} is {error.message}") from None
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} is not a URL: {error}") from None
-        if "://" not in value or parts.scheme not in schemes:
-            raise ImproperlyConfigured(f"{name} must start with {' or '.join(f'{scheme}://' for scheme in schemes)}")
         return value
 
     def checked(self, name: str, default: str, fits: Callable[[str], bool], wanted: str) -> str:

@@ -1,22 +1,24 @@
-"""Settings of the SQL database and of the cache, which also holds sessions."""
+"""Settings of the SQL database, the cache and the sessions."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from machines.engine.connection import redis_url
+
 from . import home, private_files
 
-REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
-CACHE_SCHEMES = ("redis", "rediss", "unix")
+REDIS_SCHEMES = redis_url.SCHEMES
 DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql")
+
+SESSION_ENGINES = {"redis": "dashboard.serving.sessions", "sql": "django.contrib.sessions.backends.db"}
 
 # Writers wait their turn instead of failing with "database is locked"; readers never wait for a writer.
 SQLITE_OPTIONS = {
@@ -49,15 +51,15 @@ def database(url: str, folder: Path) -> dict[str, Any]:
     return config
 
 
-def cache_url(given: str, redis_url: str) -> str:
-    """The cache's server: its own, or the engine's when that is not a cluster."""
-    if given:
-        return given
-    if urlsplit(redis_url).scheme not in CACHE_SCHEMES:
-        raise ImproperlyConfigured(
-            "REDIS_URL names a cluster, which cannot hold cache and sessions; set CACHE_URL to a single Redis for them"
-        )
-    return redis_url
+def is_cluster(url: str) -> bool:
+    """Tell whether a Redis URL names a cluster."""
+    return url.partition("://")[0].endswith("+cluster")
+
+
+def session_engine(choice: str, cache_url: str) -> str:
+    """``SESSION_ENGINE`` for SIGNALBOX_SESSIONS. Without a choice sessions stay off a cluster: while one of its shards
+    is away, the people whose sessions lie there could not see the others."""
+    return SESSION_ENGINES[choice or ("sql" if is_cluster(cache_url) else "redis")]
 
 
 def web_prefix(prefix: str) -> str:
@@ -67,6 +69,10 @@ def web_prefix(prefix: str) -> str:
 
 def caches(url: str, prefix: str) -> dict[str, Any]:
     """``CACHES`` on django-redis. One quick second try: a page must say "Redis is down" soon, not after a minute."""
+    several = {
+        "CONNECTION_FACTORY": "dashboard.serving.cache_connections.ConnectionFactory",
+        "CLIENT_CLASS": "dashboard.serving.cache_connections.CacheClient",
+    }
     return {
         "default": {
             "BACKEND": "django_redis.cache.RedisCache",
@@ -79,6 +85,7 @@ def caches(url: str, prefix: str) -> dict[str, Any]:
                 "SOCKET_CONNECT_TIMEOUT": 2,  # seconds
                 "SOCKET_TIMEOUT": 5,  # seconds
                 "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 1), "max_connections": 200},
+                **(several if "+" in url.partition("://")[0] else {}),
             },
         }
     }

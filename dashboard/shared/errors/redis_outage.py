@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django_redis.exceptions import ConnectionInterrupted
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisClusterException
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from machines.audit.request_context import request_id
@@ -24,7 +25,7 @@ from .statuses import title_of
 log = logging.getLogger(__name__)
 CODE = EngineUnavailable.code
 RETRY_AFTER = 5  # seconds
-CAUSES = (EngineUnavailable, ConnectionInterrupted, RedisConnectionError, RedisTimeoutError)
+CAUSES = (EngineUnavailable, ConnectionInterrupted, RedisConnectionError, RedisTimeoutError, RedisClusterException)
 UNCHANGED = "Nothing was changed."
 UNKNOWN = "The result of this request is unknown: check before you send it again."
 PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p><p>Code {code}</p>"

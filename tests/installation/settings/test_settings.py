@@ -79,7 +79,12 @@ def test_with_a_key_and_a_database_of_its_own_nothing_is_written_here(settings_w
         ({"SIGNALBOX_PREFIX": "{x}:"}, "SIGNALBOX_PREFIX='{x}:' does not fit"),
         ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE='Mars/Olympus' does not fit"),
         ({"LOG_LEVEL": "loud"}, "LOG_LEVEL='loud' is not one of"),
-        ({"REDIS_URL": "redis+cluster://x"}, "set CACHE_URL to a single Redis"),
+        ({"REDIS_URL": "redis+cluster://x:1,y:z"}, "REDIS_URL is not a Redis URL: a port is a number"),
+        (
+            {"CACHE_URL": "redis+sentinel://x"},
+            "CACHE_URL is not a Redis URL: write redis+sentinel://host:26379,.../service",
+        ),
+        ({"SIGNALBOX_SESSIONS": "file"}, "SIGNALBOX_SESSIONS='file' is not one of"),
         ({"SECRET_KEY": "a", "SECRET_KEY_FILE": "/b"}, "SECRET_KEY and SECRET_KEY_FILE are both set"),
         ({"SIGNALBOX_METRICS": "public"}, "SIGNALBOX_METRICS='public' is not one of off, login, token, open"),
         ({"SIGNALBOX_METRICS": "token"}, "SIGNALBOX_METRICS_TOKEN has to hold one"),
@@ -109,9 +114,14 @@ def test_many_processes_that_start_at_once_agree_on_the_key(start, tmp_path):
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["secret_key"], "no drafts stay behind"
 
 
-def test_a_cluster_for_the_engine_takes_its_cache_elsewhere(settings_with):
+def test_on_a_cluster_the_cache_is_there_too_and_sessions_are_in_sql(settings_with):
+    found = settings_with(REDIS_URL="redis+cluster://a:7000,b:7000")
+    assert "redis+cluster://a:7000,b:7000" in found["CACHES"]
+    assert found["SESSION_ENGINE"] == "django.contrib.sessions.backends.db"
     found = settings_with(REDIS_URL="redis+cluster://a:7000", CACHE_URL="redis://b")
     assert "redis://b" in found["CACHES"]
+    assert found["SESSION_ENGINE"] == settings_with()["SESSION_ENGINE"] == "dashboard.serving.sessions"
+    assert settings_with(SIGNALBOX_SESSIONS="sql")["SESSION_ENGINE"] == "django.contrib.sessions.backends.db"
 
 
 def test_cache_and_sessions_have_a_prefix_beside_the_engines(settings_with):

@@ -13,7 +13,7 @@ from django.test import Client
 from dashboard.live.hub import hub as hubs
 from dashboard.serving import health, server, shutdown
 
-READY = {"redis": "ok", "database": "ok", "migrations": "ok", "library": "ok", "live": "ok", "process": "ok"}
+READY = dict.fromkeys(("redis", "cache", "sessions", "database", "migrations", "library", "live", "process"), "ok")
 
 
 @pytest.fixture(autouse=True)
