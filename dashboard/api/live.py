@@ -69,7 +69,7 @@ def read(engine: Engine, topic: Topic) -> tuple[Value, int]:
     try:
         return read_once(engine.keys, topic, send)
     except LibraryMissing:
-        engine.load_library()
+        engine.load_missing_library()
         return read_once(engine.keys, topic, send)
 
 

@@ -28,8 +28,9 @@ from redis.exceptions import ResponseError
 
 from dashboard.settings.stores import SESSION_ENGINES
 from machines.engine.connection import server_permissions
-from machines.engine.connection.calls import MISSING, Caller
+from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES
+from machines.engine.connection.library_loader import MISSING
 from machines.engine.connection.routing import list_nodes
 from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
 
@@ -129,7 +130,7 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
 
 def _permissions(client: Any) -> Iterator[CheckMessage]:
     """Asks for each command that a step may run: a step that lacks one is refused half-way."""
-    caller = Caller(client)
+    caller = Caller(client, settings.SIGNALBOX_PREFIX)
     caller.require()
     try:
         missing = caller.missing_commands(f"{settings.SIGNALBOX_PREFIX}permitted")

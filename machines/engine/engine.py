@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import arguments, limits
+from . import arguments, layout, limits
 from .connection import client, replies
 from .connection.calls import Caller, translate
 from .connection.client import FAILURES, Client
@@ -54,7 +54,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
     def __init__(self, redis: Client, *, prefix: str = PREFIX, partitions: int = 1) -> None:
         self.client = redis
         self.keys = Keys(prefix)
-        self._caller = Caller(redis)
+        self._caller = Caller(redis, prefix)
         self._catalog = Catalog(self._caller, self.keys, partitions)
         self._delivery = Delivery(self._caller, self._catalog)
         self._queues = Queues(self._caller, self._catalog, self._deliver)
@@ -78,15 +78,26 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
             translate(error)
 
     def load_library(self) -> None:
-        """Load the functions library now, in place of the one the server has. Normally the first call does this."""
+        """Load the functions library now, in place of the one the server has, unless that is a newer release's.
+        Normally the first call does this."""
         self._caller.load()
+
+    def load_missing_library(self) -> None:
+        """Load the functions library because the server lacks a function. Raises EngineFault where the library of
+        another release stays."""
+        self._caller.load_missing()
+
+    def migrate_layout(self) -> int:
+        """Move the data layout to that of this release, unless another process does so; return its number. Workers do
+        this at their start. Raises EngineFault for the layout of a newer release that this one cannot read."""
+        return layout.migrate(self._caller.command, self.keys)
 
     def require_library(self) -> None:
         """Make sure that the server holds a functions library of Signalbox; load this release's one where there is
         none.
 
-        A library of another release stays: calls work with it until a process of either release loads its own. Raises
-        EngineUnavailable or EngineFault.
+        A library of another release stays: calls work with it, and the first call loads this one over an older one.
+        Raises EngineUnavailable or EngineFault.
         """
         self._caller.require()
 

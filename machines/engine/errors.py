@@ -52,6 +52,7 @@ NARROWER = {
     "SB417": "BadInput: an index that `find` needs is not filled yet",
     "SB418": "BadInput: a condition of `find` is malformed",
     "SB423": "LookupFailed: no such job: it is finished, withdrawn or never existed",
+    "SB512": "EngineFault: the data on the server has a layout that needs a newer release",
 }
 """Codes that are narrower than their class."""
 

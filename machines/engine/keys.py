@@ -267,8 +267,17 @@ class Keys:
 
     @property
     def layout(self) -> str:
-        """string: version number of the data layout."""
+        """hash: number of the data layout, the lowest one that a reader must know, place of an unfinished migration."""
         return f"{self.prefix}layout"
+
+    @property
+    def layout_lock(self) -> str:
+        """string with PX: the process that moves the data layout."""
+        return f"{self.prefix}layout:lock"
+
+    def library_lock(self, tag: int) -> str:
+        """string with PX: the process that loads the functions library; on a cluster, one for each node."""
+        return f"{self.prefix}{{library:{tag}}}:loading"
 
     @property
     def workers(self) -> str:

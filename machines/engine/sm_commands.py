@@ -11,6 +11,7 @@ missing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,8 +19,9 @@ import redis.asyncio
 from redis import exceptions
 
 from .connection import library
-from .connection.calls import MISSING, Arg
+from .connection.calls import Arg
 from .connection.client import Client
+from .connection.library_loader import MISSING, read_answer
 
 COMMANDS = {
     "SM.TEMPLATE": "sm_template",
@@ -32,6 +34,7 @@ COMMANDS = {
 }
 KEYLESS = frozenset(["SM.TEMPLATE"])
 PROBE = ("FCALL_RO", COMMANDS["SM.TEMPLATE"], 0)
+RELEASE = ("FCALL_RO", "sb_library", 0, "release")
 SHIMMED = "_speaks_sm"
 
 AsyncClient = redis.asyncio.Redis | redis.asyncio.RedisCluster
@@ -82,11 +85,26 @@ class _Client:
 
     def _probe(self) -> Any:
         """Ask for the library; on a cluster, ask every primary."""
-        of_cluster = isinstance(self._client, redis.RedisCluster | redis.asyncio.RedisCluster)
-        return self._send(*PROBE, **({"target_nodes": self._client.PRIMARIES} if of_cluster else {}))
+        return self._send(*PROBE, **self._everywhere)
+
+    def _ask_release(self) -> Any:
+        """Ask for the release of the library; on a cluster, ask every primary."""
+        return self._send(*RELEASE, **self._everywhere)
 
     def _load(self) -> Any:
         return self._client.function_load(library.text(), replace=True)
+
+    @property
+    def _everywhere(self) -> dict[str, Any]:
+        of_cluster = isinstance(self._client, redis.RedisCluster | redis.asyncio.RedisCluster)
+        return {"target_nodes": self._client.PRIMARIES} if of_cluster else {}
+
+
+def _check_older(answer: Any) -> None:
+    """Raise for the library of a newer release: it stays, and it is that one which lacks the function."""
+    for held in answer.values() if isinstance(answer, dict) else [answer]:
+        if (number := read_answer(held).number) > library.RELEASE:
+            raise exceptions.ResponseError(f"the library of release {number} on the server lacks this function")
 
 
 class _Commands(_Client):
@@ -118,6 +136,10 @@ class _Commands(_Client):
         except exceptions.ResponseError as error:
             if MISSING not in str(error):
                 raise
+        answer: Any = ""
+        with contextlib.suppress(exceptions.ResponseError):  # no library at all, or one that cannot be asked
+            answer = self._ask_release()
+        _check_older(answer)
         self._load()
         return send()
 
@@ -150,6 +172,10 @@ class _AsyncCommands(_Client):
         except exceptions.ResponseError as error:
             if MISSING not in str(error):
                 raise
+        answer: Any = ""
+        with contextlib.suppress(exceptions.ResponseError):
+            answer = await self._ask_release()
+        _check_older(answer)
         await self._load()
         return await send()
 

@@ -34,6 +34,7 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "catalog": "records versions that scripts published, and redraws old diagrams",
         "boards": "updates the scoreboards once a minute",
         "indexer": "builds new data indexes",
+        "layout": "moves the data layout to that of this release",
         "mender": "checks all jobs and repairs damaged ones",
         "sampler": "records statistics once a minute",
         "statistics prune": "removes old statistics",
@@ -61,6 +62,21 @@ class DatabaseDuty:
         return self._pause
 
 
+class LayoutMigration:
+    """Moves the data layout once, by the migrations of this release."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def once(self) -> bool:
+        """Run what is not done; there is never more to do at once: False."""
+        self._engine.migrate_layout()
+        return False
+
+    def pause(self) -> float:
+        return 3600.0
+
+
 def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
     """Those of which each is one worker's at a time; DUTIES has their names."""
     return {
@@ -72,6 +88,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, told="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
         "indexer": IndexBuilder(engine),
+        "layout": LayoutMigration(engine),
         "mender": JobCheck(engine, pause=options.mend),
         "sampler": Sampler(engine),
         "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),

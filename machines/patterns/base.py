@@ -26,7 +26,7 @@ class Pattern:
             told = "1 to 64 letters, digits, '_', '.' or '-', and a ':' at the end"
             raise BadInput(f"a prefix is {told}, not {prefix!r:.80}", code="SB401")
         _check_client(redis)
-        self._caller = Caller(redis)
+        self._caller = Caller(redis, prefix)
         self._keys = PatternKeys(prefix)
 
     def _ask(self, function: str, root: str, *args: Arg, also: tuple[str, ...] = ()) -> list[Any]:

@@ -5,6 +5,7 @@ A link is used until its first error and then thrown away: what was missed in be
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -12,7 +13,7 @@ from typing import Any, Self
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from dashboard.live.limits import Limits
-from machines.engine.connection import library
+from machines.engine import Engine
 from machines.engine.jobs.ready_queues import DEFINITIONS
 from machines.engine.keys import Keys
 from machines.engine.pattern_keys import PatternKeys
@@ -97,8 +98,16 @@ class HubConnections:
         try:
             return reading.take_in(wanted, await self._send(wanted))
         except reading.LibraryMissing:
-            await self._client.function_load(library.text(), replace=True)
+            await asyncio.to_thread(self._load_library)
             return reading.take_in(wanted, await self._send(wanted))
+
+    def _load_library(self) -> None:
+        """Load the library by the rules of the engine, which never puts an older one over a newer one."""
+        engine = Engine.from_url(self._url, prefix=self._keys.prefix)
+        try:
+            engine.load_missing_library()
+        finally:
+            engine.client.close()
 
     async def _send(self, wanted: Sequence[Source]) -> list[Any]:
         pipeline = self._client.pipeline(transaction=False)

@@ -13,7 +13,8 @@ from typing import Any
 
 from dashboard.live.topics import Topic
 from machines.engine.connection import replies
-from machines.engine.connection.calls import MISSING, translate
+from machines.engine.connection.calls import translate
+from machines.engine.connection.library_loader import MISSING
 from machines.engine.connection.replies import FieldTypes, Status
 from machines.engine.errors import EngineFault, SignalboxError
 from machines.engine.jobs import rows, workers

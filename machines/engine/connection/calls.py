@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from redis import RedisCluster, exceptions
 
+from machines.engine import layout
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted
+from machines.engine.keys import PREFIX, Keys
 
 from . import library, routing, server_permissions
 from .client import FAILURES, Client
 from .connection_cache import get_cache
+from .library_loader import MISSING, LibraryLoader
 
-MISSING = "Function not found"
 FAULT = "FAULT"  # the first word of a reply about a fault
 # Codes of server errors after which nothing has changed and the same call may succeed later.
 NOT_NOW = frozenset(
@@ -57,8 +59,10 @@ def _build_words(function: str, root: str | tuple[str, ...], args: Sequence[Arg]
 class Caller:
     """Sends FCALL and FCALL_RO on one client. Safe to share between threads."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, prefix: str = PREFIX) -> None:
         self.client = client
+        self._keys = Keys(prefix)
+        self._loader = LibraryLoader(client, self._keys)
         self._loaded = False
         self._lock = threading.Lock()
 
@@ -73,7 +77,7 @@ class Caller:
         except FAILURES as error:
             if not isinstance(error, exceptions.ResponseError) or MISSING not in str(error):
                 translate(self._name_missing(error, root))
-        self.load()
+        self.load_missing()
         return self.raw(*words)  # type: ignore[no-any-return]
 
     def command(self, *words: Arg) -> Any:
@@ -161,7 +165,7 @@ class Caller:
         try:
             replies, others = self._pipeline(calls, also)
             if any(isinstance(r, exceptions.ResponseError) and MISSING in str(r) for r in replies):
-                self.load()
+                self.load_missing()
                 again = [i for i, r in enumerate(replies) if isinstance(r, Exception) and MISSING in str(r)]
                 for i, reply in zip(again, self._pipeline([calls[i] for i in again])[0], strict=True):
                     replies[i] = reply
@@ -186,41 +190,30 @@ class Caller:
         return answers[: len(words)], answers[len(words) :]
 
     def ensure(self) -> None:
-        """Load the library unless the server already holds this very one."""
+        """Load the library unless the server holds this very one or a newer one; refuse a data layout that this release
+        cannot read."""
         with self._lock:
             if self._loaded:
                 return
-            try:
-                held = self._read_fingerprints()
-            except FAILURES as error:
-                translate(error)
-            if held != {library.fingerprint()}:
-                self.load()
+            self._run(self._loader.ensure)
+            layout.check(self.command("HGETALL", self._keys.layout))
             self._loaded = True
 
     def require(self) -> None:
         """Ask the server for a library of any release; load this one where there is none."""
-        try:
-            held = self._read_fingerprints()
-        except FAILURES as error:
-            translate(error)
-        if not held:
-            self.load()
-
-    def _read_fingerprints(self) -> set[str]:
-        """Return the fingerprints of the loaded libraries, on a cluster of all primaries; empty where one has none."""
-        try:
-            found = routing.send_everywhere(self.client, ("FCALL_RO", "sb_library", 0))
-        except exceptions.ResponseError as error:
-            if MISSING in str(error):
-                return set()
-            raise
-        return {str(held) for held in found}
+        self._run(self._loader.require)
 
     def load(self) -> None:
-        """Send FUNCTION LOAD REPLACE, on a cluster to every primary."""
+        """Load this library in place of the one the server has, on a cluster on every primary; a newer one stays."""
+        self._run(self._loader.replace)
+
+    def load_missing(self) -> None:
+        """Load this library because the server lacks a function. Raises EngineFault where another library stays."""
+        self._run(self._loader.load_missing)
+
+    def _run(self, load: Callable[[], None]) -> None:
         try:
-            self.client.function_load(library.text(), replace=True)
+            load()
         except exceptions.ResponseError as error:
             if "unknown command" in str(error).lower():
                 raise EngineFault(

@@ -18,6 +18,12 @@ from functools import cache
 from pathlib import Path
 
 NAME = "signalbox"
+RELEASE = 1
+"""The release number of this library. It grows by one with each release: a process never replaces a library of a higher
+number (``library_loader``)."""
+BEFORE_NUMBERS = "002222ebd934"
+"""The fingerprint of the last library without a number. Programs of that release load their own library over any that
+answers another fingerprint, so later libraries, which answer their calls, answer this one."""
 FOLDER = Path(__file__).parents[1] / "lua"
 
 _NEEDS = re.compile(r"^-- needs: *(.+)$", re.MULTILINE)
@@ -190,14 +196,19 @@ def compose(folder: Path = FOLDER) -> str:
     parts.append(_ANSWERS)
     parts += [_register(function) for function in functions]
     body = "".join(parts)
-    return body + _version_function(hashlib.sha256(body.encode()).hexdigest()[:12])
+    whole = body + _version_function("")
+    return body + _version_function(hashlib.sha256(whole.encode()).hexdigest()[:12])
 
 
 def _version_function(fingerprint: str) -> str:
-    """Write the function that answers which library the server holds; the only Lua not read from a file."""
+    """Write the function that answers which library the server holds; the only Lua not read from a file.
+
+    With the argument ``release`` it answers {release number, fingerprint}, without one ``BEFORE_NUMBERS``.
+    """
     return (
-        "redis.register_function{ function_name = 'sb_library', flags = { 'no-writes' }, "
-        f"callback = function() return '{fingerprint}' end }}\n"
+        "redis.register_function{ function_name = 'sb_library', flags = { 'no-writes' }, callback = function(_, args)\n"
+        f"if args[1] ~= 'release' then return '{BEFORE_NUMBERS}' end\n"
+        f"return {{ {RELEASE}, '{fingerprint}' }} end }}\n"
     )
 
 
@@ -208,8 +219,8 @@ def text() -> str:
 
 @cache
 def fingerprint() -> str:
-    """Return 12 hex digits of SHA-256 over the library: what the server's ``sb_library`` must answer."""
-    match = re.search(r"callback = function\(\) return '(\w{12})' end \}\n\Z", text())
+    """Return 12 hex digits of SHA-256 over the library: what the server's ``sb_library release`` answers last."""
+    match = re.search(r"'(\w{12})' \} end \}\n\Z", text())
     assert match is not None
     return match.group(1)
 

@@ -12,7 +12,8 @@ from machines.engine import Engine, errors
 from machines.engine.connection import library
 from tests.engine.builders import door, machine, publish
 
-HELD = ("FCALL_RO", "sb_library", 0)
+HELD = ("FCALL_RO", "sb_library", 0, "release")
+OURS = [library.RELEASE, library.fingerprint()]
 
 
 def write(folder, **files):
@@ -123,7 +124,7 @@ def bare(own_server):
 def test_the_first_call_loads_the_library(bare):
     assert bare.client.function_list() == []
     publish(bare, door(), "x")
-    assert bare.client.execute_command(*HELD) == library.fingerprint()
+    assert bare.client.execute_command(*HELD) == OURS
 
 
 def test_a_server_that_lost_the_library_gets_it_again_and_the_call_goes_on(bare):
@@ -199,7 +200,7 @@ def test_another_content_on_the_server_is_replaced(bare):
     other = library.text().replace(library.fingerprint(), "0123456789ab")
     bare.client.function_load(other)
     publish(bare, door(), "x")
-    assert bare.client.execute_command(*HELD) == library.fingerprint()
+    assert bare.client.execute_command(*HELD) == OURS
 
 
 def test_the_same_content_is_not_loaded_twice(bare, own_server):

@@ -12,7 +12,7 @@ import redis
 import redis.asyncio
 from redis.exceptions import ResponseError
 
-from machines.engine.connection import library
+from machines.engine.connection.library_loader import read_held
 from machines.engine.sm_commands import COMMANDS, build_fcall, call, shim
 from tests.conftest import program
 from tests.engine.connection import clusters
@@ -91,7 +91,7 @@ def test_reading_commands_are_sent_as_such():
 def test_the_first_command_loads_the_library_and_so_does_one_after_it_was_lost(client):
     assert client.function_list() == []
     assert client.execute_command("SM.SET", "door", DOOR) == "OK"
-    assert client.execute_command("FCALL_RO", "sb_library", 0) == library.fingerprint()
+    assert read_held(client).is_ours
     client.function_flush()
     assert client.execute_command("SM.MUTATE", "door", "open") == "OK"
     assert client.execute_command("SM.STATE", "door") == ["open"]

@@ -1,0 +1,107 @@
+"""The number of the data layout in Redis, and the migrations that move it.
+
+A release knows the layouts up to ``LAYOUT``. Each migration moves the data to the next number, in batches, so that the
+release before can go on meanwhile and afterwards; where an older release could not, the migration says which number a
+release must know. A process checks this at its start, and refuses data that it would misread.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import EngineFault
+from .keys import Keys
+
+LOCK_MS = 60_000  # a batch of a migration is far shorter; each renews the lock
+
+log = logging.getLogger(__name__)
+
+Send = Callable[..., Any]
+"""Sends one Redis command, given as words, and returns its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One move of the data layout.
+
+    ``number``: the layout afterwards. ``reader``: the lowest layout that a release must know to work with it; 0 for
+    releases of before there was a number. ``run(send, keys, place)`` does the work in batches and yields a text after
+    each: the place from which another process goes on, "" at the beginning. A batch may be repeated.
+    """
+
+    number: int
+    reader: int
+    run: Callable[[Send, Keys, str], Iterator[str]]
+
+
+def _only_number(send: Send, keys: Keys, place: str) -> Iterator[str]:
+    """Change no data: the layout of before there were numbers is layout 1."""
+    return iter(())
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, 0, _only_number),)
+LAYOUT = MIGRATIONS[-1].number
+"""The layout that this release writes; it reads all before."""
+
+
+def check(held: Mapping[str, str], known: int = LAYOUT) -> None:
+    """Raise EngineFault for a layout, as ``HGETALL sb:layout`` returns it, that a release of layout ``known`` cannot
+    read. Nothing has changed then."""
+    if int(held.get("reader", 0)) > known:
+        raise EngineFault(
+            f"the data on the server has layout {held.get('number')}, which needs a release that knows layout "
+            f"{held['reader']}; this release knows {known}. Start the newer release; nothing was changed",
+            code="SB512",
+        )
+
+
+def migrate(send: Send, keys: Keys, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Run the migrations that are not done, unless another process runs them; return the number of the layout.
+
+    Raises EngineFault for a layout that this release cannot read, and what ``send`` raises. Safe to repeat.
+    """
+    token, held = secrets.token_hex(8), _read(send, keys)
+    check(held, migrations[-1].number)
+    if not _list_pending(held, migrations):
+        return int(held["number"])
+    if not send("SET", keys.layout_lock, token, "NX", "PX", LOCK_MS):
+        return int(held.get("number", 0))
+    try:
+        held = _read(send, keys)
+        for migration in _list_pending(held, migrations):
+            if not _run(send, keys, migration, held.get("place", ""), token):
+                break  # another process holds the lock now, and goes on from the last batch
+            held = {}
+    finally:
+        if send("GET", keys.layout_lock) == token:
+            send("DEL", keys.layout_lock)
+    return int(_read(send, keys).get("number", 0))
+
+
+def _run(send: Send, keys: Keys, migration: Migration, place: str, token: str) -> bool:
+    """Run one migration from a place on; return whether it reached its end."""
+    # From the first batch on: a release that cannot read what it will write must not start meanwhile.
+    reader = max(migration.reader, int(send("HGET", keys.layout, "reader") or 0))
+    send("HSET", keys.layout, "reader", reader)
+    for after in migration.run(send, keys, place):
+        send("HSET", keys.layout, "place", after)
+        if send("GET", keys.layout_lock) != token:
+            return False
+        send("SET", keys.layout_lock, token, "XX", "PX", LOCK_MS)
+    send("HSET", keys.layout, "number", migration.number, "reader", reader)
+    send("HDEL", keys.layout, "place")
+    log.info("the data layout is %d now", migration.number)
+    return True
+
+
+def _read(send: Send, keys: Keys) -> dict[str, str]:
+    held: dict[str, str] = send("HGETALL", keys.layout)
+    return held
+
+
+def _list_pending(held: Mapping[str, str], migrations: Sequence[Migration]) -> list[Migration]:
+    return [migration for migration in migrations if migration.number > int(held.get("number", 0))]

@@ -1,0 +1,50 @@
+"""Works on a server until standard input ends, then says as JSON how it went. Run with any release importable.
+
+python load.py URL NAME [RELEASE]      RELEASE: the number that this release's library is given
+"""
+
+import json
+import sys
+import threading
+
+from machines.engine import Engine, errors
+from machines.engine.connection import library
+
+AT_LEAST = 50  # ticks, however soon it is stopped
+TALLY = {
+    "id": "tally",
+    "initial": "On",
+    "context": {"n": 0},
+    "states": {
+        "On": {"on": {"tick": {"actions": {"set": {"n": "n + 1"}}}, "work": "Busy"}},
+        "Busy": {"invoke": {"src": "count", "onDone": "On"}},
+    },
+}
+
+
+def work(engine, name, stop):
+    """One instance ticks and gets a job every twentieth tick; errors are listed, and nothing is repeated."""
+    failed, done, jobs = [], 0, 0
+    engine.publish(TALLY)
+    engine.create("tally", name)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while (done < AT_LEAST and len(failed) < AT_LEAST) or not stop.is_set():
+        try:
+            assert engine.fire("tally", name, "tick").data["n"] == done + 1
+            done += 1
+            if done % 20 == 0:
+                engine.fire("tally", name, "work")
+                while engine.get("tally", name).state != "On":  # any of the processes may take it
+                    jobs += len([engine.complete(job) for job in engine.take("tally", "count", name, count=9)])
+        except errors.SignalboxError as error:
+            failed.append(f"{type(error).__name__}: {error}")
+    return {"done": done, "jobs": jobs, "n": engine.get("tally", name).data["n"], "failed": failed}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 3:
+        library.RELEASE = int(sys.argv[3])
+    over = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    print(json.dumps(work(Engine.from_url(sys.argv[1]), sys.argv[2], over)))  # noqa: T201
