@@ -8,37 +8,51 @@ from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from django.conf import settings
+from redis import RedisCluster
 
 from .engine import Engine
-from .engine.connection.client import Client
+from .engine.connection.client import Client, connect
 from .patterns import Throttle
 
 Made = TypeVar("Made")
 
 _making = threading.Lock()
-_made: tuple[tuple[str, str], Engine] | None = None
+_made: tuple[tuple[str, str, int], Engine] | None = None
+
+PARTITIONS_PER_PRIMARY = 4  # so that a cluster can grow to four times its size without moving instances
 
 
 def get_engine() -> Engine:
     """One engine for each process, on ``REDIS_URL`` and ``SIGNALBOX_PREFIX``; other settings give another one.
 
-    Makes no connection by itself, so it succeeds when Redis is down. Safe to call from any thread.
+    Makes no connection by itself, but for a cluster, so it succeeds when Redis is down. Safe to call from any thread.
     """
     global _made
-    wanted = (settings.REDIS_URL, settings.SIGNALBOX_PREFIX)
+    wanted = _wanted()
     held = _made
     if held is not None and held[0] == wanted:
         return held[1]
     with _making:
         if _made is None or _made[0] != wanted:
-            _made = (wanted, Engine.from_url(wanted[0], prefix=wanted[1]))
+            _made = (wanted, _make(*wanted))
         return _made[1]
+
+
+def _wanted() -> tuple[str, str, int]:
+    return (settings.REDIS_URL, settings.SIGNALBOX_PREFIX, settings.SIGNALBOX_PARTITIONS)
+
+
+def _make(url: str, prefix: str, partitions: int) -> Engine:
+    client = connect(url)
+    if not partitions and isinstance(client, RedisCluster):
+        partitions = PARTITIONS_PER_PRIMARY * len(client.get_primaries())
+    return Engine(client, prefix=prefix, partitions=partitions or 1)
 
 
 def engine_at_hand() -> Engine | None:
     """The same where it is made already, else None: for those who must not wait, as making one for a cluster does."""
-    wanted, held = (settings.REDIS_URL, settings.SIGNALBOX_PREFIX), _made
-    return held[1] if held is not None and held[0] == wanted else None
+    held = _made
+    return held[1] if held is not None and held[0] == _wanted() else None
 
 
 def get_pattern(make: Callable[[Client, str], Made]) -> Made:

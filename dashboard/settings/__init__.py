@@ -11,6 +11,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from machines.engine import rates
+from machines.engine.limits import MAX_PARTITIONS
 
 from . import home, stores
 from .environment import Environment
@@ -51,6 +52,8 @@ SIGNALBOX_PREFIX = _env.checked(
     lambda prefix: re.fullmatch(r"[A-Za-z0-9_.-]{1,40}:", prefix) is not None,
     "1 to 40 letters, digits, '_', '.' or '-', and a ':' at the end",
 )
+# Partitions of a machine that is published for the first time and does not say; 0: by the number of primaries.
+SIGNALBOX_PARTITIONS = _env.integer("SIGNALBOX_PARTITIONS", 0, low=1, high=MAX_PARTITIONS)
 SIGNALBOX_EXAMPLES = _env.flag("SIGNALBOX_EXAMPLES", True)
 SIGNALBOX_DEMO_PACE = _env.integer("SIGNALBOX_DEMO_PACE", 0, low=0, high=60_000)  # ms an example's handler takes
 

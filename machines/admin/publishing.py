@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 
 from machines import offload
+from machines.catalog.partitions import list_changes
 from machines.catalog.submissions import GUESS, Submission
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.definitions import CompiledDefinition, find_embedded
@@ -78,6 +79,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     if not publish:
         return _screen(request, _again(form, submission), submission)
     known = set(MachineVersion.objects.values_list("pk", flat=True))
+    changes = list_changes(submission.compiled) if submission.compiled is not None else []
     try:
         version = _published(request, submission.compiled, form.cleaned_data["notes"])
     except (EngineUnavailable, Forbidden):
@@ -85,6 +87,8 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     except SignalboxError as error:
         form.add_error(None, f"{error.message} ({error.code})")
         return _screen(request, form, submission, status=409)
+    for finding in changes:
+        messages.warning(request, f"{finding.message}: {finding.hint} ({finding.code}).")
     if version.pk in known:
         messages.info(request, f"No change: {version} already has this content.")
     else:

@@ -136,6 +136,10 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
         return self._catalog.definition(machine, version)
 
+    def count_partitions(self, machine: str) -> int:
+        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
+        return len(self._catalog.partitions(machine))
+
     def emitted_logs(self) -> EmittedLogs:
         """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
         return EmittedLogs(self._caller, self.keys)

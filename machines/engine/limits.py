@@ -29,6 +29,7 @@ MAX_STATES = 500
 MAX_EMBEDDED = 100  # machines that a definition brings along, those inside them included
 MAX_STATE_PARTS = 20_000  # transitions, actions, parts of expressions: one step compiles a state as a whole
 MAX_PARTS = 120_000  # of all states together: one call reads the program as a whole
+MAX_PARTITIONS = 1024  # of one machine: a read of the machine asks each
 MAX_GROUPS = 20  # that one transition names
 MAX_GROUP_NAME = 150  # characters: as long as a Django group's
 MAX_SENDERS = 100  # machines that one names under `accepts`

@@ -13,7 +13,7 @@ from typing import Any
 
 from machines.engine.errors import DefinitionError
 
-from .findings import Finding
+from .findings import Finding, make_finding
 from .model import Machine
 from .outline import Outline, build_outline
 from .program import build_program, compute_digest
@@ -73,6 +73,21 @@ class CompiledDefinition:
     def recipients(self) -> tuple[Recipient, ...]:
         """Return the machines it sends to or invokes, without those of embedded machines."""
         return find_machine_recipients(self._checked)
+
+    @property
+    def partitions(self) -> int | None:
+        """Return the number of partitions for a machine that is published for the first time; None where the definition
+        leaves it to the installation."""
+        named = self.source.get("partitions") if isinstance(self.source, dict) else None
+        return named if isinstance(named, int) else None
+
+    def compare_partitions(self, held: int) -> list[Finding]:
+        """Return a warning where the machine was published with another number of partitions than this one names."""
+        wanted, name = self.partitions, self.source["id"]
+        if wanted in (None, held):
+            return []
+        message = f"{name} has {held} partitions and keeps them; {wanted} would apply to a new machine only"
+        return [make_finding("SB218", "partitions", message, f"run `manage.py machine repartition {name} {wanted}`")]
 
     @property
     def _checked(self) -> Machine:

@@ -87,6 +87,11 @@ _ALL = [
     Code("SB215", "a timer goes off without leading anywhere", "give it a target or actions, or another way out"),
     Code("SB216", "any machine may send to this one", "name the machines that do under `accepts`"),
     Code("SB217", "more warnings than are shown", "correct these first"),
+    Code(
+        "SB218",
+        "the machine is published with another number of partitions",
+        "run `manage.py machine repartition`, or leave the number out",
+    ),
     Code("SB220", "an action is only a name, and became a message of that name", "write out the actions it stands for"),
     Code("SB221", "the text says something that has no meaning here; it was left out", "see whether you rely on it"),
     Code("SB222", "the format cannot carry this; it is missing from the text", "keep the definition itself as well"),

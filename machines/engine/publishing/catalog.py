@@ -144,7 +144,9 @@ class Catalog:
         number = "" if version is None else str(arguments.check_count("version", version, MAX_VERSION))
         source = json.dumps(compiled.source, ensure_ascii=False, separators=(",", ":"))
         text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
-        count = int(self._caller.command("HGET", self._keys.machines, name) or self._partitions_of_new)
+        held = self._caller.command("HGET", self._keys.machines, name)
+        count = int(held or compiled.partitions or self._partitions_of_new)
+        findings = [*findings, *compiled.compare_partitions(count)]
         created = False
         for n in range(count):
             number, new = self._store(name, n, count, number, (fingerprint, text, source))

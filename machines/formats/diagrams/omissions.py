@@ -18,6 +18,7 @@ _MACHINE = {
     "errors": "what happens when an action fails",
     "machines": "embedded machines",
     "queues": "limits of queues",
+    "partitions": "how many partitions it has",
     "index": "indexed fields",
     "approval": "what takes a second person",
     "accepts": "who may send to it",

@@ -23,6 +23,7 @@ MACHINE_KEYS = (
     "retain",
     "output",
     "queues",
+    "partitions",
     "index",
     "approval",
     "accepts",

@@ -6,7 +6,9 @@ DIALECT = "signalbox"  # the `queryLanguage` of texts whose expressions are ours
 OURS = "signalbox"  # the key below `meta` with what only we understand
 
 # Ours below `meta`, because no other XState tool would know what to do with them.
-MACHINE_KEYS = ("$schema", "history", "retain", "errors", "machines", "queues", "index", "approval", "accepts")
+MACHINE_KEYS = (
+    *("$schema", "history", "retain", "errors", "machines", "queues", "partitions", "index", "approval", "accepts"),
+)
 STATE_KEYS = ("sla",)
 TRANSITION_KEYS = ("allow",)
 INVOKE_KEYS = (

@@ -15,6 +15,7 @@ from django.db import DatabaseError
 from machines import diagrams, formats
 from machines.catalog import accepted_senders
 from machines.catalog.outlines import stored, stored_current
+from machines.catalog.partitions import list_changes
 from machines.catalog.publishing import restore
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
@@ -130,6 +131,8 @@ class Command(BaseCommand):
             self.stderr.write(f"{output}: {format}, {len(text.encode())} bytes")
 
     def _make_current(self, compiled: CompiledDefinition | None, notes: str) -> None:
+        for finding in list_changes(compiled) if compiled is not None else ():
+            self.stdout.write(str(finding))
         version = definitions.publish(Actor.console(), compiled, reason=notes)
         self.stdout.write(f"{version.machine.name} v{version.number} is current ({version.digest})")
 

@@ -37,6 +37,7 @@ KEYS = (
     "errors",
     "machines",
     "queues",
+    "partitions",
     "history",
     "retain",
     "version",
@@ -164,6 +165,8 @@ def _check_keys(place: Place) -> None:
         kind.error("SB104", f"no type of machine {quote(kind.value)}", '"parallel", or leave it out')
     if "version" in place:
         place.at("version").warn("SB205", '"version" has no effect: publishing numbers the versions')
+    if (partitions := place.get("partitions")) is not None:
+        partitions.whole(1, limits.MAX_PARTITIONS)
     retain = place.get("retain")
     if retain is None or retain.broken:
         return
