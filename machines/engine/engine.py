@@ -36,7 +36,8 @@ from .publishing.senders import SenderMethods
 from .publishing.sensitive_fields import SensitiveFields
 from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step
 from .search.methods import SearchMethods
-from .search.survey import Survey, read_survey
+from .search.survey import Survey
+from .search.survey_reader import SurveyReader
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         self._delivery = Delivery(self._caller, self._catalog)
         self._queues = Queues(self._caller, self._catalog, self._deliver)
         self._queue_operations = QueueOperations(self._caller, self._catalog, self._queues)
+        self._surveys = SurveyReader(self._caller, self._catalog)
         self._worker_registry = WorkerRegistry(redis, self.keys)
         self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
@@ -310,8 +312,9 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return replies.merge_live([replies.read_live(machine, reply[1]) for reply in self._answers(machine, calls)])
 
     def survey(self) -> Survey:
-        """Read all machines, their queues and the workers, in few round trips however many there are."""
-        return read_survey(self._caller, self._catalog, self.workers())
+        """Read all machines, their queues and the workers, in few round trips however many there are. What did not
+        change since the last call in this process is not read again."""
+        return self._surveys.read(self.workers)
 
     # Periodic duties
 

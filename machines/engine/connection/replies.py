@@ -290,7 +290,11 @@ def read_steps(entries: Sequence[str]) -> list[Step]:
 
 
 def read_live(machine: str, text: str) -> Live:
-    seen = json.loads(text)
+    return build_live(machine, json.loads(text))
+
+
+def build_live(machine: str, seen: Mapping[str, Any]) -> Live:
+    """Build the figures of a partition from the object that ``sb_live`` encodes."""
     return Live(
         machine=machine,
         version=int(seen["version"]),

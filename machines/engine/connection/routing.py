@@ -51,6 +51,13 @@ def list_nodes(client: Client) -> list[redis.Redis]:
     return [client.get_redis_connection(node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]
 
 
+def group_by_node(client: Client, keys: Sequence[str]) -> list[list[str]]:
+    """Group keys by the server that holds them."""
+    if not isinstance(client, redis.RedisCluster):
+        return [list(keys)] if keys else []
+    return [[keys[n] for n in numbers] for numbers in _group_by_node(client, keys).values()]
+
+
 def _send_pipeline(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
     pipeline = client.pipeline(transaction=False)
     for words in commands:

@@ -10,6 +10,8 @@ local MAX_EVENTS = 512
 local TRANSITION = 40 -- units of work to compile one
 
 local cache, cached = {}, 0
+local MAX_SUMMARIES = 4096
+local summaries, summary_count = {}, 0
 
 -- SCXML 3.12.1: a descriptor matches an event that equals it or begins with it and a dot. An `after` event matches only its
 -- own name: wildcards do not match timers.
@@ -348,6 +350,26 @@ function programs.load(root, def)
     local fresh = programs.compile(cjson.decode(row[1]), version, root, def, row[3])
     data_indexes.attach(fresh)
     return cache_program(root, def, fresh)
+end
+
+local NO_SUMMARY = { leaves = {}, levels = {} }
+
+-- Answers what figures need of a version: leaves (state -> whether it is a leaf) and levels (state -> its service level in ms).
+-- It is the same in all partitions, and far smaller than a program.
+function programs.summarize(root, def)
+    local summary = summaries[def]
+    if summary then return summary end
+    local version, digest = string.match(def, '^(%d+):(%x+)$')
+    local row = version and redis.call('HMGET', keys.definition(root, version), 'program', 'digest') or {}
+    if not row[1] or row[2] ~= digest then return NO_SUMMARY end
+    summary = { leaves = {}, levels = {} }
+    for _, spec in ipairs(cjson.decode(row[1]).states) do
+        summary.leaves[spec.name] = not spec.kind or nil
+        summary.levels[spec.name] = spec.sla
+    end
+    if summary_count >= MAX_SUMMARIES then summaries, summary_count = {}, 0 end
+    summaries[def], summary_count = summary, summary_count + 1
+    return summary
 end
 
 -- Drops cached programs of a partition whose list of indexed fields has changed since they were compiled.

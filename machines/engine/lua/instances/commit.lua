@@ -13,6 +13,7 @@ local MAX_VALUES = 4000 -- values in one command: Lua's stack holds 8000 values
 local NONE = {} -- shared by all steps that add no job; never written
 
 local last_pulses, pulse_count = {}, 0
+local last_touches, touch_count = {}, 0
 
 -- The arguments of HSET, overwritten by every commit; only as many are sent as the commit has filled in.
 local hash_values = {}
@@ -21,14 +22,30 @@ local hash_values = {}
 local progress = { added = NONE, indexed = false, counted = 0, history_written = false, history_too_long = false,
     jobs_before = nil, jobs = nil, entered_before = nil, stamp = '0', undo_log = NONE, withdrawn = NONE, ending_jobs = '' }
 
+local function read_clock()
+    local time = call('TIME')
+    return time[1] * 1000 + time[2] / 1000
+end
+
+-- Notes that figures of the partition changed, at most once in 50 ms: a reader of many partitions finds by it which ones to
+-- read again. `now` is the server's time in ms where the caller has read it.
+function commit.touch(root, now)
+    now = now or read_clock()
+    local last = last_touches[root]
+    if last and now - last < PULSE_MS and now >= last then return end
+    if not last then
+        if touch_count > 10000 then last_touches, touch_count = {}, 0 end
+        touch_count = touch_count + 1
+    end
+    last_touches[root] = now
+    redis.pcall('HSET', keys.meta(root), 'touched', string.format('%d', now))
+end
+
 -- Rings the pulse, at most once in 50 ms for a partition: until then the key still exists, so it is not tried. `now` is the
 -- server's time in ms where the caller has read it.
 function commit.ring_pulse(root, now)
     due_times.ring_bell(root)
-    if not now then
-        local time = call('TIME')
-        now = time[1] * 1000 + time[2] / 1000
-    end
+    now = now or read_clock()
     local last = last_pulses[root]
     if last and now - last < PULSE_MS and now >= last then return end
     if not last then
@@ -39,6 +56,7 @@ function commit.ring_pulse(root, now)
     -- 50 ms. The step is already written, so a pulse that cannot be set does not fail it.
     local reply = redis.pcall('SET', keys.pulse(root), 1, 'NX', 'PX', PULSE_MS)
     if reply and reply.ok then last_pulses[root] = now end
+    commit.touch(root, now)
 end
 
 -- Answers the index keys of the previous state, if any, and of the current one.

@@ -1,4 +1,4 @@
--- needs: arguments, idempotency, instances, keys, payloads, permits, replies, reserved_events, steps
+-- needs: arguments, commit, idempotency, instances, keys, payloads, permits, replies, reserved_events, steps
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or '' · 6 actor ·
@@ -50,6 +50,7 @@ return function(KEYS, ARGV)
     if reply[1] == replies.REFUSED then
         -- Callers may invent any number of names: events that the definition does not know are counted together.
         redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)
+        commit.touch(root, clock)
     elseif key ~= '' and reply[1] == replies.OK then
         idempotency.store(keys.outcome(root, id, key), reply)
     end

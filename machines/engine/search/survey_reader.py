@@ -1,0 +1,190 @@
+"""Reads the figures of all machines for one process, and keeps them: what did not change is not read again.
+
+Each partition has a stamp, the ms of its latest pulse. ``sb_survey`` takes many roots with the stamps of the last
+reading and returns figures only where the stamp differs. A pulse covers the 50 ms after it, so a reading that is
+younger than its stamp by less than that is not settled and is read again. Figures that the clock alone changes
+(overdue timers, breaches of service levels, the age of waiting jobs) are read again once they are a second old.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from machines.engine.connection import replies, routing
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.replies import Status
+from machines.engine.errors import EngineFault, LookupFailed, SignalboxError
+from machines.engine.jobs import queue_operations
+from machines.engine.jobs.records import QueueStats, WorkerInfo
+from machines.engine.keys import get_machine
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.records import Live
+
+from .survey import Survey
+
+ROOTS = 100  # partitions of one call: at worst a few ms of the server
+SETTLED_MS = 100  # a pulse lives for 50 ms
+CLOCKED_MS = 1000  # age of figures that change by the clock
+MAX_AGE_MS = 60_000  # age of any figures
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Figures of one partition. ``at``: ms by the server's clock; ``queues``: as ``sb_stats`` returns them."""
+
+    at: int
+    stamp: str
+    live: Live
+    queues: Mapping[str, Any]
+
+    @property
+    def is_clocked(self) -> bool:
+        """Tell whether the clock alone changes the figures."""
+        live = self.live
+        waits = any(row["ready"] for row in self.queues.values())
+        return bool(live.timers or live.late or live.mail or live.breaches or waits)
+
+    def known_stamp(self, now: int) -> str:
+        """Return the stamp to send; "" where the figures have to be read again."""
+        if not self.stamp or self.at - int(self.stamp) < SETTLED_MS:
+            return ""
+        return self.stamp if now - self.at < (CLOCKED_MS if self.is_clocked else MAX_AGE_MS) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Figures of a machine, and the readings they were made of."""
+
+    parts: tuple[Reading, ...]
+    live: Live
+    queues: dict[str, QueueStats]
+
+
+class SurveyReader:
+    """Reads surveys. Safe to share between threads: those that ask while one reads share the next reading."""
+
+    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+        self._caller = caller
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._readings: dict[str, Reading] = {}
+        self._merged: dict[str, Merged] = {}
+        self._began = -1.0  # monotonic seconds at which the latest reading began
+        self._latest = Survey()
+        self._clock, self._read_at = 0, 0.0  # the server's time of the latest reading (ms), by our clock (s)
+
+    def read(self, workers: Callable[[], list[WorkerInfo]]) -> Survey:
+        """Return the figures of all machines, none older than the call. Raises EngineUnavailable."""
+        asked = time.monotonic()
+        with self._lock:
+            if self._began < asked:
+                began = time.monotonic()
+                self._latest = self._read(workers())
+                self._began = began
+            return self._latest
+
+    def _read(self, workers: list[WorkerInfo]) -> Survey:
+        roots: dict[str, list[str]] = {}
+        for name in self._catalog.machines():
+            try:
+                roots[name] = [partition.root for partition in self._catalog.partitions(name)]
+            except LookupFailed:  # deleted since the list was made
+                continue
+        now, answers = self._ask([root for each in roots.values() for root in each])
+        self._readings = {root: answer for root, answer in answers.items() if isinstance(answer, Reading)}
+        self._merged = {name: merged for name, merged in self._merged.items() if name in roots}
+        found = Survey(workers=workers)
+        missing: list[str] = []
+        for name, each in roots.items():
+            away = tuple(root for root in each if root not in answers)
+            missing += away
+            self._add(found, name, [answers[root] for root in each if root in answers], away, now)
+        return replace(found, missing=tuple(missing)) if missing else found
+
+    def _add(
+        self,
+        found: Survey,
+        name: str,
+        parts: Sequence[Reading | SignalboxError | None],
+        missing: tuple[str, ...],
+        now: int,
+    ) -> None:
+        """Add one machine. A part is None where the machine is no longer published."""
+        if not parts:
+            return
+        if None in parts:
+            self._catalog.forget(name)
+            return
+        fault = next((part for part in parts if isinstance(part, SignalboxError)), None)
+        if fault is not None:
+            found.faults[name] = fault
+            return
+        merged = self._merge(name, tuple(part for part in parts if isinstance(part, Reading)))
+        found.lives[name] = replace(merged.live, now=now, missing=missing)
+        found.queues[name] = {queue: replace(stats, now=now) for queue, stats in merged.queues.items()}
+
+    def _merge(self, name: str, parts: tuple[Reading, ...]) -> Merged:
+        """Merge the parts of a machine, unless they are the very ones that were merged last."""
+        held = self._merged.get(name)
+        if held is None or not _are_same(held.parts, parts):
+            live = replies.merge_live([part.live for part in parts])
+            stats = queue_operations.merge_stats([{"now": part.at, "queues": part.queues} for part in parts])
+            held = self._merged[name] = Merged(parts, live, stats)
+        return held
+
+    def _ask(self, roots: list[str]) -> tuple[int, dict[str, Reading | SignalboxError | None]]:
+        """Return the server's time in ms, and what each root answered; roots of nodes that are away are missing."""
+        newest = self._clock + int((time.monotonic() - self._read_at) * 1000)
+        chunks = [
+            group[start : start + ROOTS]
+            for group in routing.group_by_node(self._caller.client, roots)
+            for start in range(0, len(group), ROOTS)
+        ]
+        replies_ = self._caller.many([("sb_survey", chunk[0], self._words(chunk, newest)) for chunk in chunks])
+        found: dict[str, Reading | SignalboxError | None] = {}
+        now, failed = 0, None
+        for chunk, reply in zip(chunks, replies_, strict=True):
+            if isinstance(reply, Exception):
+                failed = reply
+                continue
+            if reply[0] != Status.OK:
+                raise EngineFault(f"the figures cannot be read: {' '.join(map(str, reply))}")
+            now = max(now, int(reply[1]))
+            found |= self._take(chunk, int(reply[1]), reply[2:])
+        if failed is not None and not found:
+            translate(failed)
+        self._clock, self._read_at = now, time.monotonic()
+        return now, found
+
+    def _words(self, roots: Iterable[str], now: int) -> list[str]:
+        words = []
+        for root in roots:
+            held = self._readings.get(root)
+            words += [root, held.known_stamp(now) if held else ""]
+        return words
+
+    def _take(self, roots: Sequence[str], now: int, items: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for root, item in zip(roots, items, strict=True):
+            if item == "":
+                found[root] = self._readings[root]
+            elif item == "-":
+                found[root] = None
+            elif item.startswith("!"):
+                found[root] = EngineFault(f"{root} cannot be read: {item[1:]}")
+            else:
+                found[root] = _read_item(root, now, json.loads(item))
+        return found
+
+
+def _are_same(one: Sequence[Reading], other: Sequence[Reading]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def _read_item(root: str, now: int, seen: Mapping[str, Any]) -> Reading:
+    return Reading(now, str(seen["stamp"]), replies.build_live(get_machine(root), seen["live"]), seen["queues"])
