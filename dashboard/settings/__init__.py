@@ -10,8 +10,10 @@ from zoneinfo import available_timezones
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from machines.archive import names as archives
 from machines.engine import rates
 from machines.engine.limits import MAX_PARTITIONS
+from machines.retention import policy
 
 from . import home, stores
 from .environment import Environment
@@ -73,6 +75,10 @@ def _rate(name: str, default: str) -> str:
 SIGNALBOX_FIRE_RATE = _rate("SIGNALBOX_FIRE_RATE", "120/m")
 SIGNALBOX_API_RATE = _rate("SIGNALBOX_API_RATE", "1200/m")
 SIGNALBOX_WEBHOOK_RATE = _rate("SIGNALBOX_WEBHOOK_RATE", "600/m")
+
+# What is kept: bounds for all machines and for tables of the database, and where finished instances go before they go.
+SIGNALBOX_RETAIN = _env.checked("SIGNALBOX_RETAIN", "", policy.is_policy, policy.WANTED)
+SIGNALBOX_ARCHIVE = _env.checked("SIGNALBOX_ARCHIVE", "sql", archives.is_archive, archives.WANTED)
 
 # Prometheus. A token alone opens it to every client that sends it; "login" takes one, too, where there is one.
 SIGNALBOX_METRICS = _env.choice("SIGNALBOX_METRICS", "login", ["off", "login", "token", "open"])

@@ -21,6 +21,7 @@ from .instances.activity import Activity
 from .instances.bulk_reads import BulkReadMethods
 from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
+from .instances.retirement import Retirement
 from .jobs.lifecycle import Queues
 from .jobs.methods import JobMethods
 from .jobs.queue_operations import QueueOperations
@@ -149,6 +150,10 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
     def activity(self) -> Activity:
         """Return a reader of how many instances moved on a day, and of how long instances have been in their state."""
         return Activity(self._caller, self._catalog)
+
+    def retirement(self) -> Retirement:
+        """Return what lets go of finished instances, and reads those that were archived."""
+        return Retirement(self._caller, self._catalog)
 
     def sensitive(self, machine: str) -> SensitiveFields:
         """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:

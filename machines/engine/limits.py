@@ -46,6 +46,8 @@ MAX_INTEGER = 2**53 - 1  # numbers are doubles inside Redis: past this, neighbou
 
 DEFAULT_HISTORY = 100  # steps kept for each instance
 MAX_HISTORY = 10_000
+MAX_RETAINED = 1_000_000_000  # finished instances of a machine that `retain` may keep
+MAX_AGE = 100 * 366 * 24 * 3600 * 1000  # ms of what `retain` keeps: a hundred years
 MAX_DELAY = 10 * 366 * 24 * 3600 * 1000  # ms of a timer: ten years
 DEFAULT_ATTEMPTS = 3
 MAX_ATTEMPTS = 100

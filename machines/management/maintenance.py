@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 
@@ -12,6 +13,8 @@ from machines.access import last_seen
 from machines.catalog import accepted_senders, publishing
 from machines.engine import Engine
 from machines.models.database_retry import DatabaseRetry
+from machines.retention import tables
+from machines.retention.duty import RetentionDuty
 from machines.services import approvals
 from machines.statistics import Sampler, writing
 from machines.statistics.activity import ActivityCounter
@@ -36,8 +39,10 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "indexer": "builds new data indexes",
         "layout": "moves the data layout to that of this release",
         "mender": "checks all jobs and repairs damaged ones",
+        "retention": "archives finished instances and removes them, dead jobs and log entries beyond their bounds",
         "sampler": "records statistics once a minute",
         "statistics prune": "removes old statistics",
+        "table prune": "removes audit entries and archived instances beyond their bounds",
         "webhook prune": "removes old webhook deliveries",
     }
 )
@@ -90,9 +95,11 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "indexer": IndexBuilder(engine),
         "layout": LayoutMigration(engine),
         "mender": JobCheck(engine, pause=options.mend),
+        "retention": RetentionDuty(engine),
         "sampler": Sampler(engine),
         "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
-        "webhook prune": DatabaseDuty(prune, pause=60.0, told="old deliveries cannot be removed: %s"),
+        "table prune": DatabaseDuty(tables.prune, pause=60.0, told="old rows cannot be removed: %s"),
+        "webhook prune": DatabaseDuty(_prune_deliveries, pause=60.0, told="old deliveries cannot be removed: %s"),
     }
 
 
@@ -107,5 +114,11 @@ def _keep_catalog(known: dict[str, str]) -> None:
 
 
 def _prune_measured() -> None:
-    writing.prune(int(time.time() * 1000))
+    age = tables.read_policy().table("statistics").age
+    writing.prune(int(time.time() * 1000), *([] if age is None else [age // 1000]))
     last_seen.prune()
+
+
+def _prune_deliveries() -> None:
+    age = tables.read_policy().table("webhooks").age
+    prune(*([] if age is None else [timedelta(milliseconds=age)]))

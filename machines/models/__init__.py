@@ -1,4 +1,5 @@
 from .approval import Approval
+from .archive import ArchivedInstance, ArchiveTotal
 from .audit import AuditEntry, AuditIsAppendOnly
 from .grant import MachineGroupGrant, MachineUserGrant
 from .last_seen import LastSeen, Receipt
@@ -10,6 +11,8 @@ from .webhook import Delivery, LogCursor, LogGap, Webhook
 
 __all__ = [
     "Approval",
+    "ArchiveTotal",
+    "ArchivedInstance",
     "AuditEntry",
     "AuditIsAppendOnly",
     "Delivery",

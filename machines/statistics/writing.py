@@ -121,11 +121,12 @@ def write(batch: Batch) -> None:
                 _sampled(entry.fields)
 
 
-def prune(now: int) -> int:
-    """Removes what is older than it is kept, some of it at a time; how many rows. ``now``: ms."""
-    old = Q(period=Period.MINUTE, at__lt=now // 1000 - MINUTES_KEPT)
-    old |= Q(period__in=(Period.HOUR, Period.GAP), at__lt=now // 1000 - HOURS_KEPT)
-    delete_some(MeasuredStretch.objects.filter(end__lt=now - HOURS_KEPT * 1000), AT_ONCE)
+def prune(now: int, keep: int = HOURS_KEPT) -> int:
+    """Removes what is older than it is kept, some of it at a time; how many rows. ``now``: ms; ``keep``: seconds for
+    which hours are kept, and minutes at most."""
+    old = Q(period=Period.MINUTE, at__lt=now // 1000 - min(MINUTES_KEPT, keep))
+    old |= Q(period__in=(Period.HOUR, Period.GAP), at__lt=now // 1000 - keep)
+    delete_some(MeasuredStretch.objects.filter(end__lt=now - keep * 1000), AT_ONCE)
     return delete_some(Measurement.objects.filter(old).order_by("at"), AT_ONCE)
 
 

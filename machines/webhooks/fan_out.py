@@ -154,8 +154,8 @@ def new_key() -> str:
     return f"msg_{get_engine().new_id()}"
 
 
-def prune() -> None:
+def prune(keep: timedelta = KEEP) -> None:
     """Takes out what is old, a little at a time."""
-    before = timezone.now() - KEEP
+    before = timezone.now() - keep
     for rows in (Delivery.objects.filter(made_at__lt=before), LogGap.objects.filter(at__lt=before)):
         delete_some(rows.order_by("pk"), PRUNE)

@@ -95,6 +95,23 @@ class FieldTypes:
         """Return the names of the data fields."""
         return frozenset(self._read)
 
+    def ends(self) -> list[str]:
+        """List the final states in which an instance can have ended: those of the machine itself, and of its regions
+        where all of it is parallel."""
+        numbers = dict(enumerate(self._states, start=1))
+
+        def around(state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+            return numbers.get(state["parent"]) if state and state.get("parent") else None
+
+        def is_end(state: Mapping[str, Any]) -> bool:
+            parent = around(state)
+            if parent is None or parent.get("root"):
+                return True
+            top = around(parent)
+            return bool(top and top.get("root") and top.get("kind") == "parallel")
+
+        return [state["name"] for state in self._states if state.get("final") and is_end(state)]
+
     def leaves(self, name: str) -> list[str]:
         """List the leaf states at or below a state; empty when this version has no such state."""
         inside: set[int] = set()

@@ -79,6 +79,10 @@ class Catalog:
         found = dict.fromkeys(leaf for types in self._all_types(machine) for leaf in types.leaves(state))
         return list(found) or [state]
 
+    def final_states(self, machine: str) -> list[str]:
+        """List the final states, in any published version, in which an instance can have ended."""
+        return list(dict.fromkeys(state for types in self._all_types(machine) for state in types.ends()))
+
     def fields(self, machine: str) -> frozenset[str]:
         """Return the names of the data fields of every published version."""
         return frozenset().union(*(types.names for types in self._all_types(machine)))

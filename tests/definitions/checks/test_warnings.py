@@ -70,7 +70,7 @@ def test_an_else_may_be_a_pattern():
 
 
 def test_keys_without_effect():
-    assert only_warnings(machine(version=3, retain="30d")) == ["SB205 version", "SB205 retain"]
+    assert only_warnings(machine(version=3, retain="30d")) == ["SB205 version"]
 
 
 def test_a_declared_event_nobody_listens_for():

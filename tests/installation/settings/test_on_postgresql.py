@@ -16,6 +16,8 @@ FILES = (
     "tests/services/test_seen.py",
     "tests/admin/test_fire.py",
     "tests/audit/test_entries.py",
+    "tests/archive/test_sql.py",
+    "tests/retention/test_duty.py",
 )
 
 

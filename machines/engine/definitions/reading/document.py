@@ -8,7 +8,6 @@ from typing import Any
 from machines.engine import limits
 from machines.engine.definitions.access import read_accepts, read_approval
 from machines.engine.definitions.checks.review import review
-from machines.engine.definitions.durations import HINT, parse_duration
 from machines.engine.definitions.fields import read_context, read_events
 from machines.engine.definitions.model import Machine, Start, State
 from machines.engine.definitions.place import BROKEN, Place, PlainCopier, TooLarge, show_path
@@ -20,6 +19,7 @@ from .embedded_machines import list_embedded, list_embedded_names
 from .indexes import read_index
 from .invokes import read_queues
 from .naming import require_key
+from .retention import read_retention
 from .states import MACHINE_KEYS, read_root, read_states
 
 KEYS = (
@@ -167,13 +167,7 @@ def _check_keys(place: Place) -> None:
         place.at("version").warn("SB205", '"version" has no effect: publishing numbers the versions')
     if (partitions := place.get("partitions")) is not None:
         partitions.whole(1, limits.MAX_PARTITIONS)
-    retain = place.get("retain")
-    if retain is None or retain.broken:
-        return
-    if not isinstance(retain.value, str) or parse_duration(retain.value) is None:
-        retain.error("SB113", "not a duration", HINT)
-    else:
-        retain.warn("SB205", '"retain" is not yet in effect: final instances are kept')
+    read_retention(place.get("retain"))
 
 
 def _too_many(tree: Tree, place: Place) -> bool:

@@ -94,6 +94,12 @@ function streams.trim(key, most, hard)
     if hard and length > hard and redis.call('XLEN', key) > hard then redis.call('XTRIM', key, 'MAXLEN', '~', hard) end
 end
 
+-- Trims entries before an id that no group needs, whole nodes of the stream at a time; answers how many.
+function streams.trim_before(key, id, most)
+    local floor = streams.find_floor(key)
+    return redis.call('XTRIM', key, 'MINID', '~', is_before(id, floor) and id or floor, 'LIMIT', most)
+end
+
 -- Trims one round of entries before the floor, until fewer than `most` are left. Tells whether another round may help.
 local function trim_round(key, most, floor)
     local excess = math.min(redis.call('XLEN', key) - most + 1, TRIM_SIZE)

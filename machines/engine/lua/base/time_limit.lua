@@ -10,6 +10,12 @@ local function seconds()
     return time[1] + time[2] / 1e6
 end
 
+-- Answers a function that tells how many ms have passed since.
+function time_limit.measure()
+    local began = seconds()
+    return function() return (seconds() - began) * 1000 end
+end
+
 -- Answers a function that tells whether more than `ms` have passed since.
 function time_limit.start(ms)
     local began = seconds()

@@ -28,16 +28,22 @@ local function notify_others(ctx, parent_knows)
     if ctx.messages[1] then chart_writes.post_messages(ctx, {}) end
 end
 
+-- Removes the instance and what belongs to it, without a log entry and without a pulse: the caller counts it.
+function deletion.remove(ctx, parent_knows)
+    local root = ctx.program.root
+    notify_others(ctx, parent_knows)
+    unindex(ctx)
+    failures.remove_instance(root, ctx.id)
+    call('DEL', keys.instance(root, ctx.id), keys.history(root, ctx.id), keys.held(root, ctx.id))
+end
+
 -- `parent_knows`: the parent asked for the end. Throws before any change when the first write is not possible.
 function deletion.delete(ctx, actor, reason, parent_knows)
     local root = ctx.program.root
     if ctx.chart then call('XLEN', keys.outbox(root)) end
     partition_log.append(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version, 'actor', actor, 'reason', reason)
-    notify_others(ctx, parent_knows)
-    unindex(ctx)
-    failures.remove_instance(root, ctx.id)
-    call('DEL', keys.instance(root, ctx.id), keys.history(root, ctx.id), keys.held(root, ctx.id))
+    deletion.remove(ctx, parent_knows)
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
     commit.ring_pulse(root)
 end

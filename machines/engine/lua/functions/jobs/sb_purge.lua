@@ -4,7 +4,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue ('' with a job) · 2 ready | delayed | dead | job · 3 how many (1..500), or the job's id · 4 actor · 5
 --          reason · 6 now (ms, or '') · 7 text for the log, or '' for no entry · 8 permit (as sb_fire: deleting a job that
---          an instance waits for is the repair cancel)
+--          an instance waits for is the repair cancel) · 9 ms: only dead jobs that died at or before, or ''
 -- Returns: {OK, deleted, left in that place} · {BADARG, why} · {FAULT, why} when the first could not be deleted · {APPROVAL,
 --          ...} as sb_fire, when the first needs an approval
 -- Notifies: <root>:pulse
@@ -29,9 +29,11 @@ local function delete_job(root, job, now, why, approval)
 end
 
 -- Members of the place that are no jobs are removed, too.
-local function delete_oldest(root, queue, place, limit, now, approval)
+local function delete_oldest(root, queue, place, limit, now, approval, before)
     local key, gone = jobs.places[place](root, queue), 0
-    for _, job in ipairs(redis.call('ZRANGE', key, 0, limit - 1)) do
+    local found = before and redis.call('ZRANGEBYSCORE', key, '-inf', before, 'LIMIT', 0, limit)
+        or redis.call('ZRANGE', key, 0, limit - 1)
+    for _, job in ipairs(found) do
         if jobs.read(root, job) then
             local why, refusal = delete_job(root, job, now, 'purged', approval)
             if why then return gone, why, refusal end
@@ -56,6 +58,10 @@ return function(KEYS, ARGV)
     elseif not PLACES[place or ''] or not limit then
         bad = 'a place is ready, delayed or dead, and a limit 1 to ' .. MOST
     end
+    local before = (ARGV[9] or '') ~= '' and ARGV[9] or nil
+    if before and (place ~= 'dead' or not arguments.parse_count(before, 0, 1e14)) then
+        bad = bad or 'a time is a whole number of ms, and for dead jobs'
+    end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, gone, left, why, refusal = arguments.read_now(ARGV[6]), 0, 0
     local approval = { ARGV[8] or '', actor }
@@ -64,7 +70,7 @@ return function(KEYS, ARGV)
         why, refusal = delete_job(root, ARGV[3], now, 'withdrawn', approval)
         if not why then gone = 1 end
     else
-        gone, why, refusal = delete_oldest(root, queue, place, limit, now, approval)
+        gone, why, refusal = delete_oldest(root, queue, place, limit, now, approval, before)
         left = redis.call('ZCARD', jobs.places[place](root, queue))
     end
     if why and gone == 0 then return refusal or { replies.FAULT, why } end

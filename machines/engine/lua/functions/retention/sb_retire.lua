@@ -1,0 +1,47 @@
+-- needs: arguments, commit, keys, partition_log, replies, retirement, time_limit
+-- sb_retire: lets go of finished instances, each with its history, index entries and jobs, if it is still the one that was
+-- read: of the same revision and creation, finished and not suspended. Any other stays. Stops after some 2 ms.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 actor · 2 reason · 3.. in turn an id, its revision and the ms of its creation (at most 200 instances)
+-- Returns: {OK, instances that went, instances that were looked at, µs it took, id that stayed, ...} · {NOMACHINE}
+--          · {BADARG, why}
+-- Notifies: <root>:pulse, at most once in 50 ms
+-- Cost:    O(fields + log(instances in the state)) for each instance
+local MAX_INSTANCES, FIRST = 200, 3
+local LIMIT_MS, CHECK_EVERY = 1, 8
+
+local function check(ARGV)
+    local count = #ARGV - FIRST + 1
+    if count < 3 or count % 3 ~= 0 then return 'an instance is an id, a revision and the ms of its creation' end
+    if count > 3 * MAX_INSTANCES then return 'at most ' .. MAX_INSTANCES .. ' instances' end
+    return arguments.check('', '', ARGV[1], ARGV[2], '')
+end
+
+-- One entry for the call: one for each instance would push all other entries out of the log.
+local function report(root, count, machine, actor, reason)
+    partition_log.append(root, 'kind', 'retired', 'name', 'retired', 'data', string.format('{"instances":%d}', count),
+        'machine', machine, 'actor', actor, 'reason', reason)
+    redis.pcall('HINCRBY', keys.meta(root), 'instances', -count)
+    commit.ring_pulse(root)
+end
+
+return function(KEYS, ARGV)
+    local root, bad = KEYS[1], check(ARGV)
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    redis.call('XLEN', keys.log(root)) -- these throw before the first deletion
+    redis.call('XLEN', keys.outbox(root))
+    local elapsed = time_limit.measure()
+    local batch = retirement.start(root)
+    local reply, gone, looked, machine = { replies.OK, 0, 0, 0 }, 0, 0, nil
+    for i = FIRST, #ARGV, 3 do
+        local name = retirement.remove(batch, ARGV[i], ARGV[i + 1], ARGV[i + 2])
+        looked = looked + 1
+        if name then gone, machine = gone + 1, name else reply[#reply + 1] = ARGV[i] end
+        if looked % CHECK_EVERY == 0 and elapsed() > LIMIT_MS then break end
+    end
+    retirement.finish(batch)
+    if gone > 0 then report(root, gone, machine, ARGV[1], ARGV[2]) end
+    reply[2], reply[3], reply[4] = gone, looked, math.floor(elapsed() * 1000)
+    return reply
+end

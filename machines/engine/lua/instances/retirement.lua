@@ -1,0 +1,94 @@
+-- needs: data_indexes, deletion, failures, instances, jobs, keys, programs
+-- Removes finished instances, many in one call. Those of a flat machine are read by the few fields that matter, and share
+-- their ZREM and DEL; all others are deleted one by one.
+local retirement = {}
+
+local call, pcall_redis = redis.call, redis.pcall
+local MEMBERS = 100 -- of one command
+
+-- Starts a call on a partition. `has_failures`: whether any instance of it has one.
+function retirement.start(root)
+    return { root = root, programs = {}, members = {}, doomed = {}, has_failures = call('EXISTS', keys.wrong(root)) == 1 }
+end
+
+local function matches(row, revision, created)
+    return row._version == revision and row._created == created and not row._suspended
+end
+
+local function flush_members(key, ids)
+    for from = 1, #ids, MEMBERS do
+        pcall_redis('ZREM', key, unpack(ids, from, math.min(from + MEMBERS - 1, #ids)))
+    end
+end
+
+local function load_program(batch, def)
+    local program = batch.programs[def]
+    if program == nil then
+        local ok, found = pcall(programs.load, batch.root, def)
+        program = ok and found or false
+        batch.programs[def] = program
+    end
+    return program
+end
+
+-- Makes the part of a flat instance's context that its deletion reads; nil for any other instance.
+local function read_flat(batch, id)
+    local key = keys.instance(batch.root, id)
+    local row = pcall_redis('HMGET', key, '_version', '_created', '_def', '_state', '_suspended', '_parent', '_timers',
+        '_jobs', '_actor')
+    if row.err or not row[1] or not row[3] or row[6] or row[7] then return nil end
+    local program = load_program(batch, row[3])
+    if not program or not program.flat then return nil end
+    local raw = { _version = row[1], _created = row[2], _def = row[3], _suspended = row[5], _jobs = row[8] or nil,
+        _actor = row[9] or nil }
+    return { program = program, id = id, raw = raw, key = key, state = program.index[row[4]] }
+end
+
+local function remove_flat(batch, ctx)
+    local program, id, root = ctx.program, ctx.id, batch.root
+    if program.indexed or program.facts then data_indexes.remove_instance(ctx) end
+    if (ctx.raw._jobs or '') ~= '' then
+        for job in string.gmatch(ctx.raw._jobs, '%S+') do jobs.remove(root, job, 'withdrawn') end
+    end
+    if batch.has_failures then failures.remove_instance(root, id) end
+    local index, doomed = program.states[ctx.state].index_key, batch.doomed
+    local members = batch.members[index]
+    if not members then
+        members = {}
+        batch.members[index] = members
+    end
+    members[#members + 1] = id
+    local at = #doomed
+    doomed[at + 1], doomed[at + 2] = ctx.key, program.history_prefix .. id
+end
+
+local function remove_any(batch, id, revision, created)
+    local ok, ctx = pcall(instances.open, batch.root, id, 0)
+    if not ok or not ctx or not matches(ctx.raw, revision, created) then return nil end
+    if not ctx.raw._done and (ctx.chart or not ctx.program.states[ctx.state].final) then return nil end
+    return pcall(deletion.remove, ctx, false) and ctx or nil
+end
+
+-- Removes an instance if it is finished and still of this revision and creation. Answers the machine's name, or nil where
+-- the instance stays. The keys of flat instances go when the batch is finished.
+function retirement.remove(batch, id, revision, created)
+    local ctx = read_flat(batch, id)
+    if ctx then
+        if not ctx.state or not ctx.program.states[ctx.state].final or not matches(ctx.raw, revision, created) then
+            return nil
+        end
+        remove_flat(batch, ctx)
+    else
+        ctx = remove_any(batch, id, revision, created)
+    end
+    return ctx and ctx.program.machine
+end
+
+-- Removes the keys of the batch.
+function retirement.finish(batch)
+    for key, ids in pairs(batch.members) do flush_members(key, ids) end
+    local doomed = batch.doomed
+    for from = 1, #doomed, MEMBERS do call('UNLINK', unpack(doomed, from, math.min(from + MEMBERS - 1, #doomed))) end
+end
+
+return retirement

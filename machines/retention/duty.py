@@ -1,0 +1,183 @@
+"""The background duty that lets go of what a machine need not keep: finished instances, dead jobs, log entries.
+
+An instance is read, archived, and then removed if it is still the one that was read. Where archiving fails nothing is
+removed; where the process ends in between, the next pass writes the same record again, which the archive has once.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from machines.archive.record import ArchivedRecord
+from machines.archive.store import Archive, get_archive
+from machines.catalog import builtin_machines
+from machines.engine import Engine, errors
+from machines.engine.definitions.reading.retention import Retention, find_retention
+from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
+from machines.engine.keys import Partition
+from machines.models.database_retry import DatabaseRetry
+
+from .pacing import ServerShare
+from .policy import parse_policy
+
+log = logging.getLogger(__name__)
+
+ACTOR = "retention"
+READ = 100  # instances of one read, and of one call that removes: about 1 ms of the server
+SPELL = 1.0  # seconds of one pass; where more is due the next one follows at once
+
+
+@dataclass(frozen=True, slots=True)
+class MachineBounds:
+    """The bounds of one machine, and the fields by which its archived instances can be found."""
+
+    machine: str
+    retention: Retention
+    index: tuple[str, ...]
+
+
+class RetentionDuty:
+    """Walks over all machines and lets go of what is due, within a share of the server's time."""
+
+    def __init__(
+        self, engine: Engine, *, pause: float = 30.0, share: ServerShare | None = None, archive: Archive | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._engine, self._pause, self._clock = engine, pause, clock
+        self._share = share or ServerShare()
+        self._archive = archive
+        self._bounds: dict[str, tuple[str, MachineBounds]] = {}
+        self._walk: Iterator[None] | None = None
+        self._database = DatabaseRetry(log, "finished instances stay: the archive cannot be written: %s")
+        self.gone = 0
+        """Instances that this process has let go."""
+
+    def once(self) -> bool:
+        """Let go for about a second; return whether more is due."""
+        walk, self._walk = self._walk or self._pass(), None
+        until = self._clock() + SPELL
+        with self._database.around():
+            for _ in walk:
+                if self._clock() >= until:
+                    self._walk = walk
+                    return True
+        return False
+
+    def pause(self) -> float:
+        """Return seconds, not the same each time: workers that were started together need not look together."""
+        return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
+
+    def _pass(self) -> Iterator[None]:
+        """One walk over all machines; yields after each batch."""
+        retirement, now = self._engine.retirement(), self._engine.emitted_logs().now()
+        for bounds in self._list_bounds():
+            try:
+                yield from self._one_machine(retirement, bounds, now)
+            except (errors.EngineFault, errors.LookupFailed) as fault:
+                log.error("retention of %s: %s", bounds.machine, fault)
+
+    def _list_bounds(self) -> list[MachineBounds]:
+        """List the machines that have bounds. A definition is read once for each version."""
+        default = parse_policy(settings.SIGNALBOX_RETAIN).machines
+        found = []
+        for machine, current in self._engine.current_versions().items():
+            held = self._bounds.get(machine)
+            if held is None or held[0] != current:
+                try:
+                    definition = self._engine.definition(machine)
+                except errors.LookupFailed:
+                    continue
+                index = tuple(name for name in definition.get("index") or () if isinstance(name, str))
+                held = current, MachineBounds(machine, find_retention(definition), index)
+                self._bounds[machine] = held
+            bounds = held[1]
+            retention = bounds.retention if machine in builtin_machines.NAMES else bounds.retention.over(default)
+            if retention:
+                found.append(MachineBounds(machine, retention, bounds.index))
+        return found
+
+    def _one_machine(self, retirement: Retirement, bounds: MachineBounds, now: int) -> Iterator[None]:
+        before = find_due(retirement, bounds.machine, bounds.retention, now)
+        for partition in retirement.partitions(bounds.machine):
+            if before is not None:
+                for state in retirement.final_states(bounds.machine):
+                    yield from self._one_state(retirement, bounds, partition, state, before)
+            if bounds.retention.dead is not None:
+                yield from self._dead_jobs(retirement, partition, now - bounds.retention.dead)
+            if bounds.retention.log is not None:
+                retirement.trim_log(partition, max(0, now - bounds.retention.log))
+
+    def _one_state(
+        self, retirement: Retirement, bounds: MachineBounds, partition: Partition, state: str, before: int
+    ) -> Iterator[None]:
+        """Let go of the due instances of one state. Those that stay are passed over."""
+        keep_copy = self._store() if bounds.retention.archive is not False else None
+        skip, gone = 0, 0
+        while True:
+            batches, full = self._gather(retirement, bounds.machine, partition, state, before, skip, keep_copy)
+            looked = sum(batch.looked for batch in batches)
+            due = [one for batch in batches for one in batch.instances]
+            if keep_copy is not None and due:
+                at = int(time.time() * 1000)
+                keep_copy.write([ArchivedRecord.of(one, bounds.index, at) for one in due])
+            removed = 0
+            for batch in batches:
+                if batch.instances:
+                    retired = retirement.retire(batch, actor=ACTOR)
+                    self._share.spend(retired.micros)
+                    removed += retired.gone
+            self.gone, gone, skip = self.gone + removed, gone + removed, skip + looked - removed
+            if looked:
+                yield
+            if not full:
+                break
+        if gone:
+            log.info("retention: %d instances of %s in %s went", gone, bounds.machine, state)
+
+    def _gather(
+        self, retirement: Retirement, machine: str, partition: Partition, state: str, before: int, skip: int,
+        store: Archive | None,
+    ) -> tuple[list[Batch], bool]:  # fmt: skip
+        """Read as many instances as the archive best takes at once; return them, and whether there may be more."""
+        wanted, looked = store.batch if store else READ, 0
+        batches: list[Batch] = []
+        while looked < wanted:
+            batch = retirement.read(machine, partition, state, before, skip=skip + looked, limit=READ)
+            self._share.spend(batch.micros)
+            due = [one for one in batch.instances if is_due(one, before)]
+            batches.append(Batch(batch.partition, due, batch.looked, batch.micros))
+            looked += batch.looked
+            if batch.looked < READ:
+                return batches, False
+        return batches, True
+
+    def _dead_jobs(self, retirement: Retirement, partition: Partition, before: int) -> Iterator[None]:
+        for queue in retirement.queues(partition):
+            while (gone := retirement.purge_dead(partition, queue, max(0, before), actor=ACTOR)) > 0:
+                log.info("retention: %d dead jobs of %s in %s went", gone, queue, partition.root)
+                yield
+
+    def _store(self) -> Archive | None:
+        store = self._archive or get_archive()
+        return store if store.enabled else None
+
+
+def find_due(retirement: Retirement, machine: str, retention: Retention, now: int) -> int | None:
+    """Return the ms at or before which finished instances have to go; None where none has to."""
+    bounds = []
+    if retention.finished is not None:
+        bounds.append(now - retention.finished)
+    if retention.most is not None and (cutoff := retirement.find_cutoff(machine, retention.most, now)) is not None:
+        bounds.append(cutoff)
+    return max(bounds, default=None)
+
+
+def is_due(found: FinishedInstance, before: int) -> bool:
+    """Tell whether an instance ended at or before a time, and is not suspended."""
+    return found.finished <= before and "_suspended" not in found.raw

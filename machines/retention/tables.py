@@ -1,0 +1,88 @@
+"""Lets go of rows of the database beyond their bounds: audit entries, archived instances, and the number of rows of
+statistics and webhook deliveries, whose age their own duties bound."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Model, QuerySet
+
+from machines.archive import sql
+from machines.models import ArchivedInstance, AuditEntry, Delivery, Measurement
+
+from .policy import Policy, TableBound, parse_policy
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 2000  # rows of one statement: a transaction, and its locks, stay short
+MODELS: dict[str, type[Model]] = {
+    "audit": AuditEntry,
+    "statistics": Measurement,
+    "webhooks": Delivery,
+}
+
+
+def read_policy() -> Policy:
+    """Return what ``SIGNALBOX_RETAIN`` says."""
+    return parse_policy(settings.SIGNALBOX_RETAIN)
+
+
+def prune(now: int | None = None) -> dict[str, int]:
+    """Remove rows beyond the bounds, some at a time; return how many of each table. ``now``: ms."""
+    policy, now = read_policy(), int(time.time() * 1000) if now is None else now
+    gone = {name: _prune_number(model, policy.table(name)) for name, model in MODELS.items()}
+    gone["audit"] += _prune_audit(policy.table("audit"), now)
+    gone["archive"] = _prune_archive(policy.table("archive"), now)
+    for name, count in gone.items():
+        if count:
+            log.info("retention: %d rows of %s went", count, name)
+    return gone
+
+
+def _prune_audit(bound: TableBound, now: int) -> int:
+    if bound.age is None:
+        return 0
+    return _delete(AuditEntry.objects.filter(at__lt=_at(now - bound.age)), AT_ONCE)
+
+
+def _prune_number(model: type[Model], bound: TableBound) -> int:
+    if bound.most is None:
+        return 0
+    rows = model._default_manager.all()
+    excess = rows.count() - bound.most
+    return _delete(rows, min(excess, AT_ONCE)) if excess > 0 else 0
+
+
+def _delete(rows: QuerySet, most: int) -> int:
+    """Delete the oldest rows. The audit refuses the usual way: nobody but the retention may delete from it."""
+    found = list(rows.order_by("pk").values_list("pk", flat=True)[:most])
+    if not found:
+        return 0
+    chosen: QuerySet = QuerySet(rows.model).filter(pk__in=found)
+    return chosen._raw_delete(chosen.db)  # type: ignore[attr-defined,no-any-return]
+
+
+def _prune_archive(bound: TableBound, now: int) -> int:
+    """Remove archived instances by age and number. On PostgreSQL whole months go at once by age."""
+    gone = 0
+    if bound.age is not None:
+        if connection.vendor == "postgresql":
+            sql.drop_partitions(now - bound.age)
+        gone += _erase_oldest(ArchivedInstance.objects.filter(finished__lt=now - bound.age), AT_ONCE)
+    if bound.most is not None:
+        excess = ArchivedInstance.objects.count() - bound.most
+        if excess > 0:
+            gone += _erase_oldest(ArchivedInstance.objects.all(), min(excess, AT_ONCE))
+    return gone
+
+
+def _erase_oldest(rows: QuerySet[ArchivedInstance], most: int) -> int:
+    return sql.remove(rows.order_by("finished")[:most])
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(max(0, ms) / 1000, UTC)

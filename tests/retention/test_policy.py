@@ -1,0 +1,33 @@
+"""``SIGNALBOX_RETAIN``: its words, and what is said of those that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from machines.engine.definitions.reading.retention import Retention
+from machines.retention.policy import BadPolicy, Policy, TableBound, is_policy, parse_policy
+
+DAY = 86_400_000
+
+
+def test_no_words_bound_nothing():
+    assert parse_policy("") == Policy()
+    assert parse_policy("").table("audit") == TableBound()
+
+
+def test_words_bound_machines_and_tables_by_age_and_number():
+    found = parse_policy("finished=30d, most=1000,dead=90 days,log=7d,audit=730d,audit_most=5000,webhooks=14d")
+    assert found.machines == Retention(finished=30 * DAY, most=1000, dead=90 * DAY, log=7 * DAY)
+    assert found.table("audit") == TableBound(730 * DAY, 5000)
+    assert found.table("webhooks") == TableBound(14 * DAY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["30d", "finshed=30d", "finished", "finished=", "finished=soon", "most=many", "most=-1", "audit_most=30d",
+     "finished_most=3", "most=99999999999"],
+)  # fmt: skip
+def test_a_word_that_is_none_is_named(text):
+    with pytest.raises(BadPolicy, match=text.partition("=")[0]):
+        parse_policy(f"log=7d,{text}")
+    assert not is_policy(text)
