@@ -16,7 +16,7 @@ from django.conf import settings
 
 from dashboard.checks.system_checks import shown
 from dashboard.serving import port
-from machines.server import FolderInUse, Server
+from machines.server import Cluster, FolderInUse, Server
 from machines.server.folder import Lock
 
 from . import logins, preparation
@@ -34,13 +34,15 @@ READY_WITHIN = 60.0  # seconds; a slow machine compiles every module on its firs
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """``rate``: events a second of the traffic, 0 for none. ``with_parent``: end when our parent process does."""
+    """``rate``: events a second of the traffic, 0 for none. ``with_parent``: end when our parent process does.
+    ``cluster``: run on a Redis Cluster instead of one server."""
 
     host: str
     port: int
     seed: int
     rate: float
     with_parent: bool
+    cluster: bool = False
 
 
 class Stopped(BaseException):
@@ -52,7 +54,7 @@ class Demo:
         self.options = options
         self._say = say
         self._parent = Parent() if options.with_parent else None
-        self._server: Server | None = None
+        self._server: Server | Cluster | None = None
 
     def run(self) -> None:
         """Returns when it was told to stop, with every process it started gone."""
@@ -70,8 +72,8 @@ class Demo:
         self._say("Signalbox demo")
         lock = self._only_one(stack)
         listener = self._listen(stack)
-        self._server = preparation.redis(stack)
-        self._line("redis", f"Valkey, in {self._server.folder}" if self._server else shown(settings.REDIS_URL))
+        self._server = preparation.redis(stack, cluster=self.options.cluster)
+        self._line("redis", _describe(self._server))
         self._line("database", preparation.database())
         self._line("machines", preparation.machines())
         accounts = logins.prepare(settings.SIGNALBOX_HOME)
@@ -170,6 +172,15 @@ def _deaf() -> None:
     """While things are being ended, asking again changes nothing."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
+
+
+def _describe(server: Server | Cluster | None) -> str:
+    if server is None:
+        return shown(settings.REDIS_URL)
+    if isinstance(server, Cluster):
+        copies = len(server.nodes) - server.primaries
+        return f"cluster of {server.primaries} primaries and {copies} replicas, in {server.folder}"
+    return f"Valkey, in {server.folder}"
 
 
 def _healthy(url: str) -> bool:

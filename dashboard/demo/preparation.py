@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,19 +20,22 @@ from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.formats import load
 from machines.mapreduce.builtin_machines import FOLDER as MAP_REDUCE
-from machines.server import Server
+from machines.server import Cluster, Server
 
 from .errors import DemoFailed
 
 SAMPLES = (settings.BASE_DIR / "examples", MAP_REDUCE)
 
 
-def redis(stack: ExitStack) -> Server | None:
-    """A Valkey of our own that ends with us, or None where another Redis was named. It answers and is fit for us."""
-    server = None
+def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None:
+    """A Valkey of our own that ends with us, or a cluster of them, or None where another Redis was named. It answers
+    and is fit for us."""
+    server: Server | Cluster | None = None
     if not settings.ENVIRONMENT.secret("REDIS_URL"):
-        server = stack.enter_context(Server(settings.SIGNALBOX_HOME / "valkey"))
+        server = stack.enter_context(_cluster() if cluster else Server(settings.SIGNALBOX_HOME / "valkey"))
         _point_at(server.url)
+    elif cluster:
+        raise DemoFailed("REDIS_URL names a Redis already; unset it, or leave out --cluster")
     try:
         get_engine().ping()
     except EngineUnavailable as error:
@@ -41,12 +45,24 @@ def redis(stack: ExitStack) -> Server | None:
     return server
 
 
+def _cluster() -> Cluster:
+    """With a password of its own, since its ports are open to every user of this machine."""
+    folder = settings.SIGNALBOX_HOME / "cluster"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / "password"
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_text(secrets.token_urlsafe(24), encoding="utf-8")
+    return Cluster(folder, password=file.read_text(encoding="utf-8"), persistent=True)
+
+
 def _point_at(url: str) -> None:
     """This process and those it starts use the server that has just been started."""
     os.environ["REDIS_URL"] = url
     settings.REDIS_URL = url
     if not settings.ENVIRONMENT.secret("CACHE_URL"):
         settings.CACHES = stores.caches(url, settings.SIGNALBOX_PREFIX)
+        settings.SESSION_ENGINE = stores.session_engine(settings.ENVIRONMENT.text("SIGNALBOX_SESSIONS"), url)
 
 
 def database() -> str:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from pathlib import Path
 from urllib.parse import unquote
 
 from django.core.exceptions import ImproperlyConfigured
+
+from machines.engine.connection.redis_url import read_url
 
 from . import private_files
 
@@ -66,10 +69,28 @@ def secret_key(folder: Path) -> str:
 
 
 def redis_url(folder: Path) -> str:
-    """Where the server that runs in this folder answers, or Redis' own default place when none does."""
-    try:
-        url = (folder / "valkey" / "url").read_text(encoding="utf-8").strip()
-    except OSError:
-        url = ""
+    """Where the server or the cluster that runs in this folder answers, or Redis' own default place when none does."""
+    cluster = _read(folder / "cluster" / "url")
+    if cluster and _listens(cluster):
+        return cluster
+    url = _read(folder / "valkey" / "url")
     running = url.startswith("unix://") and Path(unquote(url.removeprefix("unix://"))).is_socket()
     return url if running else "redis://127.0.0.1:6379/0"
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _listens(url: str) -> bool:
+    """Whether any node of a cluster takes connections. A demo that was killed leaves its address behind."""
+    for host, port in read_url(url).seeds:
+        try:
+            socket.create_connection((host, port), timeout=1).close()
+        except OSError:
+            continue
+        return True
+    return False

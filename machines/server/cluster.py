@@ -102,12 +102,24 @@ class Cluster:
                 self._join()
                 (self.folder / "ports.json").write_text(json.dumps(ports), encoding="utf-8")
             self.wait_settled()
+            self._note_url(undo)
             self._open = undo.pop_all()
         return self
 
     def stop(self) -> None:
         """End all nodes; the folder is free when it returns. Safe to call twice."""
         self._open.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether all nodes are."""
+        return all(node.running for node in self.nodes)
+
+    def revive(self) -> None:
+        """Start the nodes that ended again: same data, same addresses."""
+        for node in self.nodes:
+            if not node.running:
+                node.revive()
 
     def owner_of(self, slot: int) -> Node:
         """The primary that serves a slot, in the view of the first node that answers."""
@@ -193,6 +205,13 @@ class Cluster:
             for number, client in enumerate(clients[self.primaries :]):
                 replicate = functools.partial(_replicate, client, ids[number % self.primaries])
                 _wait(replicate, "a replica did not find its primary")
+
+    def _note_url(self, undo: contextlib.ExitStack) -> None:
+        """Leave the URL in the folder, so that other commands of the same installation find the cluster."""
+        note = self.folder / "url"
+        note.touch(mode=0o600)
+        note.write_text(self.url + "\n", encoding="utf-8")
+        undo.callback(note.unlink, missing_ok=True)
 
     def _end(self) -> None:
         for node in self.nodes:

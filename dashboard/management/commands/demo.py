@@ -27,6 +27,9 @@ class Command(BaseCommand):
             "--no-traffic", action="store_true", help="no traffic: nothing changes unless you change it"
         )
         parser.add_argument(
+            "--cluster", action="store_true", help="run on a Redis Cluster of 3 primaries with a replica each"
+        )
+        parser.add_argument(
             "--with-parent", action="store_true", help="end when the process that started this one ends"
         )
 
@@ -37,6 +40,7 @@ class Command(BaseCommand):
             seed=options["seed"],
             rate=0 if options["no_traffic"] else options["rate"],
             with_parent=options["with_parent"],
+            cluster=options["cluster"],
         )
         try:
             Demo(chosen, say=self._say).run()

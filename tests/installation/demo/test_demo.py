@@ -16,6 +16,7 @@ import pytest
 import redis
 
 from dashboard.serving import port
+from dashboard.settings import home
 from tests.installation.processes import ROOT, alive, descendants, eventually
 
 pytestmark = pytest.mark.redis
@@ -128,6 +129,28 @@ def test_a_whole_day_at_the_demo(demo, tmp_path):
     family = third.family()
     assert third.end(signal.SIGINT) == 0
     all_gone(family)
+
+
+@pytest.mark.cluster
+def test_a_demo_on_a_cluster_brings_a_node_back_and_other_commands_find_it(demo, tmp_path):
+    one = demo("--cluster", "--no-traffic")
+    url = one.open()
+    assert healthy(url)
+    folder = tmp_path / "home" / "cluster"
+    address = (folder / "url").read_text().strip()
+    assert home.redis_url(tmp_path / "home") == address
+    assert stat.S_IMODE((folder / "url").stat().st_mode) == 0o600
+    with redis.RedisCluster.from_url(
+        address.replace("+cluster", "").partition(",")[0], decode_responses=True
+    ) as client:
+        assert set(client.hgetall("sb:machines").values()) == {"12"}
+        os.kill(int((folder / "node0" / "pid").read_text()), signal.SIGKILL)
+        eventually(lambda: healthy(url), "all shards answer")
+        eventually(lambda: len(client.get_nodes()) == 6 and client.ping(), "the node is back")
+    family = one.family()
+    assert one.end() == 0
+    all_gone(family)
+    assert home.redis_url(tmp_path / "home") == "redis://127.0.0.1:6379/0"
 
 
 def test_nothing_outlives_a_demo_that_gets_sigkill(demo):
