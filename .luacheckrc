@@ -15,5 +15,6 @@ files['machines/engine/lua'] = {
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search
         'state_machine', -- sm
         'due_times', 'timers', -- timers
+        'instance_records', 'record_checks', 'record_writes', -- transfer
     },
 }

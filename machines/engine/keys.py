@@ -192,6 +192,10 @@ class Partition:
         """hash: instance -> JSON of its current failures: dead jobs, failing timers."""
         return f"{self.root}:wrong"
 
+    def imported(self, transfer: str) -> str:
+        """hash with PX: job or counters of a transfer -> what they became here, so that they are written once."""
+        return f"{self.root}:imported:{transfer}"
+
     @property
     def moved(self) -> str:
         """root of the count of instances that moved: a set and a HyperLogLog for each day."""
@@ -251,6 +255,10 @@ class Keys:
     def jobs_pattern(self, machine: str | None = None) -> str:
         """Return a SCAN pattern for the keys of jobs and places (and a few others), by default of all machines."""
         return f"{_literal(self.prefix)}{{{'*' if machine is None else machine}:*}}:[jq]*"
+
+    def records_pattern(self, machine: str) -> str:
+        """Return a SCAN pattern for the keys of the machine's instances and jobs, and a few others."""
+        return f"{_literal(self.prefix)}{{{machine}:*}}:[ij]*"
 
     def job_or_place(self, name: str) -> tuple[str, str, str, str] | None:
         """Return root, job, queue, place of a job's key (no queue, no place) or of a place's key (no job); None for

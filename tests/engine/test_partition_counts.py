@@ -19,7 +19,7 @@ def test_the_definition_goes_before_the_engine_and_the_first_publication_counts(
     published = engine.publish(door() | {"id": "gate", "partitions": 2})
     assert engine.count_partitions("gate") == 5
     assert [finding.code for finding in published.findings] == ["SB218"]
-    assert "machine repartition gate 2" in published.findings[0].hint
+    assert "machine repartition gate --to 2" in published.findings[0].hint
     assert engine.publish(door() | {"id": "gate", "partitions": 5}).findings == []
 
 

@@ -87,7 +87,9 @@ class CompiledDefinition:
         if wanted in (None, held):
             return []
         message = f"{name} has {held} partitions and keeps them; {wanted} would apply to a new machine only"
-        return [make_finding("SB218", "partitions", message, f"run `manage.py machine repartition {name} {wanted}`")]
+        return [
+            make_finding("SB218", "partitions", message, f"run `manage.py machine repartition {name} --to {wanted}`")
+        ]
 
     @property
     def _checked(self) -> Machine:

@@ -1,4 +1,4 @@
-"""``python manage.py machine``: checks, publishes, imports and exports definitions."""
+"""``python manage.py machine``: checks, publishes, imports and exports definitions, and moves machines."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
+from machines.management import transfers
 from machines.models import Machine
 from machines.services import Actor, definitions
 
@@ -38,15 +39,23 @@ class Command(BaseCommand):
         drawing = _takes_file(verbs.add_parser("diagram", help="draw a definition"))
         drawing.add_argument("--as", dest="kind", choices=["svg", "dot"], default="svg", help="default: svg")
         drawing.add_argument("--output", metavar="PATH", help="write there and not to standard output")
-        importing = _takes_file(verbs.add_parser("import", help="convert a file of any format to a definition"))
+        importing = _takes_file(
+            verbs.add_parser(
+                "import", help="convert a file of any format to a definition; or import an exported machine"
+            )
+        )
         importing.add_argument(
             "--id", default="", metavar="NAME", help="machine name to use instead of the name in the file"
         )
         importing.add_argument("--publish", action="store_true", help="also publish it as the current version")
         importing.add_argument("--notes", default="", help="what changed")
         _takes_output(importing, formats.WRITERS, "json")
-        exporting = verbs.add_parser("export", help="write a published version in any format")
+        transfers.add_import_arguments(importing)
+        exporting = verbs.add_parser(
+            "export", help="write a published version in any format; or the machine with all its instances to FILE"
+        )
         exporting.add_argument("name", metavar="NAME", help="a machine")
+        transfers.add_export_arguments(exporting)
         exporting.add_argument("--version", dest="number", type=int, metavar="N", help="default: the current one")
         exporting.add_argument("--format", choices=[*formats.WRITERS], help="default: by the ending of -o, else json")
         _takes_output(exporting, formats.WRITERS, "")
@@ -99,7 +108,15 @@ class Command(BaseCommand):
             _write(output, text)
             self.stdout.write(f"{output}: {len(text.encode())} bytes")
 
-    def _import(self, file: str, format: str, id: str, publish: bool, notes: str, output: str | None, **_: Any) -> None:
+    def _import(self, file: str, format: str, **options: Any) -> None:
+        if transfers.is_transfer(file):
+            transfers.import_machine(self, Path(file), **options)
+        else:
+            self._convert(file, format, **options)
+
+    def _convert(
+        self, file: str, format: str, id: str, publish: bool, notes: str, output: str | None, **_: Any
+    ) -> None:
         submission = self._read(file, format, to=self.stderr, id=id)
         if submission.definition is None:
             raise CommandError(f"nothing was read as {submission.format}: {submission.summary}")
@@ -111,7 +128,14 @@ class Command(BaseCommand):
         if publish:
             self._make_current(submission.compiled, notes)
 
-    def _export(self, name: str, number: int | None, format: str | None, output: str | None, **_: Any) -> None:
+    def _export(
+        self, name: str, number: int | None, format: str | None, output: str | None, target: str | None, **options: Any
+    ) -> None:
+        if target is not None:
+            if number is not None or format is not None or output is not None:
+                raise CommandError("--version, --format and -o are for definitions; FILE takes all instances")
+            transfers.export_machine(self, name, Path(target), **options)
+            return
         try:
             version = stored_current(name) if number is None else stored(name, number)
         except UnknownMachine as error:

@@ -44,6 +44,7 @@ LITERALS = {
     ("lookup", "serial"): ":by:serial",
     ("filling",): ":filling",
     ("wrong",): ":wrong",
+    ("imported", "3f2a"): ":imported:3f2a",
     ("moved",): ":moved",
     ("marks",): ":moved:marks",
     ("board", "edges"): ":board:edges",

@@ -34,6 +34,7 @@ function keys.withdrawn(root, job) return root .. ':w:' .. job end
 function keys.lookup(root, field) return root .. ':by:' .. field end
 function keys.filling(root) return root .. ':filling' end
 function keys.wrong(root) return root .. ':wrong' end
+function keys.imported(root, transfer) return root .. ':imported:' .. transfer end
 function keys.moved(root) return root .. ':moved' end
 function keys.board(root, kind) return root .. ':board:' .. kind end
 function keys.marks(root) return root .. ':moved:marks' end

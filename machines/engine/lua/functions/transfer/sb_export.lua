@@ -1,0 +1,58 @@
+-- needs: arguments, instance_records, jobs, json, keys, replies
+-- sb_export: reads instances or jobs whole, each as one JSON record that sb_import takes; or the counters of the partition.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 instances | jobs | counters · 2 an id, then further ones (at most 500)
+-- Returns: {OK, record, ...} in order, '' for one that is gone, or for a job that is part of its instance's record. A reply of
+--          more than 4 MiB ends early: it answers for the first ones only · {FULL, messages} more than 2,000 messages of the
+--          partition are not delivered yet · {NOMACHINE} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(size of the records)
+local MAX_IDS, MAX_BYTES = 500, 4194304
+
+local function read_hash(key)
+    local flat, parts = redis.call('HGETALL', key), {}
+    for i = 1, #flat, 2 do parts[#parts + 1] = json.quote(flat[i]) .. ':' .. json.quote(flat[i + 1]) end
+    return '{' .. table.concat(parts, ',') .. '}'
+end
+
+local function read_counters(root)
+    local queues = {}
+    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
+        queues[#queues + 1] = json.quote(queue) .. ':' .. read_hash(keys.stats(root, queue))
+    end
+    return '{"kind":"counters","flow":' .. read_hash(keys.flow(root)) .. ',"refused":' .. read_hash(keys.refused(root))
+        .. ',"queues":{' .. table.concat(queues, ',') .. '}}'
+end
+
+local function read_job(root, job)
+    local record, held = instance_records.make_job(root, job, jobs.places)
+    if not record or instance_records.holds_job(root, job, held) then return '' end
+    return '{"kind":"job","job":' .. cjson.encode(record) .. '}'
+end
+
+return function(KEYS, ARGV)
+    local root, what = KEYS[1], ARGV[1]
+    if what ~= 'instances' and what ~= 'jobs' and what ~= 'counters' then
+        return { replies.BAD_ARGUMENT, 'an export is of instances, jobs or counters' }
+    end
+    if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    if what == 'counters' then return { replies.OK, read_counters(root) } end
+    local bad = arguments.check_present(ARGV[2], 'the id')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local outbox = what == 'instances' and instance_records.read_outbox(root) or {}
+    if what == 'instances' and redis.call('XLEN', keys.outbox(root)) > 2000 then
+        return { replies.FULL, redis.call('XLEN', keys.outbox(root)) }
+    end
+    local reply, bytes = { replies.OK }, 0
+    for i = 2, #ARGV do
+        local text
+        if what == 'jobs' then text = read_job(root, ARGV[i]) else
+            text = instance_records.make(root, ARGV[i], outbox, jobs.places) or ''
+        end
+        reply[i], bytes = text, bytes + #text
+        if bytes > MAX_BYTES then break end
+    end
+    return reply
+end

@@ -1,0 +1,223 @@
+"""Writes a machine with all its instances into a file, while it goes on running."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from machines.engine import arguments
+from machines.engine.connection import routing
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.client import FAILURES, Client
+from machines.engine.connection.replies import Status, refuse
+from machines.engine.errors import BadInput, EngineUnavailable
+from machines.engine.keys import Keys, Partition
+from machines.engine.publishing.catalog import Catalog
+
+from .records import ChunkWriter, Damaged, TransferHeader, read_chunks
+
+SCAN = 1000  # keys that one step scans
+TOGETHER = 50  # instances that one call reads
+PATIENCE = 30.0  # seconds to wait for an outbox that is delivered
+
+Progress = Callable[[int, int], None]  # instances done, of how many
+
+
+class Export:
+    """One export of a machine into ``path``.
+
+    Each instance is read in one atomic call, so its state, history, timers and jobs belong together. Different
+    instances are read at different moments: an instance that exists all the time is in the file, one that is created
+    or deleted meanwhile may be. The file is written as ``<path>.part`` first; an export that was stopped goes on with
+    it.
+    """
+
+    def __init__(self, client: Client, keys: Keys, machine: str, path: Path) -> None:
+        self._caller = Caller(client, keys.prefix)
+        self._catalog = Catalog(self._caller, keys, 1)
+        self._keys = keys
+        self.machine = arguments.check_machine(machine)
+        self.path = path
+        self.part = path.with_name(path.name + ".part")
+        self.resumed = 0
+        self.instances = self.jobs = 0
+        self._seen: set[int] = set()
+        self._versions: set[int] = set()
+
+    def run(self, progress: Progress = lambda done, total: None) -> TransferHeader:
+        """Write the file and return its header. Raises BadInput for a file that exists, UnknownMachine,
+        EngineUnavailable; an interrupted run leaves the part that is written."""
+        if self.path.exists():
+            raise BadInput(f"{self.path} exists: remove it, or give another name")
+        partitions = self._catalog.partitions(self.machine)
+        writer = ChunkWriter(self.part)
+        try:
+            header = self._begin(writer, len(partitions))
+            total = self._count(partitions)
+            scan = self._scan(partitions)
+            while found := list(islice(scan, TOGETHER)):
+                self._export_instances(writer, found)
+                progress(self.instances, total)
+            self._export_rest(writer, partitions)
+        except BaseException:
+            writer.flush()
+            raise
+        finally:
+            writer.close()
+        self.part.rename(self.path)
+        return header
+
+    def _begin(self, writer: ChunkWriter, partitions: int) -> TransferHeader:
+        """Write the header, or read what an earlier run has written."""
+        header = None
+        for chunk in writer.resume(read_chunks(self.part, cut=True)):
+            for line in chunk.lines:
+                if header is None:
+                    header = TransferHeader.read(self.part, line)
+                self._note(line)
+        if header is not None:
+            if header.machine != self.machine:
+                raise Damaged(self.part, f"it is the beginning of an export of {header.machine!r}")
+            self.resumed = self.instances
+            return header
+        header = TransferHeader(self.machine, secrets.token_hex(8), partitions, round(time.time() * 1000))
+        writer.add(header.as_line())
+        self._write_versions(writer)
+        return header
+
+    def _note(self, line: dict[str, Any]) -> None:
+        """Remember a line that an earlier run has written."""
+        if line["kind"] == "instance":
+            self._seen.add(_digest("i", line["id"]))
+            self.instances += 1
+        elif line["kind"] == "job":
+            self._seen.add(_digest("j", line["job"][0]))
+            self.jobs += 1
+        elif line["kind"] == "version":
+            self._versions.add(line["number"])
+        elif line["kind"] == "counters":
+            self._seen.add(_digest("c", line["partition"]))
+        elif line["kind"] in ("settings", "end"):
+            self._seen.add(_digest(line["kind"], ""))
+
+    def _write_versions(self, writer: ChunkWriter) -> None:
+        """Write the versions that are not in the file yet."""
+        for number in self._catalog.versions(self.machine):
+            if number not in self._versions:
+                self._versions.add(number)
+                source = self._catalog.definition(self.machine, number)
+                writer.add({"kind": "version", "number": number, "source": source})
+
+    def _count(self, partitions: Sequence[Partition]) -> int:
+        held = self._caller.commands([(p.meta, ("HGET", p.meta, "instances")) for p in partitions])
+        return sum(int(each or 0) for each in held)
+
+    def _scan(self, partitions: Sequence[Partition]) -> Iterator[tuple[Partition, str, str]]:
+        """Yield (partition, "i" or "j", id) of each instance and job. SCAN returns every key that exists from its begin
+        to its end, whatever else happens meanwhile."""
+        heads = {f"{p.root}:{word}:": (p, word[0]) for p in partitions for word in ("i", "job")}
+        for node in routing.list_nodes(self._caller.client):
+            cursor = -1
+            while cursor:
+                try:
+                    cursor, names = node.scan(
+                        max(cursor, 0), match=self._keys.records_pattern(self.machine), count=SCAN
+                    )
+                except FAILURES as error:
+                    translate(error)
+                for name in map(str, names):
+                    head, _, rest = name.partition("}:")
+                    word, _, id = rest.partition(":")
+                    found = heads.get(f"{head}}}:{word}:")
+                    if found is not None and self._is_new(found[1], id):
+                        yield (*found, id)
+
+    def _is_new(self, kind: str, id: str) -> bool:
+        digest = _digest(kind, id)
+        if digest in self._seen:
+            return False
+        self._seen.add(digest)
+        return True
+
+    def _export_instances(self, writer: ChunkWriter, found: Sequence[tuple[Partition, str, str]]) -> None:
+        """Write the records of some instances and jobs."""
+        groups: dict[tuple[str, str], list[str]] = {}
+        for partition, kind, id in found:
+            groups.setdefault((partition.root, "instances" if kind == "i" else "jobs"), []).append(id)
+        for (root, what), ids in groups.items():
+            for text in self._read(root, what, ids):
+                writer.add_text(text)
+                if what == "instances":
+                    self.instances += 1
+                else:
+                    self.jobs += 1
+
+    def _read(self, root: str, what: str, ids: list[str]) -> Iterator[str]:
+        """Yield the records that are there."""
+        until = time.monotonic() + PATIENCE
+        while ids:
+            reply = self._caller.call("sb_export", root, what, *ids)
+            if reply[0] == Status.FULL:
+                if time.monotonic() > until:
+                    raise EngineUnavailable(f"{reply[1]} messages of {root} are not delivered: is a worker running?")
+                time.sleep(0.05)
+                continue
+            if reply[0] != Status.OK:
+                refuse("sb_export", reply)
+            yield from (str(text) for text in reply[1:] if text)
+            ids = ids[len(reply) - 1 :]
+
+    def _export_rest(self, writer: ChunkWriter, partitions: Sequence[Partition]) -> None:
+        """Write versions that are newer than the beginning, settings, counters, and the end."""
+        self._write_versions(writer)
+        if self._is_new("settings", ""):
+            writer.add({"kind": "settings", **read_settings(self._caller, partitions)})
+        for number, partition in enumerate(partitions):
+            if self._is_new("c", str(number)):
+                reply = self._caller.call("sb_export", partition.root, "counters")
+                if reply[0] != Status.OK:
+                    refuse("sb_export", reply)
+                writer.add_text(f'{{"partition":"{number}",{str(reply[1])[1:]}')
+        if self._is_new("end", ""):
+            writer.add({"kind": "end", "instances": self.instances, "jobs": self.jobs, "versions": len(self._versions)})
+
+
+def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, Any]:
+    """Read what operators have set: the current version, granted senders, pauses and limits of queues."""
+    current, granted = caller.command("HMGET", partitions[0].meta, "current", "granted")
+    queues = sorted({str(q) for p in partitions for q in caller.command("SMEMBERS", p.queues)})
+    rules = {}
+    for queue in queues:
+        rows = caller.commands([(p.rules(queue), ("HGETALL", p.rules(queue))) for p in partitions])
+        if found := _merge_rules([_as_dict(row) for row in rows]):
+            rules[queue] = found
+    return {"current": int(str(current).partition(":")[0]), "granted": granted, "queues": rules}
+
+
+def _merge_rules(rows: Sequence[dict[str, str]]) -> dict[str, Any]:
+    """Merge the shares of all partitions: of an operator only, as the definition has its own."""
+    found: dict[str, Any] = {}
+    if paused := next((row for row in rows if "paused" in row), None):
+        found["paused"] = {"actor": paused.get("actor", ""), "reason": paused.get("reason", "")}
+    if all("concurrency" in row for row in rows):
+        found["concurrency"] = sum(int(row["concurrency"]) for row in rows)
+    if all("rate" in row for row in rows):
+        count, _, per = rows[0]["rate"].partition("/")
+        found["rate"] = [int(count), int(per) // len(rows)] if per else None
+    return found
+
+
+def _as_dict(row: Any) -> dict[str, str]:
+    return {
+        str(k): str(v) for k, v in (row.items() if isinstance(row, dict) else zip(row[::2], row[1::2], strict=True))
+    }
+
+
+def _digest(kind: str, id: str) -> int:
+    """Return a number for an id: a set of numbers takes less memory than one of texts."""
+    return int.from_bytes(hashlib.blake2b(f"{kind}{id}".encode(), digest_size=8).digest())
