@@ -4,8 +4,8 @@ The folders are for readers: a module is known by its file name alone, which is 
 lists the modules it uses in lines ``-- needs: a, b``; the composer writes the modules in that order, each as a local,
 so nothing is global. Each file below ``lua/functions/`` is one registered function of the same name, with the flags
 and the number of keys of its header. A module that says ``-- before each call: name`` has its function of that name
-run before each call. A server hides ``string``, ``cjson`` and the like while it loads a library, so the modules are
-built at the first call.
+run with the keys before each call; what it answers other than nil is the reply. A server hides ``string``, ``cjson``
+and the like while it loads a library, so the modules are built at the first call.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ if string.sub(name, 1, 3) == 'sm_' then return { err = 'ERR ' .. name .. ': ' ..
 return { 'FAULT', name .. ': ' .. message }
 end
 local function answer(name, keys, args)
-local ok, reply = pcall(prepare()[name], keys, args)
+local built = library or build()
+local refused = built.before(keys)
+if refused then return refused end
+local ok, reply = pcall(built[name], keys, args)
 if ok then return reply end
 return explain(name, reply)
 end
@@ -190,9 +193,8 @@ def compose(folder: Path = FOLDER) -> str:
     parts = [f"#!lua name={NAME}\n", "local library\n", "local function build()\nlibrary = {}\n"]
     parts += [f"local {m.name} = (function()\n{_strip(m.text)}\nend)()\n" for m in _sort(modules)]
     parts += [_build(function) for function in functions]
-    first = "".join(f"{m.name}.{name}()\n" for m in modules.values() for name in m.before)
-    parts += [f"library.before = function()\n{first}end\nreturn library\nend\n"]
-    parts += ["local function prepare()\nlocal built = library or build()\nbuilt.before()\nreturn built\nend\n"]
+    first = " or ".join(f"{m.name}.{name}(keys)" for m in modules.values() for name in m.before)
+    parts += [f"library.before = function(keys)\nreturn {first or 'nil'}\nend\nreturn library\nend\n"]
     parts.append(_ANSWERS)
     parts += [_register(function) for function in functions]
     body = "".join(parts)

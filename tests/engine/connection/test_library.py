@@ -100,7 +100,18 @@ def test_the_text_and_its_fingerprint_depend_on_the_files_alone():
 
 
 def test_functions_that_write_nothing_say_so():
-    ours = {"sb_explain", "sb_export", "sb_find", "sb_get", "sb_history", "sb_jobs", "sb_live", "sb_lookup", "sb_outbox", "sb_stats"}
+    ours = {
+        "sb_explain",
+        "sb_export",
+        "sb_find",
+        "sb_get",
+        "sb_history",
+        "sb_jobs",
+        "sb_live",
+        "sb_lookup",
+        "sb_outbox",
+        "sb_stats",
+    }
     ours |= {"sb_ages", "sb_buffer_look", "sb_bus_look", "sb_lock_peek", "sb_session_list"}
     ours |= {"sb_permitted", "sb_survey", "sb_tally", "sb_waits", "sb_weigh"}
     assert library.read_only() == ours | {"sm_get", "sm_state", "sm_template"}

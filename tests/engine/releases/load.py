@@ -9,6 +9,7 @@ import threading
 
 from machines.engine import Engine, errors
 from machines.engine.connection import library
+from machines.engine.keys import PREFIX
 
 AT_LEAST = 50  # ticks, however soon it is stopped
 TALLY = {
@@ -24,7 +25,7 @@ TALLY = {
 
 def work(engine, name, stop):
     """One instance ticks and gets a job every twentieth tick; errors are listed, and nothing is repeated."""
-    failed, done, jobs = [], 0, 0
+    failed, done, jobs = [], 0, []
     engine.publish(TALLY)
     engine.create("tally", name)
     sys.stdout.write("ready\n")
@@ -36,15 +37,16 @@ def work(engine, name, stop):
             if done % 20 == 0:
                 engine.fire("tally", name, "work")
                 while engine.get("tally", name).state != "On":  # any of the processes may take it
-                    jobs += len([engine.complete(job) for job in engine.take("tally", "count", name, count=9)])
+                    jobs += [job.id for job in engine.take("tally", "count", name, count=9) if engine.complete(job)]
         except errors.SignalboxError as error:
             failed.append(f"{type(error).__name__}: {error}")
     return {"done": done, "jobs": jobs, "n": engine.get("tally", name).data["n"], "failed": failed}
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 3:
-        library.RELEASE = int(sys.argv[3])
+    release, prefix = [*sys.argv[3:], "", ""][:2]
+    if release:
+        library.RELEASE = int(release)
     over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    print(json.dumps(work(Engine.from_url(sys.argv[1]), sys.argv[2], over)))  # noqa: T201
+    print(json.dumps(work(Engine.from_url(sys.argv[1], prefix=prefix or PREFIX), sys.argv[2], over)))  # noqa: T201
