@@ -9,6 +9,7 @@ engine.fire("door", "front", "open").state  # 'Open'
 """
 
 from . import errors
+from .connection.partition_check import PartitionFault
 from .engine import Engine
 from .errors import (
     BadInput,
@@ -72,6 +73,7 @@ __all__ = [
     "NotPermitted",
     "Outcome",
     "Page",
+    "PartitionFault",
     "Pause",
     "Permit",
     "Preview",

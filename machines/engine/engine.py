@@ -12,6 +12,7 @@ from . import arguments, layout, limits
 from .connection import client, replies
 from .connection.calls import Caller, translate
 from .connection.client import FAILURES, Client
+from .connection.partition_check import PartitionFault, check_partitions
 from .connection.replies import Status
 from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
@@ -103,6 +104,16 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         Raises EngineUnavailable or EngineFault.
         """
         self._caller.require()
+
+    def check_partitions(self) -> list[PartitionFault]:
+        """List the partitions of published machines that are split over nodes, on their way, unserved or incomplete.
+        Reads only; it asks every node of a cluster about each slot."""
+        machines = self._caller.command("HGETALL", self.keys.machines)
+        partitions = [self.keys.partition(name, n) for name in sorted(machines) for n in range(int(machines[name]))]
+        try:
+            return check_partitions(self.client, partitions)
+        except FAILURES as error:
+            translate(error)
 
     # Machines
 

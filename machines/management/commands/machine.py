@@ -61,6 +61,7 @@ class Command(BaseCommand):
         _takes_output(exporting, formats.WRITERS, "")
         verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
         verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
+        verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
         verbs.add_parser("restore", help="restore an emptied Redis from the database")
 
     def handle(self, *, verb: str, **options: Any) -> None:
@@ -177,6 +178,15 @@ class Command(BaseCommand):
                 )
             else:
                 self.stdout.write(f"{name}: no other machine")
+
+    def _check(self, **_: Any) -> None:
+        engine = get_engine()
+        faults = engine.check_partitions()
+        for fault in faults:
+            self.stdout.write(str(fault))
+        if faults:
+            raise CommandError(f"{len(faults)} faults were found; nothing was changed")
+        self.stdout.write("all partitions are whole")
 
     def _restore(self, **_: Any) -> None:
         restored = restore()
