@@ -11,7 +11,7 @@ from typing import Any
 from . import arguments, layout, limits
 from .connection import client, replies
 from .connection.calls import Caller, translate
-from .connection.client import FAILURES, Client
+from .connection.client import Client
 from .connection.partition_check import PartitionFault, check_partitions
 from .connection.replies import Status
 from .definitions import CompiledDefinition
@@ -75,11 +75,8 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
 
     def ping(self) -> None:
-        """Raise EngineUnavailable unless Redis answers."""
-        try:
-            self.client.ping()
-        except FAILURES as error:
-            translate(error)
+        """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""
+        self._caller.everywhere("PING")
 
     def load_library(self) -> None:
         """Load the functions library now, in place of the one the server has, unless that is a newer release's.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from redis import RedisCluster, exceptions
+from redis import exceptions
 
 from machines.engine import layout
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted
@@ -14,14 +15,16 @@ from machines.engine.keys import PREFIX, Keys
 
 from . import library, routing, server_permissions
 from .client import FAILURES, Client
-from .connection_cache import get_cache
+from .cluster_routing import REFUSED
+from .connection_cache import UNSENT
 from .library_loader import MISSING, LibraryLoader
 
 FAULT = "FAULT"  # the first word of a reply about a fault
 # Codes of server errors after which nothing has changed and the same call may succeed later.
 NOT_NOW = frozenset(
-    ["OOM", "LOADING", "READONLY", "MISCONF", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "BUSY", "NOREPLICAS"]
+    "OOM LOADING READONLY MISCONF CLUSTERDOWN TRYAGAIN MASTERDOWN BUSY NOREPLICAS MOVED ASK".split()  # noqa: SIM905
 )
+LAYOUT_EVERY = 5.0  # seconds between two tries to read the layout where a cluster's node that has it is away
 
 Arg = str | int | bytes
 
@@ -41,13 +44,17 @@ def translate(error: Exception) -> NoReturn:
         raise NotPermitted([named] if (named := server_permissions.find_missing(text)) else []) from error
     if isinstance(error, exceptions.ResponseError) and code not in NOT_NOW:
         raise EngineFault(f"Redis answered: {text}") from error
-    if isinstance(error, exceptions.TimeoutError):
+    safe = getattr(error, UNSENT, False) or isinstance(error, (*REFUSED, exceptions.ResponseError))
+    if isinstance(error, exceptions.TimeoutError) and not safe:
         raise EngineUnavailable(
             f"Redis did not answer in time ({text}); the call may or may not have happened"
         ) from error
     if code == "OOM":
-        raise EngineUnavailable("Redis is out of memory and takes no writes; nothing was changed") from error
-    raise EngineUnavailable(f"Redis cannot be used now: {text}") from error
+        raise EngineUnavailable(
+            "Redis is out of memory and takes no writes; nothing was changed", retry_safe=True
+        ) from error
+    known = "; nothing was changed, and the call can be repeated" if safe else "; the call may or may not have happened"
+    raise EngineUnavailable(f"Redis cannot be used now: {text}{known}", retry_safe=safe) from error
 
 
 def _build_words(function: str, root: str | tuple[str, ...], args: Sequence[Arg]) -> Sequence[Arg]:
@@ -64,6 +71,7 @@ class Caller:
         self._keys = Keys(prefix)
         self._loader = LibraryLoader(client, self._keys)
         self._loaded = False
+        self._ensured_until = 0.0  # moment of the monotonic clock
         self._lock = threading.Lock()
 
     def call(self, function: str, root: str, *args: Arg) -> list[Any]:
@@ -72,7 +80,7 @@ class Caller:
             self.ensure()
         words = _build_words(function, root, args)
         try:
-            reply: list[Any] = self._check_permitted(self._exchange(words))
+            reply: list[Any] = self._check_permitted(self._router.exchange(root, words))
             return reply
         except FAILURES as error:
             if not isinstance(error, exceptions.ResponseError) or MISSING not in str(error):
@@ -81,16 +89,41 @@ class Caller:
         return self.raw(*words)  # type: ignore[no-any-return]
 
     def command(self, *words: Arg) -> Any:
-        """Send any other Redis command, with the same errors."""
+        """Send any other Redis command, with the same errors. On a cluster, one without a key goes to any primary."""
         try:
-            return self._send(*words)
+            return routing.execute(self.client, words)
         except FAILURES as error:
             translate(error)
+
+    def everywhere(self, *words: Arg) -> list[Any]:
+        """Send a command without a key to every primary; return the answers of those that can be reached."""
+        try:
+            return routing.send_everywhere(self.client, words)
+        except FAILURES as error:
+            translate(error)
+
+    def call_and_wait(self, function: str, root: str, *args: Arg, replicas: int, timeout: int) -> tuple[list[Any], int]:
+        """Call a function, and wait on the same connection until so many replicas have written its step, for
+        ``timeout`` ms at most; return its reply, and the number of replicas that have. Raises as ``call``."""
+        if not self._loaded:
+            self.ensure()
+        words, wait = _build_words(function, root, args), ("WAIT", replicas, timeout)
+        try:
+            (reply,), (written,) = self._router.send([(root, words)], wait)
+            if isinstance(reply, exceptions.ResponseError) and MISSING in str(reply):
+                self.load_missing()
+                (reply,), (written,) = self._router.send([(root, words)], wait)
+        except FAILURES as error:
+            translate(error)
+        reply = self._read_reply(reply, root)
+        if isinstance(reply, Exception):
+            translate(reply)
+        return reply, 0 if isinstance(written, Exception) else int(written)
 
     def raw(self, *words: Arg) -> Any:
         """Send a command like a function call and return its answer without redis-py's response callbacks."""
         try:
-            return self._check_permitted(self._exchange(words))
+            return self._check_permitted(routing.exchange(self.client, words))
         except FAILURES as error:
             translate(self._name_missing(error, str(words[3]) if len(words) > 3 else ""))
 
@@ -135,21 +168,14 @@ class Caller:
                 translate(answer)
         return answers
 
-    def _send(self, *words: Arg) -> Any:
-        return self.client.execute_command(*words)  # type: ignore[no-untyped-call]
-
-    def _exchange(self, words: Sequence[Arg]) -> list[Any]:
-        """Send one function call once, without the callbacks, metrics and retries of the client's own way."""
-        if isinstance(self.client, RedisCluster) or self.client.connection is not None:
-            reply: list[Any] = self._send(*words)
-            return reply
-        answer: list[Any] = get_cache(self.client.connection_pool).exchange(words)
-        return answer
+    @property
+    def _router(self) -> routing.Router:
+        return routing.get_router(self.client)
 
     @property
     def spread(self) -> bool:
         """Tell whether partitions live on several servers, so that a call may touch one of them only."""
-        return isinstance(self.client, RedisCluster)
+        return self._router.spread
 
     def many(
         self,
@@ -191,12 +217,18 @@ class Caller:
 
     def ensure(self) -> None:
         """Load the library unless the server holds this very one or a newer one; refuse a data layout that this release
-        cannot read."""
+        cannot read. Where the node of a cluster that has the layout is away, calls on the others go on."""
         with self._lock:
-            if self._loaded:
+            if self._loaded or time.monotonic() < self._ensured_until:
                 return
             self._run(self._loader.ensure)
-            layout.check(self.command("HGETALL", self._keys.layout))
+            try:
+                layout.check(self.command("HGETALL", self._keys.layout))
+            except EngineUnavailable:
+                if not self.spread:
+                    raise
+                self._ensured_until = time.monotonic() + LAYOUT_EVERY
+                return
             self._loaded = True
 
     def require(self) -> None:

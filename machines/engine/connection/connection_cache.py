@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
@@ -16,13 +17,14 @@ from typing import Any
 
 from redis import ConnectionPool
 from redis import connection as redis_connection
-from redis.exceptions import DataError, RedisError, ResponseError
+from redis.exceptions import DataError, RedisError, ResponseError, TimeoutError
 from redis.sentinel import SentinelConnectionPool
 
 KEPT = 16  # idle connections of a pool: so many threads may call at once without asking the pool
 ROOM = 4  # times as many connections a pool must allow, so that its other users find enough
 
 NAME = "signalbox_connections"
+UNSENT = "signalbox_unsent"  # attribute of errors that were raised before anything was sent
 
 Word = str | int | bytes
 Connection = Any  # of redis-py, which leaves half of its methods untyped
@@ -43,13 +45,11 @@ class ConnectionCache:
         _all.add(self)
 
     def exchange(self, words: Sequence[Word]) -> Any:
-        """Send one command and return its answer. Raises what redis-py raises."""
+        """Send one command and return its answer. Raises what redis-py raises; errors of connecting, before anything
+        was sent, carry the attribute ``UNSENT``."""
         connection, in_order = self._acquire(), True
         try:
-            if self._packs:
-                connection.send_packed_command([_pack_words(words)])
-            else:
-                connection.send_command(*words)
+            self._send(connection, (words,))
             return connection.read_response()
         except (ResponseError, DataError):
             raise  # read to its end, or never sent: the connection is in order
@@ -60,11 +60,38 @@ class ConnectionCache:
         finally:
             self._give_back(connection, in_order)
 
+    def begin(self, commands: Sequence[Sequence[Word]]) -> Exchange:
+        """Send several commands at once; their answers are read by ``Exchange.finish``. Raises as ``exchange``."""
+        connection = self._acquire()
+        try:
+            self._send(connection, commands)
+        except DataError:
+            self._give_back(connection, True)
+            raise
+        except BaseException:
+            connection.disconnect()
+            self._give_back(connection, False)
+            raise
+        return Exchange(self, connection, len(commands))
+
+    def _send(self, connection: Connection, commands: Sequence[Sequence[Word]]) -> None:
+        if self._packs:
+            connection.send_packed_command([b"".join(map(_pack_words, commands))])
+        else:
+            connection.send_packed_command(connection.pack_commands(commands))
+
     def forget(self) -> None:
         """Drop the idle connections without closing them: in a forked child they belong to the parent."""
         self._idle.clear()
 
     def _acquire(self) -> Connection:
+        try:
+            return self._take()
+        except BaseException as error:
+            setattr(error, UNSENT, True)
+            raise
+
+    def _take(self) -> Connection:
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -89,6 +116,48 @@ class ConnectionCache:
             self._idle.append(connection)
         else:
             self._pool.release(connection)
+
+
+class Exchange:
+    """Commands that were sent together on one connection, and whose answers were not read yet."""
+
+    __slots__ = ("_cache", "_connection", "_count")
+
+    def __init__(self, cache: ConnectionCache, connection: Connection, count: int) -> None:
+        self._cache = cache
+        self._connection = connection  # None once it was given back
+        self._count = count
+
+    def finish(self, deadline: float | None = None) -> list[Any]:
+        """Read the answers, in order; an error of the server is the answer of its command. ``deadline``: the moment of
+        the monotonic clock by which the first answer has to come, by default the timeout of the connection."""
+        connection: Any = self._connection
+        self._connection, in_order = None, False
+        try:
+            if deadline is not None and not connection.can_read(max(0.0, deadline - time.monotonic())):
+                raise TimeoutError("the server did not answer in time")
+            answers = [_read(connection) for _ in range(self._count)]
+            in_order = True
+            return answers
+        finally:
+            if not in_order:
+                connection.disconnect()
+            self._cache._give_back(connection, in_order)
+
+    def abandon(self) -> None:
+        """Close the connection, unless ``finish`` was called: no other call may read these answers."""
+        connection: Any = self._connection
+        self._connection = None
+        if connection is not None:
+            connection.disconnect()
+            self._cache._give_back(connection, False)
+
+
+def _read(connection: Connection) -> Any:
+    try:
+        return connection.read_response()
+    except ResponseError as error:
+        return error
 
 
 def _is_sound(connection: Connection) -> bool:

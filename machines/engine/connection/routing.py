@@ -1,95 +1,182 @@
-"""Sends many calls at once: one round trip on a single server, one for each node of a cluster.
+"""Sends commands to the server that holds their key: one round trip, on a cluster one for each node, all at once.
 
-redis-py's own cluster pipeline repeats a call when its connection broke, although the first may have happened. This
-module repeats only calls that a node refused because their key lives elsewhere.
+A command that may have happened is never sent again. On a cluster, ``cluster_routing`` repeats what a node refused for
+certain.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import redis
 from redis import exceptions
 
-from .client import FAILURES, Client
+from .client import Client
+from .cluster_routing import ClusterRouter
+from .connection_cache import Word, get_cache
 
-Command = Sequence[str | int | bytes]
+Command = Sequence[Word]
 
-ELSEWHERE = (exceptions.MovedError, exceptions.AskError, exceptions.TryAgainError)
+NAME = "signalbox_router"
+CALLS = frozenset(["FCALL", "FCALL_RO", "EVALSHA", "EVALSHA_RO", "EVAL", "EVAL_RO"])
+STREAMS = frozenset(["XREAD", "XREADGROUP"])
+OF_TWO_WORDS = frozenset(["XINFO", "XGROUP", "OBJECT", "MEMORY"])
+KEYLESS = frozenset(["TIME", "PING", "INFO", "FUNCTION", "SCRIPT", "CONFIG", "ACL", "CLIENT", "WAIT", "WAITAOF"])
+
+_making = threading.Lock()
+
+
+class Router(Protocol):
+    """Sends commands on one client. Shared by all its users, and safe to share between threads. ``spread``: keys lie on
+    several servers; ``callbacks``: redis-py's conversion of answers, by command."""
+
+    spread: bool
+
+    @property
+    def callbacks(self) -> Mapping[str, Any]: ...
+
+    def exchange(self, key: str, words: Command) -> Any:
+        """Send one command and return its answer as it came. Raises one of ``FAILURES``."""
+
+    def send(self, commands: Sequence[tuple[str, Command]], last: Command | None = None) -> tuple[list[Any], list[Any]]:
+        """Send commands, each with the key that routes it. Return, in order, the answer of each as it came, or its
+        error; and for each the answer to ``last``, a command that follows on the same connection."""
+
+    def send_everywhere(self, words: Command) -> list[Any]:
+        """Return the answer, or the error, of each server that takes writes."""
+
+    def list_nodes(self) -> list[redis.Redis]:
+        """Return a client for each server that takes writes."""
+
+    def group(self, keys: Sequence[str]) -> list[list[str]]:
+        """Group keys by the server that holds them."""
+
+
+class ServerRouter:
+    """Sends commands to one server, or to the master that Sentinels name."""
+
+    spread = False
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    @property
+    def callbacks(self) -> Mapping[str, Any]:
+        """Return redis-py's conversions; none for a client of one connection, which converts by itself."""
+        return self._client.response_callbacks if self._client.connection is None else {}
+
+    def exchange(self, key: str, words: Command) -> Any:
+        if self._client.connection is not None:
+            return self._client.execute_command(*words)  # type: ignore[no-untyped-call]
+        return get_cache(self._client.connection_pool).exchange(words)
+
+    def send(self, commands: Sequence[tuple[str, Command]], last: Command | None = None) -> tuple[list[Any], list[Any]]:
+        sent = [words for _, words in commands] + ([] if last is None else [last])
+        if self._client.connection is not None:
+            answers = self._send_alone(sent)
+        else:
+            answers = get_cache(self._client.connection_pool).begin(sent).finish()
+        if last is None:
+            return answers, [None] * len(answers)
+        return answers[:-1], answers[-1:] * len(commands)
+
+    def _send_alone(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands on a client that has but one connection."""
+        answers: list[Any] = []
+        for words in commands:
+            try:
+                answers.append(self._client.execute_command(*words))  # type: ignore[no-untyped-call]
+            except exceptions.ResponseError as error:
+                answers.append(error)
+        return answers
+
+    def send_everywhere(self, words: Command) -> list[Any]:
+        return self.send([("", words)])[0]
+
+    def list_nodes(self) -> list[redis.Redis]:
+        return [self._client]
+
+    def group(self, keys: Sequence[str]) -> list[list[str]]:
+        return [list(keys)] if keys else []
+
+
+def get_router(client: Client) -> Router:
+    """Return the router of a client: the same for all its users, and gone with the client."""
+    found: Router | None = client.__dict__.get(NAME)
+    if found is None:
+        with _making:
+            found = client.__dict__.get(NAME)
+            if found is None:
+                made: Router = ClusterRouter(client) if isinstance(client, redis.RedisCluster) else ServerRouter(client)
+                found = client.__dict__[NAME] = made
+    return found
+
+
+def find_key(words: Command) -> str | None:
+    """Return the key of a command that decides where it goes; None for a command without one."""
+    name = str(words[0]).upper()
+    if name in CALLS:
+        return str(words[3]) if int(words[2]) else None
+    if name in STREAMS:
+        return str(words[next(n for n, word in enumerate(words) if str(word).upper() == "STREAMS") + 1])
+    if name in KEYLESS or len(words) < 2:
+        return None
+    return str(words[2 if name in OF_TWO_WORDS else 1])
+
+
+def exchange(client: Client, words: Command) -> Any:
+    """Send one command, as it is routed by its own key, and return its answer as it came."""
+    key = find_key(words)
+    if key is not None or not isinstance(client, redis.RedisCluster):
+        return get_router(client).exchange(key or "", words)
+    return send_everywhere(client, words)[0]
+
+
+def execute(client: Client, words: Command) -> Any:
+    """Send one command and return its answer as redis-py would give it."""
+    router = get_router(client)
+    return _convert(router, words, exchange(client, words))
 
 
 def send(client: Client, commands: Sequence[tuple[str, Command]]) -> list[Any]:
-    """Send commands, given as (key that routes it, words), and return their answers in order.
+    """Send commands, given as (key that routes it, words), and return their answers in order, as redis-py would give
+    them.
 
     An answer is a reply or the error of the server. Raises where a single server is unavailable; on a cluster each call
     to a node that is gone has its error as answer, since the others may have happened.
     """
-    if not isinstance(client, redis.RedisCluster):
-        return _send_pipeline(client, [words for _, words in commands])
-    answers: list[Any] = [None] * len(commands)
-    for node, numbers in _group_by_node(client, [key for key, _ in commands]).items():
-        replies = _send_to_node(client, node, [commands[n][1] for n in numbers])
-        for number, reply in zip(numbers, replies, strict=True):
-            answers[number] = reply
-    return answers
+    router = get_router(client)
+    answers, _ = router.send(commands)
+    return [_convert(router, words, answer) for (_, words), answer in zip(commands, answers, strict=True)]
 
 
 def send_everywhere(client: Client, words: Command) -> list[Any]:
-    """Return the answer of the server, or of each primary of a cluster."""
-    if not isinstance(client, redis.RedisCluster):
-        return [client.execute_command(*words)]  # type: ignore[no-untyped-call]
-    found = client.execute_command(*words, target_nodes=redis.RedisCluster.PRIMARIES)  # type: ignore[no-untyped-call]
-    return list(found.values()) if isinstance(found, dict) else [found]
+    """Return the answers of the server, or of each primary of a cluster that can be reached. Raises the error of a
+    server, and where none can be reached."""
+    router = get_router(client)
+    answers = router.send_everywhere(words)
+    for answer in answers:
+        if isinstance(answer, exceptions.ResponseError):
+            raise answer
+    found = [answer for answer in answers if not isinstance(answer, Exception)]
+    if not found:
+        raise answers[0] if answers else exceptions.ConnectionError("no primary of the cluster is known")
+    return [_convert(router, words, answer) for answer in found]
 
 
 def list_nodes(client: Client) -> list[redis.Redis]:
     """Return a client of the server, or of each primary of a cluster."""
-    if not isinstance(client, redis.RedisCluster):
-        return [client]
-    return [client.get_redis_connection(node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]
+    return get_router(client).list_nodes()
 
 
 def group_by_node(client: Client, keys: Sequence[str]) -> list[list[str]]:
-    """Group keys by the server that holds them."""
-    if not isinstance(client, redis.RedisCluster):
-        return [list(keys)] if keys else []
-    return [[keys[n] for n in numbers] for numbers in _group_by_node(client, keys).values()]
+    """Group keys by the server that holds them; keys of slots without a server are a group."""
+    return get_router(client).group(keys)
 
 
-def _send_pipeline(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-    pipeline = client.pipeline(transaction=False)
-    for words in commands:
-        pipeline.execute_command(*words)  # type: ignore[no-untyped-call]
-    replies: list[Any] = pipeline.execute(raise_on_error=False)
-    return replies
-
-
-def _group_by_node(client: redis.RedisCluster, keys: Sequence[str]) -> dict[Any, list[int]]:
-    """Return node -> positions of the commands whose keys it holds."""
-    nodes: dict[Any, list[int]] = {}
-    for number, key in enumerate(keys):
-        node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
-        nodes.setdefault(node, []).append(number)
-    return nodes
-
-
-def _send_to_node(client: redis.RedisCluster, node: Any, commands: Sequence[Command]) -> list[Any]:
-    try:
-        replies = _send_pipeline(client.get_redis_connection(node), commands)
-    except FAILURES as error:
-        with contextlib.suppress(*FAILURES):
-            client.nodes_manager.initialize()
-        return [error] * len(commands)
-    return [
-        _send_redirected(client, words) if isinstance(reply, ELSEWHERE) else reply
-        for words, reply in zip(commands, replies, strict=True)
-    ]
-
-
-def _send_redirected(client: redis.RedisCluster, words: Command) -> Any:
-    try:
-        return client.execute_command(*words)  # type: ignore[no-untyped-call]
-    except FAILURES as error:
-        return error
+def _convert(router: Router, words: Command, answer: Any) -> Any:
+    """Convert an answer as redis-py does for this command."""
+    callback = router.callbacks.get(str(words[0]))
+    return answer if callback is None or isinstance(answer, Exception) else callback(answer)

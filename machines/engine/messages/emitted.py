@@ -54,9 +54,7 @@ class EmittedLogs:
 
     def now(self) -> int:
         """Return ms since the epoch by the server's clock, which makes the ids; on a cluster, by the slowest clock."""
-        answer = self._caller.command("TIME")
-        clocks = answer.values() if isinstance(answer, Mapping) else [answer]
-        return min(int(seconds) * 1000 + int(micros) // 1000 for seconds, micros in clocks)
+        return min(int(seconds) * 1000 + int(micros) // 1000 for seconds, micros in self._caller.everywhere("TIME"))
 
     @property
     def spread(self) -> bool:

@@ -126,7 +126,7 @@ class SurveyReader:
             return
         merged = self._merge(name, tuple(part for part in parts if isinstance(part, Reading)))
         found.lives[name] = replace(merged.live, now=now, missing=missing)
-        found.queues[name] = {queue: replace(stats, now=now) for queue, stats in merged.queues.items()}
+        found.queues[name] = {q: replace(stats, now=now, missing=missing) for q, stats in merged.queues.items()}
 
     def _merge(self, name: str, parts: tuple[Reading, ...]) -> Merged:
         """Merge the parts of a machine, unless they are the very ones that were merged last."""
