@@ -11,7 +11,7 @@ from typing import Any
 from . import arguments, layout, limits
 from .connection import client, replies
 from .connection.calls import Caller, translate
-from .connection.client import Client
+from .connection.client import FAILURES, Client
 from .connection.partition_check import PartitionFault, check_partitions
 from .connection.replies import Status
 from .definitions import CompiledDefinition
