@@ -196,7 +196,7 @@ class Feeds:
         old = self._world
         moved = seen.directory != old.directory
         self._stale_plan = self._stale_plan or moved or any(_reshaped(s, old, seen) for s in seen.readings)
-        self._world = World(seen.directory, old.readings | seen.readings, seen.at)
+        self._world = World(seen.directory, old.readings | seen.readings, seen.at, old.merged)
         self.plan()
         return list(self._feeds if moved else self._touched(seen))
 
