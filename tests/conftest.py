@@ -146,7 +146,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, program_of_this_run: str | N
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, program_of_this_run: str | None) -> Iterator[Cluster]:
     """Three primaries with a replica each, for the tests of one module that stop nodes or fail over."""
-    with Cluster(tmp_path_factory.mktemp("cluster"), program=program_of_this_run) as cluster:
+    with Cluster(tmp_path_factory.mktemp("cluster"), program=program_of_this_run, persistent=True) as cluster:
         yield cluster
 
 

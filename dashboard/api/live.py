@@ -23,6 +23,7 @@ from dashboard.live.topics import BadTopic, Topic
 from machines.audit.reveals import RevealAudit
 from machines.connections import get_engine
 from machines.engine import Engine
+from machines.engine.connection import routing
 from machines.engine.errors import SignalboxError
 
 EPOCH = "http"
@@ -61,10 +62,7 @@ def read(engine: Engine, topic: Topic) -> tuple[Value, int]:
     """The topic's value and the Redis time of the read, ms."""
 
     def send(commands: Iterable[Command]) -> list[Any]:
-        pipeline = engine.client.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)
-        return list(pipeline.execute(raise_on_error=False))
+        return routing.send(engine.client, [(key or engine.keys.machines, words) for key, words in commands])
 
     try:
         return read_once(engine.keys, topic, send)

@@ -1,25 +1,23 @@
-"""Makes the hub's asyncio clients, and lists the servers that send notifications: one, or every primary of a
-cluster.
-"""
+"""Makes the hub's asyncio clients: of one server, of the master that Sentinels watch, or of one node of a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
-from redis.asyncio import Redis, RedisCluster
+from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 
 from dashboard.live.limits import Limits
 from machines.engine.connection.client import build_options
+from machines.engine.connection.redis_url import RedisURL, Seed, read_url
 
-Client = Redis | RedisCluster
 
-
-def client(url: str, limits: Limits, **more: Any) -> Client:
-    """Never tries twice by itself: whatever fails ends the link it belongs to."""
+def connect(url: str, limits: Limits, node: Seed | None = None, **more: Any) -> Redis:
+    """Make a client of a URL; of a cluster, of one ``node``. It never tries twice by itself: whatever fails ends the
+    link it belongs to."""
     settings = build_options(
         retry=Retry(NoBackoff(), 0),
         socket_timeout=limits.deadline,
@@ -30,27 +28,17 @@ def client(url: str, limits: Limits, **more: Any) -> Client:
     )
     if not url.startswith("unix"):
         settings["socket_keepalive"] = True
-    if "+cluster" in urlsplit(url).scheme:
-        return RedisCluster.from_url(url.replace("+cluster", "", 1), **settings)
+    place = read_url(url)
+    if node is not None:
+        return Redis(host=node[0], port=node[1], **settings | place.account_options)
+    if place.kind == "sentinel":
+        return _follow_master(place, settings)
     return Redis.from_url(url, **settings)
 
 
-async def servers(client: Client, url: str) -> Mapping[str, str]:
-    """Name -> URL of each server that may ring."""
-    if not isinstance(client, RedisCluster):
-        return {"": url}
-    await client.initialize()
-    return {node.name: _at(url, node.host, node.port) for node in client.get_primaries()}
-
-
-def server_of(client: Client, key: str) -> str:
-    """The name of the server that holds the key."""
-    return client.get_node_from_key(key).name if isinstance(client, RedisCluster) else ""
-
-
-def _at(url: str, host: str, port: int) -> str:
-    """The same credentials and scheme, at one node of the cluster."""
-    parts = urlsplit(url)
-    user, at, _ = parts.netloc.rpartition("@")
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return parts._replace(scheme=parts.scheme.replace("+cluster", ""), netloc=f"{user}{at}{place}").geturl()
+def _follow_master(place: RedisURL, settings: Mapping[str, Any]) -> Redis:
+    asked = {name: settings[name] for name in ("socket_timeout", "socket_connect_timeout", "socket_keepalive")}
+    make: Any = Sentinel
+    sentinel = make(list(place.seeds), sentinel_kwargs=asked | {"decode_responses": True} | place.watcher_options)
+    client: Redis = sentinel.master_for(place.service, **dict(settings) | place.account_options)
+    return client

@@ -1,32 +1,44 @@
-"""The hub's connections to Redis: one that reads, and one subscriber for each server. A failure of one closes them all.
+"""The hub's connections to Redis: to one server, or to each primary of a cluster.
 
-A link is used until its first error and then thrown away: what was missed in between is read anew by the next one.
+Of one server a link is used until its first error and then thrown away: what was missed in between is read anew by the
+next one. On a cluster a node that fails is left out, its partitions count as lost, and a task looks for the node, or
+for the one that took its place, until each primary is connected again. The link ends when no node is left.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
+from redis.exceptions import AskError, MovedError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from dashboard.live.limits import Limits
+from machines.audit.request_context import run_in_own_context
 from machines.engine import Engine
+from machines.engine.connection.client import FAILURES
+from machines.engine.connection.redis_url import read_url
 from machines.engine.jobs.ready_queues import DEFINITIONS
 from machines.engine.keys import Keys
 from machines.engine.pattern_keys import PatternKeys
 
 from . import reading
-from .clients import client, server_of, servers
+from .node_connection import NodeConnection
+from .reading import Command
 from .sources import Source, World
-from .subscriber import Subscriber
+from .topology import Topology
+
+ONLY = ""  # the name of a server that is no cluster
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks for a node that is gone
+GONE = RedisConnectionError("the node does not answer")
 
 
 class HubConnections:
-    """``ring`` is called with a partition's root whenever it may have changed, ``published`` when a definition was
-    published."""
+    """``ring`` is called with a partition's root whenever it may have changed, and with "" to wake the hub;
+    ``published`` when a definition was published."""
 
     def __init__(
         self, url: str, keys: Keys, limits: Limits, ring: Callable[[str], None], published: Callable[[], None]
@@ -36,55 +48,72 @@ class HubConnections:
         self._limits = limits
         self._ring = ring
         self._published = published
-        self._client: Any = client(url, limits)
-        self._servers: Mapping[str, str] = {}
-        self._ears: dict[str, Subscriber] = {}
+        self._channel = PatternKeys(keys.prefix).topic(DEFINITIONS).channel
+        self._topology = Topology(url, limits) if read_url(url).kind == "cluster" else None
+        self._nodes: dict[str, NodeConnection] = {}
+        self._left: list[NodeConnection] = []  # to be closed
+        self._mending: asyncio.Task[None] | None = None
+        self._directory: dict[str, int] = {}
+        self._changed = False
 
     async def open(self) -> Self:
-        """Connects everywhere. Raises a RedisError or OSError."""
-        self._servers = await servers(self._client, self._url)
-        channel = PatternKeys(self._keys.prefix).topic(DEFINITIONS).channel
-        place = server_of(self._client, channel)
-        for name, url in self._servers.items():
-            heard = channel if name == place else ""
-            ears = self._ears[name] = Subscriber(url, self._limits, self._ring, self._published, heard)
-            await ears.open()
+        """Connect everywhere. Raises a RedisError or OSError."""
+        if self._topology is None:
+            self._nodes[ONLY] = NodeConnection(
+                self._url, self._limits, self._ring, self._published, channel=self._channel
+            )
+            await self._nodes[ONLY].open()
+            return self
+        await self._arrange(self._topology)
+        self._require_one()
+        self._changed = False
         return self
 
     async def close(self) -> None:
-        for ears in self._ears.values():
-            await ears.close()
-        await self._client.aclose()
+        if self._mending is not None:
+            self._mending.cancel()
+            await asyncio.gather(self._mending, return_exceptions=True)
+        for node in (*self._nodes.values(), *self._left):
+            with contextlib.suppress(*FAILURES):
+                await node.close()
 
     @property
-    def run_id(self) -> str:
-        """Names the servers as they are now: another one after a restart or a failover."""
-        return " ".join(ears.run_id for ears in self._ears.values())
+    def run_ids(self) -> frozenset[str]:
+        """Name the servers as they are now: another one comes with a restart or a failover."""
+        return frozenset(node.run_id for node in self._nodes.values())
 
     @property
     def hints(self) -> bool:
         """Whether every server rings; if not, only reconciling shows all changes."""
-        return all(ears.hints for ears in self._ears.values())
+        return all(node.hints for node in self._nodes.values())
+
+    def take_change(self) -> bool:
+        """Tell, once, that nodes came or went: all has to be read anew."""
+        changed, self._changed = self._changed, False
+        return changed
 
     def check(self) -> None:
-        """Raises what ended the listening, if anything has."""
-        for ears in self._ears.values():
-            ears.check()
+        """Leave out the nodes whose listening has ended. Raises where none is left."""
+        for name, node in list(self._nodes.items()):
+            try:
+                node.check()
+            except FAILURES:
+                self._leave(name)
 
     async def probe(self) -> None:
-        """Asks every connection for a sign of life, within the deadline."""
-        if await servers(self._client, self._url) != self._servers:
-            raise RedisConnectionError("the cluster has other primaries now")
-        for ears in self._ears.values():
-            await ears.probe()
+        """Ask every connection for a sign of life, within the deadline, and a cluster for its primaries."""
+        await self._on_each(lambda name, node: node.probe())
+        if self._topology is not None:
+            await self._topology.read(node.client for node in self._nodes.values())
+            if not self._is_arranged(self._topology):
+                self._mend(self._topology)
 
     async def listen_to(self, roots: set[str]) -> None:
         """Exactly these partitions from now on; when it returns, every later ring is heard."""
         placed: dict[str, list[str]] = defaultdict(list)
         for root in roots:
-            placed[server_of(self._client, root)].append(root)
-        for name, ears in self._ears.items():
-            await ears.listen_to(placed[name])
+            placed[self._owner(root)].append(root)
+        await self._on_each(lambda name, node: node.listen_to(placed[name]))
 
     async def read(self, wanted: Sequence[Source]) -> World:
         """The sources as they are now, in pipelines of bounded size."""
@@ -92,14 +121,15 @@ class HubConnections:
         for part in _parts(wanted, self._limits.pipeline):
             latest = await self._read(part)
             seen = World(latest.directory, seen.readings | latest.readings, latest.at)
+        self._directory = seen.directory
         return seen
 
     async def _read(self, wanted: Sequence[Source]) -> World:
         try:
-            return reading.take_in(wanted, await self._send(wanted))
+            return reading.take_in(wanted, await self._send(wanted), self._directory)
         except reading.LibraryMissing:
             await asyncio.to_thread(self._load_library)
-            return reading.take_in(wanted, await self._send(wanted))
+            return reading.take_in(wanted, await self._send(wanted), self._directory)
 
     def _load_library(self) -> None:
         """Load the library by the rules of the engine, which never puts an older one over a newer one."""
@@ -110,12 +140,134 @@ class HubConnections:
             engine.client.close()
 
     async def _send(self, wanted: Sequence[Source]) -> list[Any]:
-        pipeline = self._client.pipeline(transaction=False)
-        for command in reading.commands(self._keys, wanted):
-            pipeline.execute_command(*command)
-        return list(await pipeline.execute(raise_on_error=False))
+        commands = reading.commands(self._keys, wanted)
+        if self._topology is None:
+            return await self._nodes[ONLY].send(words for _, words in commands)
+        answers = await self._send_by_owner(commands)
+        moved = [n for n, answer in enumerate(answers) if isinstance(answer, MovedError)]
+        if moved:  # after a failover, or when slots went to another node
+            with contextlib.suppress(*FAILURES):
+                await self._arrange(self._topology)
+            again = await self._send_by_owner([commands[n] for n in moved])
+            for n, answer in zip(moved, again, strict=True):
+                answers[n] = answer
+        return answers
+
+    async def _send_by_owner(self, commands: Sequence[Command]) -> list[Any]:
+        """Send to all nodes at once. What a node that fails was asked for has an error as answer."""
+        placed: dict[str, list[int]] = defaultdict(list)
+        first = next(iter(sorted(self._nodes)), ONLY)
+        for number, (key, _) in enumerate(commands):
+            placed[self._owner(key) if key else first].append(number)
+        answers: list[Any] = [GONE] * len(commands)
+
+        async def ask(name: str, node: NodeConnection) -> None:
+            numbers = placed.get(name, [])
+            found = await node.send(commands[n][1] for n in numbers) if numbers else []
+            for n, answer in zip(numbers, found, strict=True):
+                answers[n] = await self._follow(answer, commands[n]) if isinstance(answer, AskError) else answer
+
+        await self._on_each(ask)
+        return answers
+
+    async def _follow(self, error: AskError, command: Command) -> Any:
+        """Ask the node to which a slot is on its way."""
+        node = self._nodes.get(f"{error.host}:{error.port}")
+        return error if node is None else (await node.send([("ASKING",), command[1]]))[1]
+
+    # Nodes of a cluster
+
+    def _owner(self, key: str) -> str:
+        return ONLY if self._topology is None else self._topology.owner(key)
+
+    async def _on_each(self, act: Callable[[str, NodeConnection], Any]) -> None:
+        """Act on all nodes at once, and leave out those that fail. Raises where none is left."""
+        names = list(self._nodes)
+        done = await asyncio.gather(*(act(name, self._nodes[name]) for name in names), return_exceptions=True)
+        for name, result in zip(names, done, strict=True):
+            if isinstance(result, FAILURES):
+                if self._topology is None:
+                    raise result
+                self._leave(name)
+            elif isinstance(result, BaseException):
+                raise result
+        self._require_one()
+
+    def _leave(self, name: str) -> None:
+        """Go on without a node."""
+        if self._topology is None:
+            self._nodes[name].check()  # raises what ended it
+            return
+        if (node := self._nodes.pop(name, None)) is not None:
+            self._left.append(node)
+            self._changed = True
+        self._require_one()
+        self._mend(self._topology)
+
+    def _require_one(self) -> None:
+        if not self._nodes:
+            raise RedisConnectionError("no node of the cluster answers")
+
+    def _mend(self, topology: Topology) -> None:
+        if self._mending is None or self._mending.done():
+            self._mending = asyncio.create_task(
+                self._look_for_nodes(topology), name="live nodes", context=run_in_own_context()
+            )
+
+    async def _look_for_nodes(self, topology: Topology) -> None:
+        """Run until each primary is connected."""
+        pause = FIRST_PAUSE
+        while True:
+            with contextlib.suppress(*FAILURES):
+                await self._arrange(topology)
+                if self._is_arranged(topology):
+                    return
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+
+    def _is_arranged(self, topology: Topology) -> bool:
+        """Whether each primary, and no other node, is connected, and the right one hears of definitions."""
+        if not topology.complete or self._nodes.keys() != topology.primaries.keys():
+            return False
+        return all(node.channel == self._channel_at(name, topology) for name, node in self._nodes.items())
+
+    def _channel_at(self, name: str, topology: Topology) -> str:
+        return self._channel if topology.owner(self._channel) == name else ""
+
+    async def _arrange(self, topology: Topology) -> None:
+        """Read which primaries there are, leave the nodes that are none, and connect to those that are new."""
+        await topology.read([node.client for node in self._nodes.values()])
+        for name, node in list(self._nodes.items()):
+            if name not in topology.primaries or node.channel != self._channel_at(name, topology):
+                self._left.append(self._nodes.pop(name))
+                self._changed = True
+        new = [name for name in topology.primaries if name not in self._nodes]
+        await asyncio.gather(*(self._connect(name, topology) for name in new))
+        left, self._left = self._left, []
+        for node in left:
+            with contextlib.suppress(*FAILURES):
+                await node.close()
+        if self._changed:
+            self._ring("")
+
+    async def _connect(self, name: str, topology: Topology) -> None:
+        node = NodeConnection(
+            self._url, self._limits, self._ring, self._published,
+            channel=self._channel_at(name, topology), node=topology.primaries[name],
+        )  # fmt: skip
+        try:
+            await node.open()
+        except FAILURES:
+            with contextlib.suppress(*FAILURES):
+                await node.close()
+            return
+        if name in self._nodes:  # another task was faster
+            await node.close()
+            return
+        self._nodes[name] = node
+        self._changed = True
 
 
-def _parts(wanted: Sequence[Source], size: int) -> list[Sequence[Source]]:
+def _parts(wanted: Sequence[Source], size: int) -> Iterable[Sequence[Source]]:
     """At least one, so that the clock and the directory are read when nothing else is."""
     return [wanted[start : start + size] for start in range(0, max(len(wanted), 1), size)]

@@ -18,7 +18,7 @@ from machines.engine.keys import Keys
 from machines.engine.records import Live
 
 from .merge_patch import Inexpressible, changes
-from .sources import Source, Tally, World, disclosed_in, sources, value
+from .sources import LOST, Source, Tally, World, disclosed_in, sources, value
 
 #: keys that change with every read and are news to nobody by themselves
 CLOCKS = frozenset({"now"})
@@ -154,6 +154,10 @@ class Feeds:
             self._world.readings = {source: readings[source] for source in self._needed if source in readings}
         return set(self._needed)
 
+    def lost(self, source: Source) -> bool:
+        """Tell whether the server of a source did not answer when it was read last."""
+        return self._world.readings.get(source) is LOST
+
     def unread(self) -> set[Source]:
         return {source for source in self.plan() if source not in self._world.readings}
 
@@ -196,7 +200,7 @@ class Feeds:
         old = self._world
         moved = seen.directory != old.directory
         self._stale_plan = self._stale_plan or moved or any(_reshaped(s, old, seen) for s in seen.readings)
-        self._world = World(seen.directory, old.readings | seen.readings, seen.at, old.merged)
+        self._world = World(seen.directory, old.readings | _keep_known(old, seen), seen.at)
         self.plan()
         return list(self._feeds if moved else self._touched(seen))
 
@@ -207,8 +211,10 @@ class Feeds:
     def offer(self, topic: Topic) -> None:
         """The second half. A topic of which a source is still unread waits for it; one that nobody watches is past."""
         if topic in self._feeds and all(source in self._world.readings for source in sources(topic, self._world)):
-            found = value(topic, self._world)
-            self._feeds[topic].offer(found, self._world.at, disclosed_in(topic, found, self._world))
+            found, feed = value(topic, self._world), self._feeds[topic]
+            if found.get("unavailable") and feed.value is not None:
+                found = feed.value | found  # as it was known last, with the mark
+            feed.offer(found, self._world.at, disclosed_in(topic, found, self._world))
 
     def turn(self) -> None:
         """A new epoch: what is numbered so far is over, everyone gets snapshots."""
@@ -227,7 +233,7 @@ class Feeds:
 
 def _went_back(old: Any, new: Any) -> bool:
     """Counters of flow, and of what happened on queues, only ever grow."""
-    if not isinstance(old, Live | Tally):
+    if not isinstance(old, Live | Tally) or new is LOST:
         return False
     return new is None or any(_counters(new).get(name, 0) < times for name, times in _counters(old).items())
 
@@ -242,9 +248,18 @@ def _counters(reading: Live | Tally) -> dict[str, int]:
 def _reshaped(source: Source, old: World, seen: World) -> bool:
     """Whether the new reading may ask for other sources than the old one did."""
     before, after = old.readings.get(source), seen.readings[source]
+    if after is LOST:
+        return False
     if source.kind == "instance":
+        before = None if before is LOST else before
         return (before or {}).get("_def") != (after or {}).get("_def")
     return source.kind == "workers" and before != after
+
+
+def _keep_known(old: World, seen: World) -> dict[Source, Any]:
+    """Return the new readings. What hardly ever changes stays as it was known while its server does not answer."""
+    kept = {source: old.readings[source] for source in seen.readings if source.lasting and source in old.readings}
+    return {s: kept.get(s, LOST) if reading is LOST else reading for s, reading in seen.readings.items()}
 
 
 def _new_epoch() -> str:

@@ -48,7 +48,7 @@ class Hub:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._state: str | None = None  # unknown until Redis was tried once
-        self._run_id = ""
+        self._run_ids: frozenset[str] = frozenset()
         self._reconcile_at = 0.0
         self._has_news = False  # a definition was published since the last reading of everything began
         self._rest_until = 0.0
@@ -134,12 +134,12 @@ class Hub:
         now = self._clock()
         if now < self._rest_until:
             return
-        reconcile = now >= self._reconcile_at or self._has_news
+        reconcile = now >= self._reconcile_at or self._has_news or link.take_change()
         wanted = self._first() | self._board.of(self._agenda.take(now))
         if reconcile:
             self._has_news = False
             await self._probe(link)
-            wanted |= {source for source in self._board.plan() if not source.constant}
+            wanted |= {source for source in self._board.plan() if not source.constant or self._board.lost(source)}
             wanted = wanted - self._board.unread() | self._first()
         if not (wanted or reconcile or self._board.unfed()):
             return
@@ -176,9 +176,9 @@ class Hub:
 
     async def _probe(self, link: HubConnections) -> None:
         await link.probe()
-        if self._run_id not in ("", link.run_id):
+        if self._run_ids and link.run_ids - self._run_ids:  # a server that is only away changes nothing
             self._board.turn()
-        self._run_id = link.run_id
+        self._run_ids |= link.run_ids
 
     def _every(self, link: HubConnections) -> float:
         return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,11 +24,11 @@ from machines.engine.keys import Keys
 from machines.engine.publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
 from machines.engine.records import Live
 
-from .sources import Source, Tally, Value, World, sources, value
+from .sources import LOST, Source, Tally, Value, World, sources, value
 
 log = logging.getLogger(__name__)
 
-Command = tuple[Any, ...]
+Command = tuple[str, tuple[Any, ...]]  # the key that routes it, "" for any server, and its words
 #: rows of workers read at most, as the engine's own list has it
 MOST_WORKERS = 1000
 #: rounds after which a topic's sources must be known: the directory, then the instance, then how its data reads
@@ -39,11 +40,12 @@ class LibraryMissing(Exception):
 
 
 def commands(keys: Keys, wanted: Sequence[Source]) -> list[Command]:
-    """For one pipeline: the clock, the directory, then each source."""
-    return [("TIME",), ("HGETALL", keys.machines), *(_command(keys, source) for source in wanted)]
+    """The clock, the directory, then each source."""
+    sent = [("HGETALL", keys.machines), *(_words(keys, source) for source in wanted)]
+    return [("", ("TIME",)), *((str(words[3] if words[0] == "FCALL_RO" else words[1]), words) for words in sent)]
 
 
-def _command(keys: Keys, source: Source) -> Command:
+def _words(keys: Keys, source: Source) -> tuple[Any, ...]:
     partition = keys.partition(source.machine, source.partition)
     if source.kind == "partition":
         return ("FCALL_RO", "sb_live", 1, partition.root)
@@ -62,32 +64,39 @@ def _command(keys: Keys, source: Source) -> Command:
     return ("HGETALL", keys.worker(source.name))
 
 
-def take_in(wanted: Sequence[Source], answers: Sequence[Any]) -> World:
-    """A world of just these readings, to be laid over the last one.
+def take_in(wanted: Sequence[Source], answers: Sequence[Any], directory: Mapping[str, int] | None = None) -> World:
+    """A world of just these readings, to be laid over the last one. ``directory``: as it was known last, for while its
+    server does not answer.
 
-    Raises LibraryMissing, and the Redis error when the server can do nothing now. What only one source suffers from
-    (a key of a foreign type in the way) leaves that source without a reading: None.
+    Raises LibraryMissing, and the Redis error when no server can do anything now. What only one source suffers from
+    (a key of a foreign type in the way) leaves that source without a reading: None. Sources whose server does not
+    answer are LOST.
     """
+    lost = [answer for answer in answers if _is_lost(answer)]
     clock, machines, *rest = answers
-    for answer in answers:
-        _alarm(answer)
-    seen = World(directory=_directory(machines), at=_milliseconds(clock))
+    if lost and (len(lost) == len(answers) or (_is_lost(machines) and not directory)):
+        raise lost[0]
+    seen = World(
+        directory=dict(directory or {}) if _is_lost(machines) else _directory(machines),
+        at=int(time.time() * 1000) if _is_lost(clock) else _milliseconds(clock),
+    )
     for source, answer in zip(wanted, rest, strict=True):
-        seen.readings[source] = _read(source, answer)
+        seen.readings[source] = LOST if _is_lost(answer) else _read(source, answer)
     return seen
 
 
-def _alarm(answer: Any) -> None:
+def _is_lost(answer: Any) -> bool:
+    """Whether a server can do nothing now. Raises LibraryMissing."""
     if not isinstance(answer, Exception):
-        return
+        return False
     if MISSING in str(answer):
         raise LibraryMissing from answer
     try:
         translate(answer)
     except EngineFault:
-        return
+        return False
     except SignalboxError:
-        raise answer from None
+        return True
 
 
 def _read(source: Source, answer: Any) -> Any:

@@ -7,8 +7,8 @@ of a machine, how an instance's data reads), so asking again after a read may br
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from machines.engine.records import Live
 
 from . import job_figures
 
+LASTING = frozenset({"types", "sensitive", "marked", "workers", "worker"})
 RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive"})
 
 
@@ -44,6 +45,11 @@ class Source:
         return self.kind == "types"
 
     @property
+    def lasting(self) -> bool:
+        """Whether the last reading stands for the next while the server does not answer."""
+        return self.kind in LASTING
+
+    @property
     def version(self) -> int:
         """Of a "types" source: the definition's number, out of ``<number>:<digest>``."""
         return int(self.name.partition(":")[0])
@@ -56,6 +62,17 @@ class Source:
 WORKERS = Source("workers")
 
 
+class Lost:
+    """The reading of a source whose server does not answer."""
+
+
+LOST = Lost()
+
+
+class Unavailable(Exception):
+    """No server that holds the topic answers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What ``sb_stats`` says of one partition; ``queues`` as it has them."""
@@ -66,13 +83,11 @@ class Tally:
 
 @dataclass(slots=True)
 class World:
-    """What has been read so far. ``directory``: machine -> number of partitions; ``at``: Redis time, ms; ``merged``:
-    machine -> the readings of its partitions and what they add up to."""
+    """What has been read so far. ``directory``: machine -> number of partitions; ``at``: Redis time, ms."""
 
     directory: dict[str, int] = field(default_factory=dict)
     readings: dict[Source, Any] = field(default_factory=dict)
     at: int = 0
-    merged: dict[str, tuple[list[Any], Live]] = field(default_factory=dict)
 
 
 Value = dict[str, Any]
@@ -94,7 +109,7 @@ def sources(topic: Topic, world: World) -> Iterator[Source]:
     if topic.kind in ("overview", "workers"):
         yield WORKERS
     if topic.kind == "workers":
-        for worker in world.readings.get(WORKERS) or ():
+        for worker in _worker_ids(world):
             yield Source("worker", name=worker)
 
 
@@ -120,18 +135,41 @@ def _instance_sources(topic: Topic, world: World) -> Iterator[Source]:
     instance = Source("instance", topic.machine, choose_partition(topic.name, partitions), topic.name)
     yield instance
     raw = world.readings.get(instance)
-    if raw and "_def" in raw:
+    if raw and raw is not LOST and "_def" in raw:
         yield Source("types", topic.machine, instance.partition, str(raw["_def"]))
 
 
 def value(topic: Topic, world: World) -> Value:
-    """The topic's absolute value; every one of its sources must have been read."""
-    return VALUES[topic.kind](topic, world)
+    """The topic's absolute value; every one of its sources must have been read. Of a topic that no server answers for
+    only ``unavailable``."""
+    try:
+        return VALUES[topic.kind](topic, world)
+    except Unavailable:
+        return {"unavailable": True}
+
+
+def _worker_ids(world: World) -> Sequence[str]:
+    found = world.readings.get(WORKERS)
+    return () if found is None or found is LOST else found
+
+
+def _available(reading: Any) -> Any:
+    if reading is LOST:
+        raise Unavailable
+    return reading
+
+
+def _lost_partitions(machine: str, world: World, kind: str) -> Value:
+    """Return how many partitions of a machine do not answer, and of how many; nothing where all do."""
+    lost = [source.partition for source in _partitions(machine, world, kind) if world.readings[source] is LOST]
+    return {"missing": lost, "partitions": world.directory[machine]} if lost else {}
 
 
 def _machine(topic: Topic, world: World) -> Value:
     live = _live(topic.machine, world)
-    return _gone(topic) if live is None else live_value(live)
+    if live is None:
+        return _gone(topic)
+    return live_value(live) | _lost_partitions(topic.machine, world, "partition")
 
 
 def live_value(live: Live) -> Value:
@@ -153,10 +191,17 @@ def live_value(live: Live) -> Value:
 
 
 def _overview(topic: Topic, world: World) -> Value:
-    return {
-        "machines": {live.machine: _short(live) for live in _all(topic, world)},
-        "workers": len(world.readings[WORKERS] or ()),
-    }
+    machines = {machine: row for machine in _in_scope(topic, world) if (row := _row(machine, world)) is not None}
+    return {"machines": machines, "workers": len(_worker_ids(world))}
+
+
+def _row(machine: str, world: World) -> Value | None:
+    lost = _lost_partitions(machine, world, "partition")
+    try:
+        live = _live(machine, world)
+    except Unavailable:
+        return {"unavailable": True, **lost}
+    return None if live is None else _short(live) | lost
 
 
 def _short(live: Live) -> Value:
@@ -172,8 +217,8 @@ def _short(live: Live) -> Value:
 
 
 def _instance(topic: Topic, world: World) -> Value:
-    read = list(_instance_sources(topic, world))
-    raw, types = (world.readings[source] for source in read) if len(read) == 2 else (None, None)
+    read = [_available(world.readings[source]) for source in _instance_sources(topic, world)]
+    raw, types = read if len(read) == 2 else (None, None)
     redactor = _redactor(topic, world)
     if raw is None or types is None or redactor is None:
         return _gone(topic)
@@ -185,17 +230,25 @@ def _instance(topic: Topic, world: World) -> Value:
 
 
 def _queues(topic: Topic, world: World) -> Value:
-    found = ((machine, stats) for machine in _in_scope(topic, world) for stats in _stats(machine, world).values())
-    return {"queues": {f"{machine}/{stats.queue}": job_figures.of_queue(stats) for machine, stats in found}}
+    found: Value = {}
+    for machine in _in_scope(topic, world):
+        with contextlib.suppress(Unavailable):
+            lost = _lost_partitions(machine, world, "stats")
+            for stats in _stats(machine, world).values():
+                found[f"{machine}/{stats.queue}"] = job_figures.of_queue(stats) | lost
+    return {"queues": found}
 
 
 def _queue(topic: Topic, world: World) -> Value:
     stats = _stats(topic.machine, world).get(topic.name)
-    return _gone(topic) if stats is None else job_figures.of_queue(stats)
+    lost = _lost_partitions(topic.machine, world, "stats")
+    if stats is None and lost:
+        raise Unavailable
+    return _gone(topic) if stats is None else job_figures.of_queue(stats) | lost
 
 
 def _job(topic: Topic, world: World) -> Value:
-    found = [world.readings[source] for source in _job_sources(topic, world)]
+    found = [_available(world.readings[source]) for source in _job_sources(topic, world)]
     job, redactor = (found[0] if found else None), _redactor(topic, world)
     return _gone(topic) if job is None or redactor is None else job_figures.of_job(redactor.job(job))
 
@@ -204,7 +257,7 @@ def _redactor(topic: Topic, world: World) -> Redactor | None:
     """Over an instance or a job; None where it cannot be told what is to be hidden, so that all is."""
     if not topic.redacted:
         return Redactor()
-    sensitive = world.readings.get(Source("sensitive", topic.machine))
+    sensitive = _available(world.readings.get(Source("sensitive", topic.machine)))
     return None if sensitive is None else Redactor(sensitive)
 
 
@@ -220,44 +273,40 @@ def disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[s
 
 def disclosed_in(topic: Topic, value: Value, world: World) -> frozenset[str]:
     sensitive = world.readings.get(Source("marked", topic.machine))
-    return disclosed(topic, value, sensitive.names) if sensitive else frozenset()
+    return disclosed(topic, value, sensitive.names) if sensitive and sensitive is not LOST else frozenset()
 
 
 def _workers(topic: Topic, world: World) -> Value:
-    rows = (world.readings[Source("worker", name=worker)] for worker in world.readings[WORKERS] or ())
-    return {"workers": {row.id: job_figures.of_worker(row, topic.scope) for row in rows if row is not None}}
+    _available(world.readings[WORKERS])
+    rows = [world.readings[Source("worker", name=worker)] for worker in _worker_ids(world)]
+    alive = [row for row in rows if row is not None and row is not LOST]
+    return {"workers": {row.id: job_figures.of_worker(row, topic.scope) for row in alive}}
 
 
 def _in_scope(topic: Topic, world: World) -> list[str]:
-    wanted = topic.listed & world.directory.keys() if topic.name else world.directory
-    return sorted(machine for machine in wanted if machine in topic.scope)
-
-
-def _all(topic: Topic, world: World) -> Iterator[Live]:
-    for machine in _in_scope(topic, world):
-        live = _live(machine, world)
-        if live is not None:
-            yield live
+    return sorted(machine for machine in world.directory if machine in topic.scope)
 
 
 def _live(machine: str, world: World) -> Live | None:
-    """The machine as a whole; None where it is not published, or not all of it. Added up anew only when a partition
-    was read anew."""
-    parts = [world.readings[source] for source in _partitions(machine, world, "partition")]
-    held = world.merged.get(machine)
-    if held is not None and len(held[0]) == len(parts) and all(map(operator.is_, held[0], parts)):
-        return held[1]
-    if not parts or any(part is None for part in parts):
-        return None
-    merged = replies.merge_live(parts)
-    world.merged[machine] = (parts, merged)
-    return merged
+    """The machine as a whole, without partitions that do not answer; None where it is not published, or not all of
+    it."""
+    parts = _answered([world.readings[source] for source in _partitions(machine, world, "partition")])
+    return replies.merge_live(parts) if parts and None not in parts else None
 
 
 def _stats(machine: str, world: World) -> dict[str, QueueStats]:
-    """The machine's queues; none where it is not published, or not all of it."""
-    parts = [world.readings[source] for source in _partitions(machine, world, "stats")]
+    """The machine's queues, without partitions that do not answer; none where it is not published, or not all of
+    it."""
+    parts = _answered([world.readings[source] for source in _partitions(machine, world, "stats")])
     return merge_stats([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
+
+
+def _answered(parts: list[Any]) -> list[Any]:
+    """Return the readings of the partitions that answer. Raises Unavailable where none does."""
+    found = [part for part in parts if part is not LOST]
+    if parts and not found:
+        raise Unavailable
+    return found
 
 
 def _gone(topic: Topic) -> Value:

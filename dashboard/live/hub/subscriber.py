@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
+from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
@@ -16,7 +17,6 @@ from dashboard.live.limits import Limits
 from machines.engine.keys import Partition
 
 from . import notifications
-from .clients import client
 
 ENDED = "the subscriber connection ended"
 
@@ -26,14 +26,13 @@ class Subscriber:
     ``published`` when a message on ``channel``, if the server has it, announced a published definition."""
 
     def __init__(
-        self, url: str, limits: Limits, ring: Callable[[str], None], published: Callable[[], None], channel: str = ""
+        self, client: Redis, limits: Limits, ring: Callable[[str], None], published: Callable[[], None], channel: str
     ) -> None:
         self._limits = limits
         self._ring = ring
         self._published = published
         self._channel = channel.encode()
-        # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
-        self._client: Any = client(url, limits, protocol=2, decode_responses=False)
+        self._client: Any = client
         self._pubsub = self._client.pubsub()
         self._listening: asyncio.Task[None] | None = None
         self._pongs: dict[bytes, asyncio.Future[None]] = {}

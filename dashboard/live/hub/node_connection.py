@@ -1,0 +1,72 @@
+"""The hub's two connections to one server: one that reads, and one that hears which partitions changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+from dashboard.live.limits import Limits
+from machines.engine.connection.redis_url import Seed
+
+from .clients import connect
+from .subscriber import Subscriber
+
+Words = Sequence[Any]
+
+
+class NodeConnection:
+    """``channel``: that of published definitions, if this server has it; else "". ``node``: host and port in a
+    cluster."""
+
+    def __init__(
+        self,
+        url: str,
+        limits: Limits,
+        ring: Callable[[str], None],
+        published: Callable[[], None],
+        *,
+        channel: str = "",
+        node: Seed | None = None,
+    ) -> None:
+        self.channel = channel
+        self.client = connect(url, limits, node)
+        # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
+        listening = connect(url, limits, node, protocol=2, decode_responses=False)
+        self._ears = Subscriber(listening, limits, ring, published, channel)
+
+    async def open(self) -> Self:
+        """Raises a RedisError or OSError."""
+        await self._ears.open()
+        return self
+
+    async def close(self) -> None:
+        await self._ears.close()
+        await self.client.aclose()
+
+    @property
+    def run_id(self) -> str:
+        return self._ears.run_id
+
+    @property
+    def hints(self) -> bool:
+        """Whether it says what changed."""
+        return self._ears.hints
+
+    def check(self) -> None:
+        """Raise what ended the listening, if anything has."""
+        self._ears.check()
+
+    async def probe(self) -> None:
+        """Ask both connections for a sign of life, within the deadline."""
+        await self._ears.probe()
+
+    async def listen_to(self, roots: Iterable[str]) -> None:
+        """Exactly these partitions from now on; when it returns, every later ring is heard."""
+        await self._ears.listen_to(roots)
+
+    async def send(self, commands: Iterable[Words]) -> list[Any]:
+        """Send commands in one round trip; return the answer of each, or its error."""
+        pipeline = self.client.pipeline(transaction=False)
+        for words in commands:
+            pipeline.execute_command(*words)
+        return list(await pipeline.execute(raise_on_error=False))
