@@ -9,7 +9,7 @@ files['machines/engine/lua'] = {
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'steps', -- instances
         'actions', 'chart', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter
-        'awaited_jobs', 'completion', 'due_jobs', 'job_repair', 'jobs', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
+        'awaited_jobs', 'completion', 'due_jobs', 'job_repair', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
         'accepted_senders', 'delivery', 'inbox', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search

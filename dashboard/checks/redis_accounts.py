@@ -57,7 +57,7 @@ ACCOUNTS = {
     ),
     "worker": Account(
         "python manage.py worker",
-        (*STEP, "scan", "blpop", "client|id", "client|unblock"),
+        (*STEP, "scan", "ssubscribe", "sunsubscribe"),
     ),
     "reader": Account(
         "a program that only looks: get, find, counts, history, explain",

@@ -28,6 +28,7 @@ from .jobs.methods import JobMethods
 from .jobs.queue_operations import QueueOperations
 from .jobs.ready_queues import ReadyQueues
 from .jobs.records import WorkerInfo
+from .jobs.wakeups import Wakeups
 from .jobs.workers import WorkerRegistry
 from .keys import PREFIX, Keys, Partition
 from .messages.delivery import Delivery, DeliveryReport
@@ -65,6 +66,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         self._surveys = SurveyReader(self._caller, self._catalog)
         self._worker_registry = WorkerRegistry(redis, self.keys)
         self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)
+        self.wakeups = Wakeups(self._caller, self.keys, self._catalog, self._worker_registry)
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
 
     @classmethod
@@ -138,6 +140,11 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
     def current_versions(self) -> dict[str, str]:
         """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
         return self._catalog.current_versions()
+
+    def catalog_revision(self) -> str:
+        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
+        publication by an earlier release may not change it."""
+        return self._catalog.revision()
 
     def versions(self, machine: str) -> list[int]:
         """List the numbers of a machine's published versions. Raises UnknownMachine."""
@@ -376,6 +383,11 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return self._delivery.drive(
             self._partitions(machines), arguments.encode_whole("now", now), retry=retry, look=look
         )
+
+    def drive_roots(self, roots: Sequence[str], *, look: bool) -> DeliveryReport:
+        """Do the same in single partitions, given by their roots. ``DeliveryReport.dues`` says when each is due
+        next."""
+        return self._delivery.drive([Partition(root) for root in roots], look=look)
 
     def due_bells(self, machines: Iterable[str]) -> list[str]:
         """List the keys that are pushed to when something becomes due earlier than the last tick said, one for each

@@ -101,8 +101,14 @@ class Partition:
         return f"{self.root}:pulse"
 
     @property
+    def bells(self) -> str:
+        """channel, sharded: ``job <queue>`` when a job becomes ready, ``due <ms>`` when something becomes due earlier
+        than the last tick returned."""
+        return f"{self.root}:bells"
+
+    @property
     def clock(self) -> str:
-        """list, capped: a push wakes a worker when something becomes due earlier than the last tick returned."""
+        """list, capped: a push for a worker that does not hear the channel, when something becomes due earlier."""
         return f"{self.root}:bell"
 
     def definition(self, version: int) -> str:
@@ -158,7 +164,7 @@ class Partition:
         return f"{self.root}:q:{queue}:dead"
 
     def bell(self, queue: str) -> str:
-        """list, capped: the bell that an idle worker blocks on; it holds no jobs."""
+        """list, capped: the bell of takers that do not hear the channel; it holds no jobs."""
         return f"{self.root}:q:{queue}:bell"
 
     def rules(self, queue: str) -> str:
@@ -275,6 +281,11 @@ class Keys:
         return f"{self.prefix}machines"
 
     @property
+    def revision(self) -> str:
+        """string: a counter that each publication increments."""
+        return f"{self.prefix}revision"
+
+    @property
     def layout(self) -> str:
         """hash: number of the data layout, the lowest one that a reader must know, place of an unfinished migration."""
         return f"{self.prefix}layout"
@@ -292,6 +303,11 @@ class Keys:
     def workers(self) -> str:
         """zset: worker ids by the ms of their last heartbeat."""
         return f"{self.prefix}workers"
+
+    @property
+    def shares(self) -> str:
+        """zset: ids of the workers that share the duties of partitions, by the ms of their last sign of life."""
+        return f"{self.prefix}shares"
 
     def worker(self, worker: str) -> str:
         """hash with PX: one worker's heartbeat row."""

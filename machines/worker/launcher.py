@@ -18,6 +18,7 @@ from .execution.executor import Executor
 from .execution.in_flight import InFlightJobs
 from .execution.processor import STOPPED
 from .execution.progress_reporter import ProgressReporter
+from .intake.bell_listener import BellListener
 from .intake.fetcher import Fetcher
 from .intake.poll_loop import PollLoop
 from .intake.queue_waiter import QueueWaiter
@@ -25,6 +26,7 @@ from .intake.served_queues import ServedQueues
 from .job import Job
 from .lease_renewal import LeaseRenewal
 from .maintenance.expired_leases import LeaseRecovery
+from .maintenance.partition_shares import PartitionShares
 from .maintenance.periodic import Duty, Periodic
 from .maintenance.timer_waiter import TimerWaiter
 from .maintenance.timers import DueWork, DueWorkLoop
@@ -64,7 +66,8 @@ class Launcher:
         self.counters = Counters()
         self.served_queues = ServedQueues(engine, registry, options.queues)
         self._progress = ProgressReporter(engine)
-        self._queue_waiter = QueueWaiter(engine, options.patience)
+        self._listener = BellListener(engine)
+        self._queue_waiter = QueueWaiter(self._listener, options.patience)
         self._fetcher = Fetcher(
             engine,
             self.served_queues,
@@ -84,12 +87,14 @@ class Launcher:
             status=lambda: self.status,
         )
         self.lease_renewal = LeaseRenewal(engine, self.in_flight, info, pause=options.beat, on_order=self._obey)
-        self.lease_recovery = LeaseRecovery(engine, lambda: self.served_queues.machines, pause=options.sweep)
+        self._shares = PartitionShares(engine, lambda: self.served_queues.machines, options.id)
+        self.lease_recovery = LeaseRecovery(engine, pause=options.sweep, shares=self._shares)
         self._beating = Periodic("heartbeat", self.lease_renewal, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.lease_recovery, backoff=options.backoff)
-        self.due_work = DueWork(engine, lambda: self.served_queues.machines, pause=options.tick)
-        self._timer_waiter = TimerWaiter(engine, lambda: self.served_queues.machines)
-        self._ticking = Periodic("ticker", DueWorkLoop(self.due_work, self._timer_waiter), backoff=options.backoff)
+        self._timer_waiter = TimerWaiter(self._listener)
+        self.due_work = DueWork(engine, pause=options.tick, shares=self._shares, waiter=self._timer_waiter)
+        ticking = DueWorkLoop(self.due_work, self._timer_waiter, self._shares)
+        self._ticking = Periodic("ticker", ticking, backoff=options.backoff)
         self._others = [Periodic(name, duty, backoff=options.backoff) for name, duty in (duties or {}).items()]
         self._poll_loop = PollLoop(
             engine, self._fetcher, self.served_queues, self.in_flight, self._executor, options, on_jobs=self._hurry
@@ -122,7 +127,7 @@ class Launcher:
         """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
         watching = (self._beating, self._sweeping, self._ticking, *self._others)
-        for part in (self._completer, self._executor, *watching, taking):
+        for part in (self._listener, self._completer, self._executor, *watching, taking):
             part.start()
         asked = self._listen() == "stop"
         self._quiet(asked)
@@ -192,10 +197,9 @@ class Launcher:
         self._still(self._beating, self._sweeping, self._ticking, *self._others)
         self._executor.stop()
         self._progress.stop()
-        self._timer_waiter.close()
+        self._listener.stop()
         if answered:
             self._leave()
-        self._queue_waiter.close()
 
     def _return(self, jobs: Sequence[Job]) -> bool:
         """Hands jobs back. Says whether Redis answers: where it does not, one call is waited for and no more."""
@@ -226,5 +230,6 @@ class Launcher:
     def _leave(self) -> None:
         try:
             self._engine.leave(self._options.id)
+            self._shares.leave()
         except errors.SignalboxError as error:
             log.warning("leaving did not work: %s; the worker's row will go by itself", error)

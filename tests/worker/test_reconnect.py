@@ -10,6 +10,7 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.server import Server
+from machines.worker.intake.bell_listener import BellListener
 from machines.worker.intake.fetcher import Fetcher
 from machines.worker.intake.queue_waiter import QueueWaiter
 from machines.worker.intake.served_queues import ServedQueues
@@ -79,22 +80,22 @@ def test_a_worker_started_before_redis_waits_for_it(server, own_engine):
 
 
 def test_a_connection_cut_while_waiting_on_the_doorbell_is_made_anew(own_engine):
-    with Running(own_engine, registry_of(run=print), block=3600) as worker:
-        eventually(lambda: worker.served_queues.served and _waiting(own_engine), "the worker waits on the doorbell")
+    with Running(own_engine, registry_of(run=print), block=3600, rescan=3600) as worker:
+        eventually(lambda: worker.served_queues.served and _waiting(own_engine), "the worker hears the bells")
         own_engine.client.client_kill_filter(_id=_waiting(own_engine)[0]["id"])
         own_engine.create("errand", "e1")
         eventually(lambda: done(own_engine, "e1"), "the job is done")
 
 
 def _waiting(engine):
-    return [client for client in engine.client.client_list() if client["cmd"] == "blpop"]
+    return [client for client in engine.client.client_list() if client["cmd"] == "ssubscribe"]
 
 
 def test_a_worker_that_starts_while_redis_is_away_does_not_take_it_for_back(server, own_engine):
     """A look that failed counts as none: with no queues known yet, nothing else would ask Redis meanwhile."""
     served_queues = ServedQueues(own_engine, registry_of(run=print))
-    bell = QueueWaiter(own_engine, 0.1)
-    fetcher = Fetcher(own_engine, served_queues, bell, "alice", rescan=60)
+    waiter = QueueWaiter(BellListener(own_engine), 0.1)
+    fetcher = Fetcher(own_engine, served_queues, waiter, "alice", rescan=60)
     server.stop()
     for _ in range(2):
         with pytest.raises(errors.EngineUnavailable):
@@ -102,4 +103,3 @@ def test_a_worker_that_starts_while_redis_is_away_does_not_take_it_for_back(serv
     server.start()
     own_engine.create("errand", "e1")
     assert fetcher.look() is True
-    bell.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from benchmarks.queues.peers import stamps
@@ -17,3 +18,11 @@ def noop(job: Job) -> None:
         time.sleep(given["pause"] / 1000)
     else:
         stamps.note(given.get("sent", 0))
+
+
+@handler("wait")
+def wait(job: Job) -> None:
+    """Notes the ns from the enqueueing call to this moment, in a file of this process."""
+    waited = time.monotonic_ns() - job.input["sent"]
+    with open(os.environ["BENCH_WAITS"], "a") as file:
+        file.write(f"{waited}\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -104,25 +104,38 @@ class Queues:
 
     # Take and end
 
-    def take(self, machine: str, queue: str, worker: str, count: int, lease: int | None, now: int | None) -> Taken:
-        """Take up to ``count`` jobs over the machine's partitions; each is leased to ``worker`` when this returns."""
+    def take(
+        self,
+        machine: str,
+        queue: str,
+        worker: str,
+        count: int,
+        lease: int | None,
+        now: int | None,
+        only: Collection[int] | None = None,
+    ) -> Taken:
+        """Take up to ``count`` jobs over the machine's partitions, or ``only`` those; each is leased to ``worker`` when
+        this returns."""
         arguments.check_queue(queue)
         arguments.check_text("worker", worker, limits.MAX_ACTOR)
         arguments.check_count("count", count, MAX_TAKEN)
         ends = (_encode_whole("lease", lease), _encode_whole("now", now))
         taken = Taken()
         failed = None
-        for partition in self._rotate_partitions(machine):
+        for number, partition in self._rotate_partitions(machine, only):
             wanted = count - len(taken)
             if wanted <= 0:
                 break
-            args = (queue, worker, wanted, *ends, os.urandom(6).hex())
+            args = (queue, worker, wanted, *ends, os.urandom(6).hex(), "hears")
             try:
                 reply = self._caller.call("sb_take", partition.root, *args)
                 if reply[0] != Status.OK:
                     raise BadInput(str(reply[1]))
                 types_of = partial(self._catalog.types, machine, partition.root)
-                taken += rows.read_taken_jobs(machine, partition.root, worker, reply, types_of)
+                found = rows.read_taken_jobs(machine, partition.root, worker, reply, types_of)
+                taken += found
+                if len(found) < wanted:
+                    taken.emptied.add(number)
                 _note_hint(taken, reply[1])
             except SignalboxError as error:
                 failed = error  # jobs of the other partitions are leased already and must reach the worker
@@ -130,11 +143,15 @@ class Queues:
             raise failed
         return taken
 
-    def _rotate_partitions(self, machine: str) -> list[Partition]:
-        """List the partitions, beginning with a random one: a partition that always has work must not starve the
-        others."""
-        partitions = self._catalog.partitions(machine)
-        if len(partitions) == 1:
+    def _rotate_partitions(self, machine: str, only: Collection[int] | None) -> list[tuple[int, Partition]]:
+        """List partitions with their numbers, beginning with a random one: a partition that always has work must not
+        starve the others."""
+        partitions = [
+            (number, partition)
+            for number, partition in enumerate(self._catalog.partitions(machine))
+            if only is None or number in only
+        ]
+        if len(partitions) < 2:
             return partitions
         start = secrets.randbelow(len(partitions))
         return partitions[start:] + partitions[:start]
@@ -250,10 +267,12 @@ class Queues:
                 found[number] = "" if str(word) == "1" else str(word)
         return found
 
-    def sweep(self, machine: str, now: int | None) -> int:
+    def sweep(self, machine: str, now: int | None, only: Collection[int] | None = None) -> int:
         """Take back expired leases and make due jobs ready; return how many jobs moved."""
         at, moved, failed = _encode_whole("now", now), 0, None
-        for partition in self._catalog.partitions(machine):
+        for number, partition in enumerate(self._catalog.partitions(machine)):
+            if only is not None and number not in only:
+                continue
             try:
                 moved += self._sweep(machine, partition, at)
             except SignalboxError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from machines.engine import limits
@@ -85,11 +85,19 @@ class JobMethods:
     # Take and end
 
     def take(
-        self, machine: str, queue: str, worker: str, *, count: int = 1, lease: int | None = None, now: int | None = None
+        self,
+        machine: str,
+        queue: str,
+        worker: str,
+        *,
+        count: int = 1,
+        lease: int | None = None,
+        partitions: Collection[int] | None = None,
+        now: int | None = None,
     ) -> Taken:
-        """Take up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition
-        says)."""
-        return self._queues.take(machine, queue, worker, count, lease, now)
+        """Take up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says).
+        ``partitions``: the numbers of those to take from; None for all."""
+        return self._queues.take(machine, queue, worker, count, lease, now, partitions)
 
     def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
         """End a job and move its instance in one call; return the instance, or None for a job without one.
@@ -147,9 +155,10 @@ class JobMethods:
         """Report the progress of a job, which pages show live. Raises LeaseLost."""
         self._queues.progress(job, done, total, note, now)
 
-    def sweep(self, machine: str, *, now: int | None = None) -> int:
-        """Take back jobs whose lease ran out and make due jobs ready; return how many moved."""
-        return self._queues.sweep(machine, now)
+    def sweep(self, machine: str, *, partitions: Collection[int] | None = None, now: int | None = None) -> int:
+        """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
+        numbers of those to sweep; None for all."""
+        return self._queues.sweep(machine, now, partitions)
 
     def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
@@ -270,7 +279,11 @@ class JobMethods:
 
     def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """List those of the queues, (machine, queue), that hold ready jobs."""
-        return self._ready_queues.ready(queues)
+        return list(self._ready_queues.find(queues))
+
+    def ready_partitions(self, queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
+        """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
+        return self._ready_queues.find(queues)
 
     def queue_names(self, machines: Iterable[str]) -> list[tuple[str, str]]:
         """List (machine, queue) for every queue these machines ever had."""

@@ -22,7 +22,10 @@ DEFINITIONS = "definitions"  # a topic of the bus (machines/patterns/bus.py): {"
 MAX_NEWS = 64  # workers that are woken for a new machine; others find it at their next check
 NEWS_MS = 5_000  # life of the wake-up list
 
+TOGETHER = 500  # keys of one EXISTS
+
 Queue = tuple[str, str]  # machine, queue
+Place = tuple[Queue, int, str]  # and the number of a partition, and its key
 
 
 class ReadyQueues:
@@ -34,17 +37,21 @@ class ReadyQueues:
         self._catalog = catalog
         self._definitions = PatternKeys(keys.prefix).topic(DEFINITIONS).channel
 
-    def ready(self, queues: Iterable[Queue]) -> list[Queue]:
-        """List those of the queues that hold ready jobs. On a single server one command when there are none."""
+    def find(self, queues: Iterable[Queue]) -> dict[Queue, set[int]]:
+        """Return queue -> its partitions that hold ready jobs, for those of the queues that have any. On a single
+        server one command for 500 keys when there are none."""
         places = [
-            ((machine, queue), partition.ready(queue))
-            for machine, queue in queues
-            for partition in self._partitions(machine)
+            (queue, number, partition.ready(queue[1]))
+            for queue in queues
+            for number, partition in enumerate(self._partitions(queue[0]))
         ]
-        if not places or self._are_empty([key for _, key in places]):
-            return []
-        answers = self._send([(key, ("EXISTS", key)) for _, key in places])
-        return list(dict.fromkeys(place for (place, _), answer in zip(places, answers, strict=True) if answer == 1))
+        places = self._drop_empty(places)
+        answers = self._send([(key, ("EXISTS", key)) for _, _, key in places])
+        found: dict[Queue, set[int]] = {}
+        for (queue, number, _), answer in zip(places, answers, strict=True):
+            if answer == 1:
+                found.setdefault(queue, set()).add(number)
+        return found
 
     def list_queues(self, machines: Iterable[str]) -> list[Queue]:
         """List every queue these machines ever had."""
@@ -77,13 +84,19 @@ class ReadyQueues:
             pipeline.pexpire(self._keys.news, NEWS_MS)
             pipeline.execute()
 
-    def _are_empty(self, keys: Sequence[str]) -> bool:
+    def _drop_empty(self, places: list[Place]) -> list[Place]:
+        """Leave out groups of places that hold nothing, on a single server. A cluster is asked for each key."""
         if not isinstance(self._client, redis.Redis):
-            return False
+            return places
+        groups = [places[start : start + TOGETHER] for start in range(0, len(places), TOGETHER)]
         try:
-            return int(self._client.exists(*keys)) == 0
+            pipeline = self._client.pipeline(transaction=False)
+            for group in groups:
+                pipeline.exists(*(key for _, _, key in group))
+            counts = pipeline.execute() if groups else []
         except FAILURES as error:
             translate(error)
+        return [place for group, count in zip(groups, counts, strict=True) if int(count) for place in group]
 
     def _send(self, commands: Sequence[tuple[str, routing.Command]]) -> list[Any]:
         try:

@@ -88,12 +88,14 @@ class Job(LazyRecord):
 
 class Taken(list[Job]):
     """The jobs of one ``take``. ``hint`` says why they are fewer than asked for: "" (there are no more), "paused",
-    "busy" (the concurrency limit is reached) or "rate"; then ``wait`` is the ms until the rate allows one more."""
+    "busy" (the concurrency limit is reached) or "rate"; then ``wait`` is the ms until the rate allows one more.
+    ``emptied``: the partitions that had fewer than were asked of them."""
 
     def __init__(self, jobs: Iterable[Job] = (), *, hint: str = "", wait: int | None = None) -> None:
         super().__init__(jobs)
         self.hint = hint
         self.wait = wait
+        self.emptied: set[int] = set()
 
 
 @dataclass(frozen=True, slots=True)

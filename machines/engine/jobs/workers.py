@@ -30,6 +30,7 @@ class WorkerRegistry:
         self._client = client
         self._keys = keys
         self._offset: float | None = None  # the server's clock less this process's monotonic one, ms
+        self._joined_until = 0.0  # when the list of shares is cleared next, ms of the server's clock
         self._asked = 0.0  # when the offset was read, in seconds of the monotonic clock
 
     def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
@@ -73,6 +74,24 @@ class WorkerRegistry:
         pipeline.delete(self._keys.order(worker))
         pipeline.zrem(self._keys.workers, worker)
         self._run(pipeline)
+
+    def join(self, worker: str, ttl: int) -> list[str]:
+        """Note that a worker shares in the duties of partitions; list those that did so within ``ttl`` ms."""
+        now = self._now()
+        pipeline = self._client.pipeline(transaction=False)
+        pipeline.zadd(self._keys.shares, {worker: now})
+        pipeline.zrangebyscore(self._keys.shares, now - ttl, "+inf")
+        if self._joined_until < now:  # now and then
+            pipeline.zremrangebyscore(self._keys.shares, "-inf", now - LISTED_MS)
+            self._joined_until = now + LISTED_MS / 60
+        return [str(name) for name in self._run(pipeline)[1]]
+
+    def leave_shares(self, worker: str) -> None:
+        """Remove a worker from those that share in the duties."""
+        try:
+            self._client.zrem(self._keys.shares, worker)
+        except FAILURES as error:
+            translate(error)
 
     def workers(self) -> list[WorkerInfo]:
         """List the workers whose row exists; remove the names of dead ones from the list."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,12 +56,17 @@ EAGER = DeliveryLimits(8, 50, 60.0)  # for callers of fire, who must not wait fo
 class DeliveryReport:
     """What a call did. ``moved``: timers fired, jobs taken back or made ready, messages delivered; ``wait``: ms
     until the next of these is due, None for none; ``due``: when the next timer is due, None for none or when the
-    server answered from memory; ``faults``: errors of single partitions, while the others went on."""
+    server answered from memory; ``faults``: errors of single partitions, while the others went on; ``dues``: root ->
+    ms of the server's clock at which something is due next, without those where nothing is; ``now``: that clock;
+    ``troubled``: partitions that had one of the faults."""
 
     moved: int
     due: int | None
     wait: int | None
     faults: tuple[SignalboxError, ...]
+    dues: Mapping[str, int] = field(default_factory=dict)
+    now: int = 0
+    troubled: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,18 +78,29 @@ class _Progress:
     wait: int | None = None
     mail: dict[str, None] = field(default_factory=dict)  # partitions whose outbox is not empty
     faults: list[SignalboxError] = field(default_factory=list)
+    dues: dict[str, int] = field(default_factory=dict)
+    now: int = 0
+    troubled: dict[str, None] = field(default_factory=dict)
+
+    def add_fault(self, roots: Iterable[str], fault: SignalboxError) -> None:
+        self.faults.append(fault)
+        self.troubled |= dict.fromkeys(roots)
 
     def add_tick(self, root: str, now: int, rows: Sequence[Any]) -> bool:
         """Add what ``sb_tick`` answered for a partition; return whether more is due right now."""
         fired, _, jobs, timer, due, mail, *why = rows
         self.moved += int(fired) + int(jobs)
-        self.faults += [EngineFault(f"sb_tick of {root}: {each}") for each in why]
+        for each in why:
+            self.add_fault([root], EngineFault(f"sb_tick of {root}: {each}"))
         if int(mail):
             self.mail[root] = None
         if timer != "" and int(timer) > now:
             self.due = int(timer) if self.due is None else min(self.due, int(timer))
+        self.now = max(self.now, now)
+        self.dues.pop(root, None)
         if due == "":
             return False
+        self.dues[root] = int(due)
         wait = max(0, int(due) - now)
         if wait:
             self.wait = wait if self.wait is None else min(self.wait, wait)
@@ -108,12 +124,18 @@ class Delivery:
         Without ``look`` the server's memory is trusted where it says that nothing is due."""
         progress, limits = _Progress(), THOROUGH if retry else STEADY
         self._tick(
-            [partition.root for partition in partitions], (now, TIMERS, "look" if look else ""), progress, limits
+            [partition.root for partition in partitions],
+            (now, TIMERS, "look" if look else "", "hears"),
+            progress,
+            limits,
         )
         if retry:
             self._backlogs.clear()
         self._deliver_all(progress.mail, now, progress, limits)
-        return DeliveryReport(progress.moved, progress.due, progress.wait, tuple(progress.faults))
+        faults, troubled = tuple(progress.faults), tuple(progress.troubled)
+        return DeliveryReport(
+            progress.moved, progress.due, progress.wait, faults, progress.dues, progress.now, troubled
+        )
 
     def deliver(self, root: str, now: str = "") -> int:
         """Deliver the messages of a step at once, as far as that is quick; return how many were delivered."""
@@ -126,7 +148,7 @@ class Delivery:
     def _tick(self, roots: Sequence[str], words: Sequence[Any], progress: _Progress, limits: DeliveryLimits) -> None:
         """Call ``sb_tick`` for many partitions at once, where all live on one server.
 
-        ``words``: now, limit, and "look" or "".
+        ``words``: now, limit, "look" or "", and "hears".
         """
         waiting, together = list(roots), 1 if self._caller.spread or self._apart else TOGETHER
         for _ in range(limits.rounds):
@@ -191,12 +213,12 @@ class Delivery:
         touched = []
         for (page, root), reply in zip(pairs, self._caller.many(calls), strict=True):
             if isinstance(reply, Exception):
-                progress.faults.append(_error(reply))
+                progress.add_fault([page.source], _error(reply))
                 page.unreachable(root, at)
             elif reply[0] == Status.NO_MACHINE:
                 self._handle_missing(page, root)
             elif reply[0] != Status.OK:
-                progress.faults.append(EngineFault(f"messages for {root}: {reply[1]}"))
+                progress.add_fault([page.source], EngineFault(f"messages for {root}: {reply[1]}"))
                 page.unreachable(root, at)
             else:
                 for message, why in page.judge(root, [str(word) for word in reply[2:]]):
@@ -248,10 +270,11 @@ class Delivery:
         """Return the reply to each call, None for one that failed, whose error is added to ``progress``."""
         answers: list[Any] = []
         for (function, root, _), reply in zip(calls, self._caller.many(calls), strict=True):
+            roots = (root,) if isinstance(root, str) else root
             if isinstance(reply, Exception):
-                progress.faults.append(_error(reply))
+                progress.add_fault(roots, _error(reply))
             elif reply[0] != Status.OK:
-                progress.faults.append(EngineFault(f"{function} of {root}: {reply[1]}"))
+                progress.add_fault(roots, EngineFault(f"{function} of {root}: {reply[1]}"))
             answers.append(None if isinstance(reply, Exception) or reply[0] != Status.OK else reply)
         return answers
 

@@ -157,6 +157,7 @@ class Catalog:
             created = created or new
         self._align_partitions(name, count, f"{number}:{fingerprint}")
         self._caller.command("HSET", self._keys.machines, name, count)
+        self._caller.command("INCR", self._keys.revision)
         self._partitions[name] = count
         return PublishedMachine(name, int(number), fingerprint, created, findings)
 
@@ -193,6 +194,14 @@ class Catalog:
         metas = [self._keys.partition(name).meta for name in names]
         answers = self._caller.commands([(meta, ("HGET", meta, "current")) for meta in metas])
         return {name: current for name, current in zip(names, answers, strict=True) if current}
+
+    def revision(self) -> str:
+        """Return a text that changes when a machine is published or deleted by a process of this release."""
+        keys = self._keys
+        answers = self._caller.commands(
+            [(keys.revision, ("GET", keys.revision)), (keys.machines, ("HLEN", keys.machines))]
+        )
+        return f"{answers[0] or 0}:{answers[1]}"
 
     def versions(self, machine: str) -> list[int]:
         self._count(machine)

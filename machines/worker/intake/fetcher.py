@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 
 from machines.engine import Engine, errors
 from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
 
-from .queue_waiter import QueueWaiter
+from .queue_waiter import POLL, QueueWaiter
 from .served_queues import ServedQueue, ServedQueues
 
 log = logging.getLogger(__name__)
 
-BUSY_RESCAN = 0.1  # seconds: while jobs run no bell is waited for, so that the other queues are looked into
 BUSY_HOLD = 0.5  # seconds a queue that is paused or full is left alone while jobs run
 REFRESH = 10.0  # seconds between two looks at what is published, should the news of it have been missed
+NEWS = 1.0  # seconds between two looks for that reason: many machines may be published together
 NAMES = 30.0  # seconds between two looks for queues that no definition feeds
-DEAF = 1.0  # seconds the news is left to the other workers after it was heard here
+SOME = 100  # queues of partitions whose keys one look reads: all of them in turn, should the server's memory be wrong
 MOST = 100  # jobs of one call: a few milliseconds in which the server does nothing else
 
 
 class Fetcher:
-    """Keeps a list of the queues that may hold work: one leaves it when a take finds less than asked for,
-    and comes back when its bell rings. So an idle worker asks no queue anything.
+    """Keeps a list of the queues that may hold work, with their partitions: one leaves it when a take finds less than
+    asked for, and comes back when its bell rings. So an idle worker asks no queue anything.
     """
 
     def __init__(
@@ -47,12 +47,15 @@ class Fetcher:
         self._rescan = rescan
         self._progress = progress_reporter
         self._clock = clock
-        self._promising: dict[ServedQueue, None] = {}  # in the order to try them
-        self._later: dict[ServedQueue, float] = {}  # when the rate of a queue allows another job
+        self._roots: dict[str, tuple[str, int]] = {}  # of all machines
+        self._partitions: Counter[str] = Counter()  # how many each machine has
+        self._machines: list[str] | None = None
+        self._promising: dict[ServedQueue, set[int]] = {}  # in the order to try them; the partitions
+        self._later: dict[ServedQueue, tuple[float, set[int]]] = {}  # when the rate of a queue allows another job
         self._held: dict[ServedQueue, float] = {}  # since when a queue gives nothing: paused, full, or out of order
-        self._bells: dict[str, ServedQueue] = {}
-        self._bells_of: list[ServedQueue] | None = None
-        self._refreshed = self._named = self._scanned = self._heard = -float("inf")
+        self._turn: deque[ServedQueue] = deque()  # whose keys are read next
+        self._refreshed = self._named = self._scanned = self._informed = -float("inf")
+        self._news = False  # a definition was published that was not looked at
         self.unanswered = False  # a take had no answer: jobs may be leased to this worker that it does not know of
 
     # Taking
@@ -82,12 +85,13 @@ class Fetcher:
 
     def _take(self, route: ServedQueue, asked: int) -> list[Job]:
         began = time.monotonic()
-        taken = self._engine.take(route.machine, route.queue, self._worker, count=asked)
+        partitions = self._promising[route]
+        taken = self._engine.take(route.machine, route.queue, self._worker, count=asked, partitions=partitions)
         del self._promising[route]
-        if len(taken) == asked:
-            self._promising[route] = None  # there may be more: to the end of the line, the others come first
+        if len(taken) == asked and (left := partitions - taken.emptied):
+            self._promising[route] = left  # there may be more: to the end of the line, the others come first
         elif taken.hint == "rate":
-            self._later[route] = self._clock() + max(taken.wait or 0, 1) / 1000
+            self._later[route] = self._clock() + max(taken.wait or 0, 1) / 1000, partitions
         elif taken.hint:
             self._held[route] = self._clock()
         return [Job(job, began=began, progress_reporter=self._progress) for job in taken]
@@ -95,78 +99,112 @@ class Fetcher:
     # Waiting
 
     def wait(self) -> None:
-        """Waits for a bell, the block time at most, and notes the queue that rang."""
+        """Wait for a bell, the block time at most, and note the queue that rang."""
         if self.look():
             return
-        now = self._clock()
-        soonest = min(self._later.values(), default=None)
-        rung = self._queue_waiter.wait(self._ears(now), None if soonest is None else soonest - now)
-        if rung is None:
-            return
-        if rung in self._bells:
-            self._rang(self._bells[rung])
-        else:
-            self._heard, self._refreshed = self._clock(), -float("inf")
-
-    def _rang(self, route: ServedQueue) -> None:
-        self._held.pop(route, None)
-        self._later.pop(route, None)
-        self._promising[route] = None
-
-    def _ears(self, now: float) -> list[str]:
-        if self._bells_of is not self._served_queues.heard:
-            self._bells = {bell: route for route in self._served_queues.heard for bell in self._bells_at(route)}
-            self._bells_of = self._served_queues.heard
-        news = [self._engine.keys.news] if now - self._heard >= DEAF else []
-        return [*self._bells, *news]
-
-    def _bells_at(self, route: ServedQueue) -> list[str]:
-        with contextlib.suppress(errors.LookupFailed):  # gone since the routes were made
-            return self._engine.bells(route.machine, route.queue)
-        return []
+        moments = [due for due, _ in self._later.values()]
+        if self._news:
+            moments.append(self._informed + NEWS)
+        self._queue_waiter.wait(min(moments) - self._clock() if moments else None)
+        self.look()
 
     # Looking
 
     def look(self) -> bool:
-        """Now and then notes what was published, and queues that hold work; says whether there are any to try."""
+        """Note the queues that rang; now and then also what was published, and queues that hold work all the same. Say
+        whether there are any to try."""
+        heard = self._queue_waiter.collect()
+        if heard.gap:
+            self.rescan()
         now = self._clock()
-        if now - self._refreshed >= REFRESH:
-            names = now - self._named >= NAMES
-            changed = self._served_queues.refresh(names=names or self._heard >= self._refreshed)
-            self._refreshed = now  # not before: a look that failed is no look, and the next turn has to ask again
-            self._named = now if names else self._named
-            if changed:
-                self._scanned = -float("inf")
+        self._news = self._news or heard.news
+        informed = self._news and now - self._informed >= NEWS
+        if informed or now - self._refreshed >= REFRESH:
+            self._refresh(now, news=self._news)
         self._release(now)
-        if now - self._scanned >= self._patience():
+        self._note_rings(heard.queues)
+        if now - self._scanned >= (self._rescan if self._queue_waiter.hears else POLL):
             self._scan(now)
         return bool(self._promising)
 
-    def _patience(self) -> float:
-        if not self._queue_waiter.hears:
-            return 0.0
-        return min(BUSY_RESCAN, self._rescan) if self._promising else self._rescan
+    def _refresh(self, now: float, *, news: bool) -> None:
+        names = now - self._named >= NAMES
+        changed = self._served_queues.refresh(names=names, news=news)
+        if news:
+            self._informed, self._news = now, False
+        self._refreshed = now  # not before: a look that failed is no look, and the next turn has to ask again
+        self._named = now if names else self._named
+        if self._served_queues.machines != self._machines:
+            self._machines = self._served_queues.machines
+            self._roots = self._engine.wakeups.roots(self._machines)
+            self._partitions = Counter(machine for machine, _ in self._roots.values())
+            self._queue_waiter.watch(self._machines)
+        if changed:
+            self.rescan()
+
+    def _note_rings(self, rung: Mapping[str, set[str]]) -> None:
+        """Queues that rang may be tried, before those that are tried already."""
+        found: dict[ServedQueue, set[int]] = {}
+        for root, queues in rung.items():
+            if root not in self._roots:
+                continue
+            machine, number = self._roots[root]
+            for queue in queues:
+                route = ServedQueue(machine, queue)
+                if route in self._served_queues.known or self._served_queues.meet(route, self._clock()):
+                    found.setdefault(route, set()).add(number)
+        for route in found:
+            self._held.pop(route, None)
+            self._later.pop(route, None)
+        self._promise(found)
+
+    def _promise(self, found: Mapping[ServedQueue, set[int]]) -> None:
+        if not found:
+            return
+        before, self._promising = self._promising, {}
+        for route, numbers in found.items():
+            self._promising[route] = numbers | before.pop(route, set())
+        self._promising |= before
 
     def _release(self, now: float) -> None:
         """Queues that were held back may be tried again."""
         if self._later:
-            for route in [route for route, due in self._later.items() if due <= now]:
-                del self._later[route]
-                self._promising[route] = None
+            for route in [route for route, (due, _) in self._later.items() if due <= now]:
+                _, partitions = self._later.pop(route)
+                self._promising[route] = partitions | self._promising.get(route, set())
         if self._held:
             patience = BUSY_HOLD if self._promising else self._rescan
             for route in [route for route, since in self._held.items() if now - since >= patience]:
                 del self._held[route]
 
     def _scan(self, now: float) -> None:
-        """Which queues hold work, but for those that are held back: one command, in place of a take from each."""
-        quiet = [
-            r for r in self._served_queues.heard if not (r in self._promising or r in self._held or r in self._later)
-        ]
-        found = [ServedQueue(*queue) for queue in self._engine.ready(quiet)] if quiet else []
+        """Look for queues that hold work, but for those that are held back: all of them after a start or a gap, later
+        those that the server remembers as rung, and the keys of a few."""
+        everything = self._scanned == -float("inf")
+        served = [r for r in self._served_queues.heard if not (r in self._held or r in self._later)]
+        if everything:
+            self._turn.clear()
+            found = self._engine.ready_partitions(served)
+        else:
+            found = self._engine.wakeups.rung(self._roots)
+            for queue, numbers in self._engine.ready_partitions(self._next(served)).items():
+                found.setdefault(queue, set()).update(numbers)
         self._scanned = now
-        busy = [route for route in self._promising if route in self._served_queues.known]
-        self._promising = dict.fromkeys(found + busy)  # the quiet ones first: they have waited for their turn
+        quiet = {ServedQueue(*queue): numbers for queue, numbers in found.items()}
+        known = self._served_queues.known
+        self._promising = {route: numbers for route, numbers in self._promising.items() if route in known}
+        self._promise({r: n for r, n in quiet.items() if r in known and not (r in self._held or r in self._later)})
+
+    def _next(self, served: Sequence[ServedQueue]) -> list[ServedQueue]:
+        """The queues whose keys are read this time: a few, and all of them in turn."""
+        if not self._turn:
+            self._turn.extend(served)
+        chosen: list[ServedQueue] = []
+        count = 0
+        while self._turn and (not chosen or count < SOME):
+            chosen.append(self._turn.popleft())
+            count += self._partitions.get(chosen[-1].machine, 1)
+        return [route for route in chosen if route in self._served_queues.known and route not in self._held]
 
     def rescan(self) -> None:
         """Every queue may hold work: at the start, after an outage, and should a ring have been lost."""
@@ -175,7 +213,5 @@ class Fetcher:
         self._later.clear()
 
     def pass_on(self) -> None:
-        """This worker takes no more: what it was told of is for others."""
-        told, self._promising = list(self._promising), {}
-        with contextlib.suppress(errors.SignalboxError):
-            self._queue_waiter.pass_on([bell for route in told for bell in self._bells_at(route)[:1]])
+        """Take no more: the other workers have heard the same bells."""
+        self._promising = {}

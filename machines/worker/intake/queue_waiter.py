@@ -1,120 +1,88 @@
-"""Waits for new jobs while this worker is idle: a blocking pop on the bells of its queues."""
+"""Waits for new jobs while this worker is idle, and collects the bells that rang."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-import redis
+from machines.engine.jobs.wakeups import Bell
 
-from machines.engine import Engine, errors
+from .bell_listener import BellListener
 
-LEAST = 0.01  # seconds: to Redis, 0 is for ever
-POLL = 0.25  # seconds between two looks where no bell can be heard
-TRIES, PAUSE = 100, 0.01  # to end a wait that may not have reached the server yet; seconds between two
+POLL = 0.25  # seconds between two looks while bells cannot be heard
+
+
+@dataclass(slots=True)
+class Heard:
+    """What rang since the last look. ``queues``: root -> queues; ``gap``: bells may have been missed; ``news``: a
+    definition was published."""
+
+    queues: dict[str, set[str]] = field(default_factory=dict)
+    gap: bool = False
+    news: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.queues) or self.gap or self.news
 
 
 class QueueWaiter:
-    """Blocks on the bell lists of queues, on a connection of its own.
+    """A bell says "look at this queue" and carries no work: losing one delays a job until the next look, never loses
+    it."""
 
-    A ring says "look at this queue" and carries no work: losing one delays a job until the next
-    look, never loses it. The connection's socket timeout is above the block time, so that a healthy
-    wait is never cut, and a half-open connection is noticed soon after.
-    """
-
-    MARGIN = 3.0  # seconds of socket timeout above the block time
-
-    def __init__(self, engine: Engine, block: float) -> None:
-        self._engine = engine
+    def __init__(self, listener: BellListener, block: float) -> None:
+        self._listener = listener
         self._block = block
-        # One wait cannot span the slots of a cluster: there the fetcher looks into its queues instead.
-        self.hears = isinstance(engine.client, redis.Redis)
-        self._client = _own_connection(engine.client, block + self.MARGIN) if self.hears else None
-        self._id: int | None = None
-        self._interrupted = threading.Event()
-        self._waiting = False
+        self._changed = threading.Condition()
+        self._heard = Heard()
+        self._interrupted = False
+        listener.add(self)
 
-    def wait(self, bells: Sequence[str], most: float | None = None) -> str | None:
-        """The bell that rang, or None after the block time, or ``most`` seconds. Raises ``EngineUnavailable``."""
-        block = self._block if most is None else max(min(most, self._block), LEAST)
-        if self._client is None:
-            self._interrupted.wait(min(block, POLL))
-            return None
-        if not bells or self._interrupted.is_set():
-            self._interrupted.wait(block)
-            return None
-        try:
-            if self._id is None:
-                self._id = self._client.client_id()
-            self._waiting = True
-            if self._interrupted.is_set():
-                return None  # said before there was anything to end
-            with self._punctual(block if block < self._block else None):
-                rung = self._client.blpop(list(bells), timeout=block)
-        except (redis.RedisError, OSError) as error:
-            self._id = None
-            self._client.connection_pool.disconnect()
-            raise errors.EngineUnavailable(f"the doorbell's connection is gone: {error}") from error
-        finally:
-            self._waiting = False
-        if rung is None:
-            return None
-        bell = rung[0]
-        return bell.decode() if isinstance(bell, bytes) else bell
+    @property
+    def hears(self) -> bool:
+        """Whether no bell can be missed at the moment."""
+        return self._listener.hears
 
-    @contextlib.contextmanager
-    def _punctual(self, seconds: float | None) -> Iterator[None]:
-        """Ends a short wait on time: servers end a blocking pop up to 100 ms late, which a queue's rate would feel."""
-        if seconds is None:
-            yield
-            return
-        timer = threading.Timer(seconds, self._unblock)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+    def hear(self, bell: Bell) -> None:
+        if bell.queue is not None:
+            with self._changed:
+                self._heard.queues.setdefault(bell.root, set()).add(bell.queue)
+                self._changed.notify_all()
 
-    def _unblock(self) -> None:
-        """A wait that is over by itself meanwhile, or another one that is ended for it, does no harm."""
-        with contextlib.suppress(redis.RedisError, OSError):
-            if self._waiting and self._id is not None:
-                self._engine.client.client_unblock(self._id)
+    def hear_gap(self) -> None:
+        with self._changed:
+            self._heard.gap = True
+            self._changed.notify_all()
+
+    def hear_news(self) -> None:
+        with self._changed:
+            self._heard.news = True
+            self._changed.notify_all()
+
+    def watch(self, machines: list[str]) -> None:
+        """Listen to the bells of these machines."""
+        self._listener.watch(machines)
+
+    def wait(self, most: float | None = None) -> None:
+        """Return when something is heard, after the block time, ``most`` seconds, or when it is interrupted."""
+        seconds = self._block if most is None else max(0.0, min(most, self._block))
+        if not self.hears:
+            seconds = min(seconds, POLL)
+        with self._changed:
+            self._changed.wait_for(lambda: self._interrupted or bool(self._heard), seconds)
+
+    def collect(self) -> Heard:
+        """Return what was heard since the last call."""
+        with self._changed:
+            heard, self._heard = self._heard, Heard()
+        return heard
 
     def interrupt(self) -> None:
-        """Ends all waiting, also one going on in another thread. Should that fail, the block time ends it."""
-        self._interrupted.set()
-        with contextlib.suppress(redis.RedisError, OSError):
-            for _ in range(TRIES):
-                if not self._waiting or self._id is None or self._engine.client.client_unblock(self._id):
-                    return
-                time.sleep(PAUSE)  # its command is still on the way
+        """End all waiting, also one going on in another thread."""
+        with self._changed:
+            self._interrupted = True
+            self._changed.notify_all()
 
     def listen(self) -> None:
-        """There may be waiting again."""
-        self._interrupted.clear()
-
-    def pass_on(self, bells: Sequence[str]) -> None:
-        """Rings these for another worker: this one heard them and is not going to look."""
-        if self._client is not None and bells:
-            with contextlib.suppress(redis.RedisError, OSError):
-                pipeline = self._engine.client.pipeline(transaction=False)
-                for bell in bells:
-                    pipeline.lpush(bell, "1")
-                pipeline.execute(raise_on_error=False)
-
-    def close(self) -> None:
-        if self._client is not None:
-            self._client.connection_pool.disconnect()  # a client that was given its pool leaves it open
-
-
-def _own_connection(client: redis.Redis, socket_timeout: float) -> redis.Redis:
-    """A client to where ``client`` goes, with one connection and a socket timeout (seconds) of its own."""
-    pool = client.connection_pool
-    settings = pool.connection_kwargs | {"socket_timeout": socket_timeout}
-    return redis.Redis(
-        connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, max_connections=1, **settings)
-    )
+        """Wait again from now on."""
+        with self._changed:
+            self._interrupted = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from machines.worker.registry import Registry
 log = logging.getLogger(__name__)
 
 PEEK = 50  # jobs of a queue that nothing feeds that are looked at for one this worker has a handler for
+SOME = 100  # partitions whose lists of queues are read in one look
+REREAD = 300.0  # seconds after which all versions are read, whatever the catalog's revision says
+MEET = 5.0  # seconds
 MOST_POSSIBLE = 500  # bells of queues that may never be: past that they are found by looking, half a minute later
 
 Feeds = dict[str, set[str]]  # queue -> handlers whose jobs it carries
@@ -89,6 +93,11 @@ class ServedQueues:
         self._feeds: dict[tuple[str, int], Feeds] = {}
         self._current: dict[str, str] | None = None
         self._unknown: frozenset[str] = frozenset()
+        self._revision = ""
+        self._read = -float("inf")
+        self._last = ""  # the machine whose list of queues was read last
+        self._fed_queues: dict[ServedQueue, set[str]] = {}
+        self._met: dict[ServedQueue, float] = {}  # queues for other workers, and when they were looked into
         self._bare: set[ServedQueue] = set()  # that exist, no definition feeds and this worker serves
         self.machines: list[str] = []
         self.served: list[ServedQueue] = []
@@ -96,23 +105,67 @@ class ServedQueues:
         self.known: frozenset[ServedQueue] = frozenset()  # the same, to ask quickly
         self.missing: dict[ServedQueue, set[str]] = {}
 
-    def refresh(self, *, names: bool = True) -> bool:
-        """One look at what is published, and with ``names`` at queues that nothing feeds; says whether that changed
-        which queues are served."""
-        current = self._engine.current_versions()
+    def refresh(self, *, names: bool = True, news: bool = True) -> bool:
+        """Look at what is published, and with ``names`` at some of the queues that nothing feeds; return whether that
+        changed which queues are served. Without ``news`` all versions are read only when the list of machines changed,
+        or after some minutes."""
+        before, current = self.heard, self._read_versions(news)
         changed = current != self._current
-        before = self.heard
+        added: set[str] = set()
         if changed:
-            self._forget({name for name, named in (self._current or {}).items() if named != current.get(name)})
-            for machine in current:
+            known = self._current or {}
+            added = {name for name, named in current.items() if known.get(name) != named}
+            self._forget({name for name, named in known.items() if named != current.get(name)})
+            for machine in added:
                 self._learn(machine)
         fed = self._fed()
-        if names or changed:
-            self._bare = self._find_bare(sorted(current), fed)
+        if names or added:
+            looked = added | (self._next_machines(current) if names else set())
+            kept = {r for r in self._bare if r.machine in current and r.machine not in looked}
+            self._bare = kept | self._find_bare(sorted(looked), fed)
         self._current = current
-        self.machines = sorted(current)
+        if changed:
+            self.machines = sorted(current)
         self._choose(fed)
         return self.heard != before
+
+    def _read_versions(self, news: bool) -> dict[str, str]:
+        """Read machine -> current version; one cheap command where neither news nor time asks for more."""
+        revision, now = self._engine.catalog_revision(), time.monotonic()
+        if news or self._current is None or revision != self._revision or now - self._read >= REREAD:
+            current = self._engine.current_versions()
+            self._revision, self._read = revision, now
+            return current
+        return self._current
+
+    def _next_machines(self, current: Mapping[str, str]) -> set[str]:
+        """The machines whose lists of queues are read this time: some, and all of them in turn."""
+        names = sorted(current)
+        later = [name for name in names if name > self._last]
+        chosen: list[str] = []
+        count = 0
+        for name in [*later, *(name for name in names if name <= self._last)]:
+            count += len(self._engine.wakeups.roots([name]))
+            if chosen and count > SOME:
+                break
+            chosen.append(name)
+        self._last = chosen[-1] if chosen else ""
+        return set(chosen)
+
+    def meet(self, route: ServedQueue, now: float) -> bool:
+        """Say whether to serve a queue that rang and was not known, and remember it. A queue whose jobs are for other
+        workers is looked into every few seconds at most."""
+        if self._fed_queues.get(route) or not self._wanted(route):
+            return False
+        if not self._claimed(route):
+            if now - self._met.get(route, -float("inf")) < MEET:
+                return False
+            self._met[route] = now
+            if not self._has_work(route):
+                return False
+        self._bare.add(route)
+        self._choose(self._fed())
+        return True
 
     def _forget(self, machines: set[str]) -> None:
         """A machine wiped and published anew has the same version numbers, and maybe nothing else of the old one."""
@@ -138,6 +191,7 @@ class ServedQueues:
         for (machine, _version), feeds in self._feeds.items():
             for queue, sources in feeds.items():
                 fed.setdefault(ServedQueue(machine, queue), set()).update(sources)
+        self._fed_queues = fed
         return fed
 
     def _find_bare(self, machines: list[str], fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:

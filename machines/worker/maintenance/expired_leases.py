@@ -7,32 +7,55 @@ from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
+from .partition_shares import PartitionShares
+
+MOST = 60  # partitions of one pass: some five commands for each
+
 
 class LeaseRecovery:
-    """Every worker sweeps now and then, and all machines, also those it does not serve. The ticker does the same as
-    soon as it is due; a sweep reads what is there, whatever the server remembers of it.
+    """Sweeps this worker's partitions in turn, of all machines, also those it does not serve. The ticker does the same
+    as soon as it is due; a sweep reads what is there, whatever the server remembers of it.
     """
 
     def __init__(
-        self, engine: Engine, machines: Callable[[], Iterable[str]] | None = None, *, pause: float = 15.0
+        self,
+        engine: Engine,
+        machines: Callable[[], Iterable[str]] | None = None,
+        *,
+        pause: float = 15.0,
+        shares: PartitionShares | None = None,
     ) -> None:
         self._engine = engine
-        self._machines = machines or engine.machines
+        self._alone = shares is None  # nobody else refreshes them
+        self._shares = shares or PartitionShares(engine, machines)
         self._pause = pause
+        self._last = ""  # the root that was swept last
 
     def once(self) -> bool:
-        """One pass: expired leases are taken back and due retries released. Says whether there were any."""
+        """One pass over some partitions: expired leases are taken back and due retries released. Says whether there
+        were any."""
+        if self._alone:
+            self._shares.refresh()
         moved, failed = 0, None
-        for machine in self._machines():
+        for machine, number in self._choose():
             try:
-                moved += self._engine.sweep(machine)
+                moved += self._engine.sweep(machine, partitions=[number])
             except errors.LookupFailed:
                 continue  # gone since the list was made
             except errors.SignalboxError as error:
-                failed = error  # one machine that cannot be swept must not keep the others from it
+                failed = error  # one partition that cannot be swept must not keep the others from it
         if failed is not None:
             raise failed
         return moved > 0
+
+    def _choose(self) -> list[tuple[str, int]]:
+        """The next partitions after those of the last pass."""
+        own = self._shares.own
+        roots = sorted(own)
+        later = [root for root in roots if root > self._last]
+        chosen = [*later, *(root for root in roots if root <= self._last)][:MOST]
+        self._last = chosen[-1] if chosen else ""
+        return [own[root] for root in chosen]
 
     def pause(self) -> float:
         """Not the same each time: workers that were started together need not sweep together."""

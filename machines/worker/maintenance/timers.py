@@ -3,44 +3,74 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
+from .partition_shares import PartitionShares
 from .timer_waiter import TimerWaiter
 
 log = logging.getLogger(__name__)
 
 
 class DueWork:
-    """Every worker does this for all machines, also those it does not serve: the engine sees to it that each timer
-    fires once and each message is applied once, in whichever worker comes first.
+    """Does what is due in this worker's partitions, of all machines, also those it does not serve. The engine sees to
+    it that each timer fires once and each message is applied once, also where two workers do this for one partition.
 
-    One call asks all machines what is due and when the next thing will be. The wait lasts until then, ``pause`` seconds
-    at most: the worker that was to process it may have died meanwhile.
+    A partition is asked when something is due there, as it announced itself. Every ``pause`` seconds the server is
+    asked, from its memory and in few calls, for what was not heard; every third time also for what others have left
+    overdue.
     """
 
     FAULTY = 1.0  # seconds: where something went wrong, the next try comes soon
+    HORIZON = 2  # times the pause: how far ahead due times are remembered here
+    LATE = 2_000  # ms after which what is another worker's to do is done here
+    ALL_EVERY = 3  # looks at the server's memory, of which one is at all partitions
 
     def __init__(
-        self, engine: Engine, machines: Callable[[], Iterable[str]] | None = None, *, pause: float = 5.0
+        self,
+        engine: Engine,
+        machines: Callable[[], Iterable[str]] | None = None,
+        *,
+        pause: float = 5.0,
+        shares: PartitionShares | None = None,
+        waiter: TimerWaiter | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
-        self._machines = machines or engine.machines
+        self._shares = shares or PartitionShares(engine, machines)
+        self._waiter = waiter
         self._pause = pause
+        self._clock = clock
+        self._horizon = round(pause * 1000 * self.HORIZON)
+        self._dues: dict[str, int] = {}  # root -> ms of the server's clock
+        self._offset = 0.0  # the server's clock less this process's, ms
+        self._looks = 0
+        self._look_at = -float("inf")
         self._wait = pause
         self._doubts = True
         self._faults: frozenset[str] = frozenset()
+        self._troubled: set[str] = set()  # partitions that had one of these
 
     def once(self) -> bool:
-        """One pass over all machines; says whether anything moved. What is wrong with one keeps no other waiting."""
-        look, self._doubts = self._doubts, True
-        driven = self._engine.drive(self._machines(), look=look)
+        """One pass; says whether anything moved. What is wrong with one partition keeps no other waiting."""
+        doubts, self._doubts = self._doubts, True
+        changed = self._shares.refresh()
+        doubts = self._collect() or doubts
+        looked = doubts or changed or self._waiter is None or self._clock() >= self._look_at
+        if doubts:
+            ready, looked = list(self._shares.own), True
+        else:
+            if looked:
+                self._look()
+            ready = self._take_ready()
+        moved = self._drive(ready, doubts) if ready else 0
         self._doubts = False
-        wait = self._pause if driven.wait is None else min(self._pause, driven.wait / 1000)
-        self._wait = min(wait, self.FAULTY) if driven.faults else wait
-        self._tell(driven.faults)
-        return driven.moved > 0
+        if looked:
+            self._look_at = self._clock() + self._pause
+        self._plan(looked)
+        return moved > 0
 
     def pause(self) -> float:
         return self._wait
@@ -49,31 +79,90 @@ class DueWork:
         """The next pass trusts no server's memory: it may be another server now, or one that was away meanwhile."""
         self._doubts = True
 
+    def _collect(self) -> bool:
+        """Take over the due times that partitions announced; return whether some may have been missed."""
+        if self._waiter is None:
+            return False
+        dues, gap = self._waiter.collect()
+        for root, due in dues.items():
+            if root in self._shares.own:
+                self._dues[root] = min(due, self._dues.get(root, due))
+        return gap
+
+    def _look(self) -> None:
+        """Ask the server's memory."""
+        own, everything = self._shares.own, self._looks % self.ALL_EVERY == 0
+        self._looks += 1
+        now, found = self._engine.wakeups.due(list(self._shares.all if everything else own), self._horizon)
+        self._set_clock(now)
+        self._dues = {root: due for root, due in self._dues.items() if root in own}
+        for root, due in found.items():
+            if root in own:
+                self._dues[root] = now if due is None else due
+            elif due is not None and due <= now - self.LATE:
+                self._dues[root] = due
+
+    def _take_ready(self) -> list[str]:
+        now = self._now()
+        ready = [root for root, due in self._dues.items() if due <= now]
+        for root in ready:
+            del self._dues[root]
+        return ready
+
+    def _drive(self, roots: list[str], look: bool) -> int:
+        done = self._engine.drive_roots(roots, look=look)
+        self._set_clock(done.now)
+        self._dues |= {root: due for root, due in done.dues.items() if due <= done.now + self._horizon}
+        soon = round(self._now() + self.FAULTY * 1000)
+        for root in done.troubled:
+            self._dues[root] = min(soon, self._dues.get(root, soon))
+        self._troubled = (self._troubled - set(roots)) | set(done.troubled)
+        self._tell(done.faults)
+        return done.moved
+
+    def _plan(self, looked: bool) -> None:
+        """Compute the wait: to what is due next, the next look at the latest."""
+        wait = self._pause if looked else max(0.0, self._look_at - self._clock())
+        if self._dues:
+            wait = min(wait, max(0.0, (min(self._dues.values()) - self._now()) / 1000))
+        self._wait = min(wait, self.FAULTY) if self._faults else wait
+
+    def _set_clock(self, now: int) -> None:
+        if now:
+            self._offset = now - self._clock() * 1000
+
+    def _now(self) -> float:
+        return self._clock() * 1000 + self._offset
+
     def _tell(self, faults: Iterable[errors.SignalboxError]) -> None:
-        """Logs what is new: a pass comes several times a second."""
+        """Log what is new: a pass comes several times a second, and not each meets the partitions in trouble."""
         found = frozenset(str(fault) for fault in faults)
         for fault in sorted(found - self._faults):
             log.error("not all that is due can be worked off: %s", fault)
-        if self._faults and not found:
+        if self._faults and not self._troubled and not found:
             log.warning("all that is due can be worked off again")
-        self._faults = found
+            self._faults = found
+        elif found:
+            self._faults = found
 
 
 class DueWorkLoop:
-    """Ticks, and waits on the alarm where there is nothing to do."""
+    """Ticks, and waits on the bells where there is nothing to do."""
 
-    def __init__(self, due_work: DueWork, timer_waiter: TimerWaiter) -> None:
+    def __init__(self, due_work: DueWork, timer_waiter: TimerWaiter, shares: PartitionShares) -> None:
         self._due_work = due_work
         self._timer_waiter = timer_waiter
+        self._shares = shares
 
     def once(self) -> bool:
         """A pass, and the wait after it: the next one may come at once."""
-        if not self._due_work.once():
-            try:
-                self._timer_waiter.wait(self._due_work.pause())
-            except errors.EngineUnavailable:
-                self._due_work.doubt()
-                raise
+        try:
+            found = self._due_work.once()
+        except errors.EngineUnavailable:
+            self._due_work.doubt()
+            raise
+        if not found:
+            self._timer_waiter.wait(min(self._due_work.pause(), self._shares.pause()))
         return True
 
     def pause(self) -> float:

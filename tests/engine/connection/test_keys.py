@@ -17,6 +17,7 @@ LITERALS = {
     ("flow",): ":flow",
     ("log",): ":log",
     ("pulse",): ":pulse",
+    ("bells",): ":bells",
     ("clock",): ":bell",
     ("timers",): ":timers",
     ("late",): ":late",
@@ -72,6 +73,7 @@ def test_each_key_outside_the_partitions_is_what_it_is():
     assert Keys().worker("host:1") == "sb:worker:host:1"
     assert (Keys().order("host:1"), Keys().news) == ("sb:worker:host:1:order", "sb:news")
     assert (Keys().layout_lock, Keys().library_lock(7)) == ("sb:layout:lock", "sb:{library:7}:loading")
+    assert (Keys().shares, Keys().revision) == ("sb:shares", "sb:revision")
     assert Keys("t:").partition("door", 5).root == "t:{door:5}"
     assert (Keys().jobs_pattern(), Keys("a*:").jobs_pattern("door")) == ("sb:{*:*}:[jq]*", "a\\*:{door:*}:[jq]*")
 
@@ -132,11 +134,11 @@ def test_a_run_leaves_only_keys_that_are_listed_here(engine):
     engine.take(name, "work", "w")
     known = [re.escape("{door:0}" + suffix) for call, suffix in LITERALS.items() if len(call) == 1]
     known += [r"\{door:0\}:(def:1|i:[abcd]|in:(Shut|Open)|h:[abcd]|[kc]:1:[abcd]:once|job:0-[1-5])"]
-    known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:bell|:rules)?", "machines"]
+    known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:rules)?", "machines", "revision"]
     known += [r"\{door:0\}:(qs:work|u:work:[abcd]|w:0-3|by:instance\.error)"]
     left = keys_left(engine)
     assert {key for key in left if not any(re.fullmatch(pattern, key) for pattern in known)} == set()
-    assert {"{door:0}:q:work" + end for end in ("", ":leased", ":delayed", ":dead", ":bell", ":rules")} <= left
+    assert {"{door:0}:q:work" + end for end in ("", ":leased", ":delayed", ":dead", ":rules")} <= left
     assert {"{door:0}:" + end for end in ("qs:work", "u:work:a", "w:0-3")} <= left
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from machines.engine import MendReport, UnknownMachine
 from machines.engine.keys import Keys
 from tests.conftest import remove
+from tests.engine.bells import Bells
 from tests.engine.builders import NOW, errand, publish
 from tests.engine.dumps import unchanged
 from tests.faults.audit import audit, look
@@ -206,9 +207,12 @@ def test_what_lies_in_the_way_of_a_place_is_told_and_the_others_are_mended(engin
 
 
 def test_idle_workers_are_woken_for_what_is_ready_again(engine, keys):
-    engine.client.delete(keys.bell("work"), keys.ready("work"))
+    engine.client.delete(keys.ready("work"))
+    assert take(engine) == []
+    bells = Bells(engine, "errand")
     mend(engine)
-    assert engine.client.llen(keys.bell("work")) == 2
+    assert bells.heard() == ["job work"]
+    bells.close()
 
 
 def test_more_than_one_step_sees_them_all_and_no_other_machine(engine):

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, BadPayload, Engine, EngineFault, Enqueue, UnknownMachine
+from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import NOW, door, machine, publish, started
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
@@ -75,12 +76,19 @@ def test_a_delayed_job_waits_for_its_time(yard):
 
 def test_delayed_jobs_ring_no_bell_until_they_are_due(yard):
     bell = yard.keys.partition("door").bell("work")
+    wait_on_lists(yard, "door")
+    bells = Bells(yard, "door")
     put(yard, {"delay": 1000}, {"delay": 1000})
     assert yard.client.llen(bell) == 0
+    assert [message for message in bells.heard() if message.startswith("job")] == []
     yard.sweep("door", now=NOW + 1000)
     assert yard.client.llen(bell) == 2, "two workers may have work"
     put(yard, *[{}] * 50)
     assert yard.client.llen(bell) == 8
+    assert [message for message in bells.heard() if message.startswith("job")] == ["job work"], (
+        "those who hear it try until the queue is empty"
+    )
+    bells.close()
 
 
 def test_a_unique_key_has_one_open_job(yard):

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault
+from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import NOW, door, machine, publish
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
@@ -51,9 +52,12 @@ def test_who_paused_and_why_stands_in_the_log(full):
 
 def test_resuming_wakes_idle_workers(full):
     full.pause("door", "work", **WHO)
+    wait_on_lists(full, "door")
+    bells = Bells(full, "door")
     full.client.delete(bell := full.keys.partition("door").bell("work"))
     full.resume_queue("door", "work", **WHO)
-    assert full.client.llen(bell) == 8
+    assert (full.client.llen(bell), bells.heard()) == (8, ["job work"])
+    bells.close()
 
 
 def test_no_more_jobs_are_leased_than_the_limit_allows(full):
@@ -79,8 +83,9 @@ def test_racing_workers_never_pass_the_limit(full):
 def test_a_place_that_becomes_free_rings_for_who_waits(full, end):
     full.limit("door", "work", concurrency=1)
     (job,) = take(full, count=1)
-    full.client.delete(bell := full.keys.partition("door").bell("work"))
+    bells = Bells(full, "door")
     assert take(full).hint == "busy"
+    assert bells.heard() == []
     {
         "complete": lambda: full.complete(job),
         "fail": lambda: full.fail(job, "no"),
@@ -89,8 +94,9 @@ def test_a_place_that_becomes_free_rings_for_who_waits(full, end):
         "sweep": lambda: full.sweep("door", now=job.lease_until),
         "withdraw": lambda: full.withdraw("door", job, **WHO),
     }[end]()
-    assert full.client.llen(bell) > 0
+    assert bells.heard()[:1] == ["job work"]
     assert len(take(full)) == 1
+    bells.close()
 
 
 def test_a_rate_is_even_and_exact(full):

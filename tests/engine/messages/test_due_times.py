@@ -9,6 +9,7 @@ import pytest
 
 from machines.engine import Engine, NotPermitted
 from machines.server import Server
+from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import NOW, door, errand, machine, publish
 from tests.engine.dumps import unchanged
 
@@ -46,8 +47,11 @@ def tick(engine: Engine, name: str = "kick", **options: Any) -> Told:
 
 
 def rings(engine: Engine, name: str = "kick") -> int:
-    """How often the bell has rung since the last time this was asked."""
-    return len(engine.client.lpop(engine.keys.partition(name).clock, 100) or [])
+    """How often the bell has rung for something due since the last time this was asked; 0 the first time."""
+    heard = vars(engine).setdefault("heard_in_test", {})
+    if name not in heard:
+        heard[name] = Bells(engine, name)
+    return sum(message.startswith("due ") for message in heard[name].heard())
 
 
 def server_now(engine: Engine) -> int:
@@ -61,7 +65,9 @@ def kicked(engine):
     publish(engine, kick(), *"abcd")
     engine.tick("kick")
     rings(engine)
-    return engine
+    yield engine
+    for bells in engine.heard_in_test.values():
+        bells.close()
 
 
 def commands(engine: Engine, call) -> dict[str, int]:
@@ -236,12 +242,34 @@ def test_what_another_look_finds_earlier_rings(kicked):
 
 
 def test_what_lies_in_the_way_of_the_bell_is_no_reason_to_fail(kicked):
+    wait_on_lists(kicked, "kick")
     kicked.client.set(kicked.keys.partition("kick").clock, "foreign")
     kicked.fire("kick", "a", "in1000")
     assert kicked.get("kick", "a").state == "W1000"
 
 
+def test_a_bell_says_when_something_is_due(kicked):
+    bells = Bells(kicked, "kick")
+    kicked.fire("kick", "a", "in2000")
+    assert bells.heard() == [f"due {kicked.get('kick', 'a').timers[0].due}"]
+    bells.close()
+
+
+def test_a_list_is_rung_for_those_who_wait_on_it_and_for_no_others(kicked):
+    clock = kicked.keys.partition("kick").clock
+    kicked.fire("kick", "a", "in3000")
+    assert kicked.client.llen(clock) == 0
+    wait_on_lists(kicked, "kick")
+    kicked.fire("kick", "b", "in2000")
+    assert kicked.client.llen(clock) == 1
+    kicked.client.delete(clock)
+    kicked.tick("kick")
+    kicked.fire("kick", "c", "in1000")
+    assert kicked.client.llen(clock) == 0
+
+
 def test_a_bell_nobody_hears_does_not_grow(kicked):
+    wait_on_lists(kicked, "kick")
     for event in ("in3000", "in2000", "in1000", "in500"):
         kicked.fire("kick", "a", event)
         kicked.fire("kick", "a", "back")

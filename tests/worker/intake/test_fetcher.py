@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import Engine
+from machines.worker.intake.bell_listener import BellListener
 from machines.worker.intake.fetcher import BUSY_HOLD, NAMES, REFRESH, Fetcher
 from machines.worker.intake.queue_waiter import QueueWaiter
 from machines.worker.intake.served_queues import ServedQueue, ServedQueues
@@ -34,18 +35,24 @@ def counting(engine):
 def fetcher(counting):
     """Makes a fetcher whose clock stands still until it is set."""
 
-    bells = []
+    listeners = []
 
     def make(registry, only=()):
         served_queues, clock = ServedQueues(counting, registry, only), [0.0]
-        bells.append(QueueWaiter(counting, 0.05))
-        fetcher = Fetcher(counting, served_queues, bells[-1], "alice", rescan=60.0, clock=lambda: clock[0])
-        fetcher.clock, fetcher.served_queues = clock, served_queues
+        listeners.append(BellListener(counting))
+        waiter = QueueWaiter(listeners[-1], 0.5)
+        fetcher = Fetcher(counting, served_queues, waiter, "alice", rescan=60.0, clock=lambda: clock[0])
+        fetcher.clock, fetcher.served_queues, fetcher.waiter = clock, served_queues, waiter
+        fetcher.look()  # it gets to know the machines
+        listeners[-1].start()
+        eventually(lambda: waiter.hears, "it hears the bells")
+        waiter.collect()  # what it was told of the time before
+        fetcher.rescan()
         return fetcher
 
     yield make
-    for bell in bells:
-        bell.close()
+    for listener in listeners:
+        listener.stop()
 
 
 def test_several_queues_share_the_room(engine, fetcher):
@@ -64,8 +71,6 @@ def test_an_empty_queue_is_not_asked_again_until_its_bell_rings(engine, errand, 
     fetcher = fetcher(registry_of(run=print))
     fetcher.look()
     assert len(fetcher.fetch(4)) == 1
-    fetcher.wait()  # the bell of the job that was taken
-    fetcher.fetch(4)
     asked = len(counting.asked)
     for _ in range(3):
         fetcher.wait()
@@ -106,8 +111,6 @@ def test_a_paused_queue_is_left_alone_until_it_is_resumed(engine, errand, fetche
     fetcher = fetcher(registry_of(run=print))
     fetcher.look()
     assert fetcher.fetch(4) == []
-    fetcher.wait()  # the job's own bell
-    fetcher.fetch(4)
     counting.asked.clear()
     fetcher.clock[0] += 2 * BUSY_HOLD
     fetcher.wait()
@@ -161,7 +164,6 @@ def test_a_queue_that_is_named_is_served_whatever_it_holds(engine, errand):
 def test_a_machine_published_later_is_rung_for(engine, fetcher):
     fetcher = fetcher(registry_of(run=print))
     fetcher.look()
-    engine.client.zadd(engine.keys.workers, {"alice": 1})
     engine.publish(builders.errand())
     engine.create("errand", "e1")
     fetcher.wait()
@@ -174,18 +176,63 @@ def test_should_that_be_missed_it_is_found_a_little_later(engine, fetcher):
     fetcher.look()
     engine.publish(builders.errand())
     engine.create("errand", "e1")
+    fetcher.waiter.wait()
+    fetcher.waiter.collect()
     assert not fetcher.look()
     fetcher.clock[0] += REFRESH
     assert fetcher.look()
 
 
-def test_a_ring_that_was_heard_and_not_answered_is_passed_on(engine, errand, fetcher):
+def test_a_ring_reaches_each_worker_so_that_one_that_stops_need_not_pass_it_on(engine, errand, fetcher):
+    one, other = fetcher(registry_of(run=print)), fetcher(registry_of(run=print))
+    for each in (one, other):
+        each.look()
+    errand("e1")
+    one.wait()
+    one.pass_on()
+    assert one.fetch(4) == []
+    other.wait()
+    assert other.look()
+    assert [job.instance for job in other.fetch(4)] == ["e1"]
+
+
+def test_only_the_partition_that_rang_is_asked(own_server):
+    engine = Engine.from_url(own_server.url, partitions=8)
+    engine.publish(builders.errand())
+    listener = BellListener(engine)
+    waiter = QueueWaiter(listener, 0.5)
+    fetcher = Fetcher(engine, ServedQueues(engine, registry_of(run=print)), waiter, "alice", rescan=60.0)
+    fetcher.look()
+    listener.start()
+    eventually(lambda: waiter.hears, "it hears the bells")
+    fetcher.look()
+    before = engine.client.info("commandstats")["cmdstat_fcall"]["calls"]
+    engine.create("errand", "e1")
+    fetcher.wait()
+    assert fetcher.look()
+    assert [job.instance for job in fetcher.fetch(4)] == ["e1"]
+    assert engine.client.info("commandstats")["cmdstat_fcall"]["calls"] - before == 2, "a create and a take"
+    listener.stop()
+    engine.client.close()
+
+
+def test_a_ring_that_was_missed_is_found_in_the_servers_memory(engine, errand, fetcher):
     fetcher = fetcher(registry_of(run=print))
     fetcher.look()
     errand("e1")
-    fetcher.wait()
-    bell = engine.bells("errand", "errands")[0]
-    assert engine.client.llen(bell) == 0
-    for _ in range(2):
-        fetcher.pass_on()
-    assert engine.client.llen(bell) == 1
+    fetcher.waiter.wait()
+    fetcher.waiter.collect()  # nobody looks at it
+    assert not fetcher.look()
+    fetcher.clock[0] += 60.0
+    assert fetcher.look()
+    assert [job.instance for job in fetcher.fetch(4)] == ["e1"]
+
+
+def test_a_cut_connection_is_a_gap_after_which_everything_is_looked_at(engine, errand, fetcher):
+    fetcher = fetcher(registry_of(run=print))
+    fetcher.look()
+    (client,) = [row for row in engine.client.client_list() if int(row.get("ssub", 0)) > 0 and "P" in row["flags"]][-1:]
+    engine.client.client_kill_filter(_id=client["id"])
+    errand("e1")
+    eventually(lambda: fetcher.look(), "it looks after the gap")
+    assert [job.instance for job in fetcher.fetch(4)] == ["e1"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import errors
-from machines.worker.intake.fetcher import BUSY_RESCAN, Fetcher
+from machines.worker.intake.bell_listener import BellListener
+from machines.worker.intake.fetcher import Fetcher
 from machines.worker.intake.queue_waiter import QueueWaiter
 from machines.worker.intake.served_queues import ServedQueues
+from tests.installation.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import LEASE, START, places, registry_of, take_one
 
@@ -118,20 +120,23 @@ def test_leaving_the_state_withdraws_the_job(engine, errand):
 
 
 def test_a_busy_queue_does_not_keep_the_worker_from_the_others(engine):
-    """With work in hand nobody listens for bells: the quiet queues have to be asked now and then."""
     for name in ("busy", "quiet"):
         engine.publish(builders.errand(name, queue=name))
     for number in range(20):
         engine.create("busy", f"b{number}")
     seconds = [0.0]
     registry = registry_of(run=print)
-    bell = QueueWaiter(engine, 0.1)
-    fetcher = Fetcher(engine, ServedQueues(engine, registry), bell, "alice", rescan=60, clock=lambda: seconds[0])
+    listener = BellListener(engine)
+    waiter = QueueWaiter(listener, 0.1)
+    fetcher = Fetcher(engine, ServedQueues(engine, registry), waiter, "alice", rescan=60, clock=lambda: seconds[0])
+    fetcher.look()
+    listener.start()
+    eventually(lambda: waiter.hears, "it hears the bells")
     fetcher.look()
     assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]
     assert [job.machine for job in fetcher.fetch(2)] == ["busy", "busy"]
     engine.create("quiet", "q1")
-    seconds[0] += BUSY_RESCAN
+    waiter.wait()
     fetcher.look()
     assert "quiet" in [job.machine for job in fetcher.fetch(2)]
-    bell.close()
+    listener.stop()

@@ -110,7 +110,7 @@ def test_a_machine_with_a_fault_keeps_no_other_waiting_and_is_told_once(engine, 
         assert (due_work.once(), state(engine)) == (True, "Off")
         assert due_work.once() is False
         assert caplog.text.count("not all that is due can be worked off") == 1
-        assert due_work.pause() == 1.0, "the next try comes soon"
+        assert 0 < due_work.pause() <= 1.0, "the next try comes soon"
         engine.client.delete(key)
         due_work.once()
         due_work.once()
@@ -146,17 +146,19 @@ def test_a_pass_takes_back_what_a_dead_worker_held_and_wakes_what_is_due(engine,
 def test_the_first_pass_and_the_one_after_an_outage_trust_no_memory(engine, lit, monkeypatch):
     """Another server may have come up meanwhile, or one that was away for a while."""
     looks = []
-    drive = engine.drive
+    drive = engine.drive_roots
 
-    def seen(machines, *, look):
+    def seen(roots, *, look):
         looks.append(look)
         if len(looks) == 3:
             raise errors.EngineUnavailable("away")
-        return drive(machines, look=look)
+        return drive(roots, look=look)
 
-    monkeypatch.setattr(engine, "drive", seen)
+    monkeypatch.setattr(engine, "drive_roots", seen)
     due_work = DueWork(engine)
+    root = engine.keys.partition("lamp").root
     for _ in range(6):
+        due_work._dues[root] = 0
         with contextlib.suppress(errors.EngineUnavailable):
             due_work.once()
     due_work.doubt()
@@ -241,17 +243,13 @@ def test_of_several_idle_workers_one_is_enough(engine):
             eventually(lambda id=f"l{number}": state(engine, id) == "Off", "the lamp is off")
 
 
-def test_a_ring_that_was_lost_with_its_worker_delays_what_is_due_to_the_next_look(engine):
+def test_a_ring_that_was_lost_delays_what_is_due_to_the_next_look(engine, monkeypatch):
+    monkeypatch.setattr(TimerWaiter, "hear", lambda waiter, bell: None)
     engine.publish(lamp(after="100ms"))
-    listening = engine.keys.partition("lamp").clock
     engine.tick()
     with Running(engine, Registry(), tick=0.5, sweep=60) as worker:
         eventually(lambda: worker.served_queues.machines, "the worker knows the machine")
-        with engine.client.pipeline(transaction=True) as pipeline:  # the bell is taken before the worker hears it
-            root = engine.keys.partition("lamp").root
-            pipeline.fcall("sb_create", 1, root, "l1", "{}", "", "", "", "", "")
-            pipeline.delete(listening)
-            assert pipeline.execute()[1] == 1
+        engine.create("lamp", "l1")
         eventually(lambda: state(engine) == "Off", "the lamp is off")
 
 
@@ -259,8 +257,9 @@ def test_a_worker_with_nothing_to_do_costs_the_server_little(own_server):
     """A count of commands, those inside functions included: two looks at five machines, and a sweep of them."""
     engine = Engine.from_url(own_server.url)
     names = [engine.publish(lamp(f"lamp{number}")).name for number in range(5)]
-    timer_waiter = TimerWaiter(engine, lambda: names)
-    due_work, recovery = DueWork(engine, lambda: names), LeaseRecovery(engine, lambda: names)
+    timer_waiter = TimerWaiter()
+    due_work = DueWork(engine, lambda: names, waiter=timer_waiter)
+    recovery = LeaseRecovery(engine, lambda: names)
     due_work.once()
     before = engine.client.info("stats")["total_commands_processed"]
     for _ in range(2):
@@ -268,10 +267,9 @@ def test_a_worker_with_nothing_to_do_costs_the_server_little(own_server):
         timer_waiter.wait(0.01)
     recovery.once()
     spent = engine.client.info("stats")["total_commands_processed"] - before
-    timer_waiter.close()
     engine.client.close()
     assert spent < 45
-    assert due_work.pause() == 5.0, "seconds, in which the bells say what comes"
+    assert 4.0 < due_work.pause() <= 5.0, "seconds, in which the bells say what comes"
     assert recovery.pause() >= 12
 
 

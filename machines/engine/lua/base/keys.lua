@@ -14,6 +14,7 @@ function keys.floors(root) return root .. ':floors' end
 function keys.seen(root, source) return root .. ':seen:' .. source end
 function keys.held(root, id) return root .. ':held:' .. id end
 function keys.pulse(root) return root .. ':pulse' end
+function keys.bells(root) return root .. ':bells' end
 function keys.clock(root) return root .. ':bell' end
 function keys.definition(root, version) return root .. ':def:' .. version end
 function keys.instance(root, id) return root .. ':i:' .. id end

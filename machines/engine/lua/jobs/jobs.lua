@@ -1,9 +1,8 @@
--- needs: due_times, failures, json, keys, queue_counters, strings
+-- needs: due_times, failures, json, keys, queue_bells, queue_counters, strings
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead of its queue, and its own hash names the
 -- place; every move goes through this module.
 local jobs = {}
 
-local MAX_BELL = 8
 local MAX_DEAD = 10000
 local MAX_LOG, MAX_LOGGED = 10, 200 -- attempts; bytes of the error of each
 local WITHDRAWN_MS = 600000 -- how long the withdrawal of a leased job is remembered for its worker
@@ -19,13 +18,7 @@ jobs.LOWEST, jobs.BAND = LOWEST, BAND
 -- after a while.
 local bell_requests, bell_request_count = {}, 0
 
--- Wakes idle workers for `count` new jobs. A bell that cannot be written does not fail the call.
-function jobs.ring_bell(root, queue, count)
-    local bell, rings = keys.bell(root, queue), { '1' }
-    for i = 2, math.min(count or 1, MAX_BELL) do rings[i] = '1' end
-    local length = redis.pcall('LPUSH', bell, unpack(rings))
-    if type(length) == 'number' and length > MAX_BELL then redis.call('LTRIM', bell, 0, MAX_BELL - 1) end
-end
+jobs.ring_bell = queue_bells.ring
 
 -- Requests that the queue's bell rings when one of its leased jobs ends.
 function jobs.request_bell(root, queue)

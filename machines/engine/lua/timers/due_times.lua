@@ -13,12 +13,13 @@ local MAX_PARTITIONS = 10000
 
 -- `due`: nothing is due before it; `is_complete`: a tick has read the keys, so nothing else is due; `last_tick`: in ms;
 -- `has_messages`: messages were posted since the latest check; `bell_pending`: the bell has to ring at the end of the call;
--- `before`: `due` at the start of the latest check.
+-- `before`: `due` at the start of the latest check; `list`: the latest ticking worker waits on the bell list, not the channel.
 local entries, entry_count, pending_bells = {}, 0, 0
 
 local function add_entry(root)
     if entry_count >= MAX_PARTITIONS then entries, entry_count, pending_bells = {}, 0, 0 end
-    local entry = { due = math.huge, is_complete = false, last_tick = 0, has_messages = false, bell_pending = false }
+    local entry = { due = math.huge, is_complete = false, last_tick = 0, has_messages = false, bell_pending = false,
+        list = false }
     entries[root], entry_count = entry, entry_count + 1
     return entry
 end
@@ -49,16 +50,32 @@ function due_times.note_messages(root)
     due_times.note(root, now + MAIL_MS, now)
 end
 
--- Wakes one ticking worker if something earlier than it expects was noted. Called at the end of a call, because a step that
--- fails must leave no key behind. A bell that cannot be written does not fail the call.
+-- Wakes the ticking worker if something earlier than it expects was noted: publishes when it is due. Called at the end of a
+-- call, because a step that fails must leave no key behind. A bell that cannot ring does not fail the call.
 function due_times.ring_bell(root)
     if pending_bells == 0 then return end
     local entry = entries[root]
     if not entry or not entry.bell_pending then return end
     clear_bell(entry)
+    redis.pcall('SPUBLISH', keys.bells(root), string.format('due %.0f', math.max(entry.due, 0)))
+    if not entry.list then return end
     local bell = keys.clock(root)
     local length = redis.pcall('LPUSH', bell, '1')
     if type(length) == 'number' and length > MAX_BELL then redis.call('LTRIM', bell, 0, MAX_BELL - 1) end
+end
+
+-- Notes whether the worker that ticks now hears the channel; if not, it waits on the bell list.
+function due_times.note_listener(root, hears)
+    local entry = entries[root]
+    if entry then entry.list = not hears end
+end
+
+-- Describes a partition to a waiting worker: nil when nothing is due by `now + horizon`, else the ms of what is due next, ''
+-- when the keys must be read.
+function due_times.describe(root, now, horizon)
+    local entry = entries[root]
+    if not entry or not entry.is_complete or now < entry.last_tick then return '' end
+    return entry.due <= now + horizon and string.format('%.0f', entry.due) or nil
 end
 
 -- Answers the ms of what is due next (math.huge for nothing) if nothing is due now; nil when the keys must be read. A clock

@@ -1,8 +1,10 @@
--- needs: arguments, commit, due_times, instances, jobs, json, keys, queue_counters, queue_limits, replies
+-- needs: arguments, commit, due_times, instances, jobs, json, keys, queue_bells, queue_counters, queue_limits
+-- needs: replies
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
---          mixed into the tokens
+--          mixed into the tokens · 7 'hears' from a caller that hears the channel <root>:bells and does not wait on the list
+--          <root>:q:<queue>:bell
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
 --          without an instance. The hint says why there are fewer than `count`: '' there are no more, 'paused', 'busy' (as
@@ -89,13 +91,16 @@ return function(KEYS, ARGV)
     taking.first = '1-' .. taking.nonce
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
+    local asked, hears = count, ARGV[7] == 'hears'
     local rules, why = queue_limits.read(root, queue), nil
     if rules then count, why = queue_limits.compute_allowance(rules, root, queue, count, now) end
     if count == 0 then
+        queue_bells.note_empty(root, queue, hears)
         if why == 'busy' then jobs.request_bell(root, queue) end
         return { replies.OK, why, now }
     end
     local popped = redis.call('ZPOPMIN', keys.ready(root, queue), count)
+    if #popped < 2 * asked then queue_bells.note_empty(root, queue, hears) end
     if not popped[1] then return { replies.OK, '', now } end
     local reply, taken = lease_popped(root, queue, popped, taking)
     if rules and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end

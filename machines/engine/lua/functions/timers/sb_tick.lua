@@ -5,7 +5,8 @@
 -- knows.
 -- KEYS:    1 root of a partition, and any further ones that live on the same node
 -- ARGV:    1 now (ms, or '') · 2 limit (1..1000) of timers for each partition and of jobs for each queue · 3 'look' to read
---          the keys also of partitions in which nothing is remembered as due; with now they are always read
+--          the keys also of partitions in which nothing is remembered as due; with now they are always read · 4 'hears' from
+--          a caller that hears the channel <root>:bells and does not wait on the list <root>:bell
 -- Returns: {OK, now in ms, {fired, postponed, jobs moved, next timer in ms or '', next due in ms or '', messages in the
 --          outbox, why, ...}, ...}: a list for each partition, with its errors at the end. The next timer and the messages
 --          are only known after the keys were read. A slow call leaves some that are due · {BADARG, why}
@@ -163,6 +164,7 @@ return function(KEYS, ARGV)
             if found[3] > 0 then commit.ring_pulse(root, clock) end
             reply[i + 2] = found
         end
+        due_times.note_listener(root, ARGV[4] == 'hears')
     end
     return reply
 end

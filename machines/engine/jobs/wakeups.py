@@ -1,0 +1,179 @@
+"""What waiting workers hear and look at: bells of partitions, queues that hold jobs, due times, and shared partitions.
+
+A step that makes a job ready, or sets something due soon, publishes on the channel of its partition. The server also
+remembers both, and answers for many partitions in one call, so that a worker which missed a message finds the work by
+a cheap look. Which worker looks after the due times of a partition follows from the list of live workers.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from machines.engine.connection import routing
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.client import FAILURES, Client
+from machines.engine.connection.replies import Status
+from machines.engine.errors import EngineFault, LookupFailed
+from machines.engine.keys import Keys, Partition
+from machines.engine.pattern_keys import PatternKeys
+from machines.engine.publishing.catalog import Catalog
+
+from .ready_queues import DEFINITIONS, Queue
+from .workers import WorkerRegistry
+
+TOGETHER = 500  # partitions in one look at the server's memory: well below a millisecond
+SHARES = 128  # parts into which partitions are divided among workers
+LIVE_MS = 7_000  # a worker that has not joined again for so long has no share
+Root = str
+
+
+@dataclass(frozen=True, slots=True)
+class Bell:
+    """One message of a bell channel. ``queue``: a job became ready there; ``due``: ms at which something is due; both
+    None for a message of another kind."""
+
+    root: Root
+    queue: str | None = None
+    due: int | None = None
+
+
+class Wakeups:
+    """For the workers of one prefix. Safe to share between threads."""
+
+    def __init__(self, caller: Caller, keys: Keys, catalog: Catalog, registry: WorkerRegistry) -> None:
+        self._caller = caller
+        self._keys = keys
+        self._catalog = catalog
+        self._registry = registry
+        self.definitions = PatternKeys(keys.prefix).topic(DEFINITIONS).channel
+
+    @property
+    def client(self) -> Client:
+        return self._caller.client
+
+    # Partitions and channels
+
+    def roots(self, machines: Iterable[str]) -> dict[Root, tuple[str, int]]:
+        """Return root -> machine and number, for each partition of those machines that exist."""
+        found: dict[Root, tuple[str, int]] = {}
+        for machine in machines:
+            try:
+                partitions = self._catalog.partitions(machine)
+            except LookupFailed:
+                continue
+            found |= {partition.root: (machine, number) for number, partition in enumerate(partitions)}
+        return found
+
+    @staticmethod
+    def channel(root: Root) -> str:
+        return Partition(root).bells
+
+    @staticmethod
+    def read(channel: str, message: str) -> Bell:
+        """Read a message of a partition's channel."""
+        root, (kind, _, rest) = channel.removesuffix(":bells"), message.partition(" ")
+        if kind == "job" and rest:
+            return Bell(root, queue=rest)
+        if kind == "due" and rest.isdigit():
+            return Bell(root, due=int(rest))
+        return Bell(root)
+
+    def place(self, channels: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
+        """Return a client of each server with the channels that it holds. Raises EngineUnavailable."""
+        client = self.client
+        if not isinstance(client, redis.RedisCluster):
+            return [(client, list(channels))]
+        try:
+            placed: dict[Any, list[str]] = {}
+            for channel in channels:
+                placed.setdefault(client.get_node_from_key(channel), []).append(channel)  # type: ignore[no-untyped-call]
+            return [(client.get_redis_connection(node), names) for node, names in placed.items()]
+        except FAILURES as error:
+            translate(error)
+
+    # The server's memory
+
+    def rung(self, roots: Mapping[Root, tuple[str, int]]) -> dict[Queue, set[int]]:
+        """Return queue -> its partitions that the server remembers as rung and not emptied since."""
+        found: dict[Queue, set[int]] = {}
+        for root, word in self._ask(list(roots), "jobs")[1]:
+            machine, number = roots[root]
+            for queue in word.split():
+                found.setdefault((machine, queue), set()).add(number)
+        return found
+
+    def due(self, roots: Sequence[Root], horizon: int) -> tuple[int, dict[Root, int | None]]:
+        """Return ms of the server's clock, and those of the partitions where something is due within ``horizon`` ms:
+        root -> ms, None where only the keys tell."""
+        now, found = self._ask(roots, horizon)
+        return now, {root: int(word) if word else None for root, word in found}
+
+    def _ask(self, roots: Sequence[Root], what: str | int) -> tuple[int, list[tuple[Root, str]]]:
+        chunks = [part for owned in self._group(roots) for part in _chunks(owned)]
+        calls: list[tuple[str, tuple[str, ...], Sequence[Any]]] = [("sb_wakeups", (), (*part, what)) for part in chunks]
+        now, found, failed = 0, [], None
+        for part, reply in zip(chunks, self._caller.many(calls), strict=True):
+            if isinstance(reply, Exception):
+                failed = reply  # one node that is away must not hide what the others know
+                continue
+            if reply[0] != Status.OK:
+                raise EngineFault(f"sb_wakeups: {reply[1]}")
+            now = max(now, int(reply[1]))
+            found += [(part[int(n) - 1], str(word)) for n, word in zip(reply[2::2], reply[3::2], strict=True)]
+        if failed is not None and not now:
+            translate(failed)
+        return now, found
+
+    def _group(self, roots: Sequence[Root]) -> list[list[Root]]:
+        """Group roots by the server that holds them."""
+        try:
+            return routing.get_router(self.client).group(roots)
+        except FAILURES as error:
+            translate(error)
+
+    # Shares
+
+    def join(self, worker: str) -> list[str]:
+        """Note that a worker shares in the duties; return those that do, this one included. One round trip."""
+        return self._registry.join(worker, LIVE_MS)
+
+    def leave(self, worker: str) -> None:
+        """Give up a worker's share at once."""
+        self._registry.leave_shares(worker)
+
+
+class Shares:
+    """Which partitions are this worker's: each share belongs to the live worker with the highest hash for it, so that
+    a worker that comes or goes changes only its own shares."""
+
+    def __init__(self, worker: str) -> None:
+        self._worker = worker
+        self._members: tuple[str, ...] = ()
+        self._mine: frozenset[int] = frozenset(range(SHARES))
+
+    def update(self, members: Iterable[str]) -> bool:
+        """Take note of the live workers; return whether that changed this worker's shares."""
+        live = tuple(sorted({*members, self._worker}))
+        if live == self._members:
+            return False
+        before, self._members = self._mine, live
+        self._mine = frozenset(
+            share for share in range(SHARES) if max(live, key=lambda name: _weigh(name, share)) == self._worker
+        )
+        return self._mine != before
+
+    def owns(self, root: Root) -> bool:
+        return zlib.crc32(root.encode()) % SHARES in self._mine
+
+
+def _weigh(worker: str, share: int) -> tuple[int, str]:
+    return zlib.crc32(f"{share}/{worker}/{share}".encode()), worker
+
+
+def _chunks(roots: Sequence[Root]) -> list[tuple[Root, ...]]:
+    return [tuple(roots[start : start + TOGETHER]) for start in range(0, len(roots), TOGETHER)]

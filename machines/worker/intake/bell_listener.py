@@ -1,0 +1,279 @@
+"""Hears the bells of partitions: a connection to each server, subscribed to the channels of those it holds."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import redis
+
+from machines.engine import Engine, errors
+from machines.engine.connection.client import CONNECT_TIMEOUT, FAILURES
+from machines.engine.jobs.wakeups import Bell
+from machines.worker.reconnect_backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+PROBE = 5.0  # seconds of silence after which a server is asked for a sign of life
+DEADLINE = 3.0  # seconds it may take for that; a half-open connection never gives any
+MOST_PAUSE = 2.0  # seconds between two tries to reach a server
+
+
+class Hearer(Protocol):
+    """One who is told what the listener hears, in the listener's thread."""
+
+    def hear(self, bell: Bell) -> None:
+        """A partition rang."""
+
+    def hear_gap(self) -> None:
+        """Bells may have been missed up to now."""
+
+    def hear_news(self) -> None:
+        """A definition was published."""
+
+
+class NodeConnection:
+    """The subscriptions on one server. Every method raises when the connection is broken."""
+
+    def __init__(self, server: redis.Redis) -> None:
+        pool = server.connection_pool
+        given = {name: value for name, value in pool.connection_kwargs.items() if "maint_notifications" not in name}
+        # RESP2 and bytes: messages and signs of life then come in one shape.
+        mine = {"protocol": 2, "decode_responses": False, "health_check_interval": 0, "socket_timeout": DEADLINE}
+        self._connection: Any = pool.connection_class(**given | mine | {"socket_connect_timeout": CONNECT_TIMEOUT})
+        self.channels: set[str] = set()
+        self._unconfirmed: set[str] = set()
+        self._sign = self._asked = 0.0  # when anything came last; when it was asked for one since, or 0
+
+    def open(self) -> Any:
+        """Connect; return the socket."""
+        self._connection.connect()
+        self._sign = time.monotonic()
+        return self._connection._sock
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the server has confirmed all subscriptions."""
+        return not self._unconfirmed
+
+    def subscribe(self, channels: Iterable[str]) -> None:
+        """Subscribe to exactly these channels. Of a cluster each has a slot, and so a command, of its own."""
+        wanted = set(channels)
+        added, removed = wanted - self.channels, self.channels - wanted
+        words = [("SSUBSCRIBE", name) for name in sorted(added)] + [("SUNSUBSCRIBE", name) for name in sorted(removed)]
+        if words:
+            self._connection.send_packed_command(self._connection.pack_commands(words), check_health=False)
+            self._asked = self._asked or time.monotonic()
+        self.channels = wanted
+        self._unconfirmed = (self._unconfirmed | added) & wanted
+
+    def read(self) -> list[tuple[str, str]]:
+        """Return the messages that have come, as channel and text."""
+        found = []
+        while self._connection.can_read(timeout=0):
+            kind, *rest = self._connection.read_response()
+            self._sign, self._asked = time.monotonic(), 0.0
+            if kind == b"smessage":
+                found.append((rest[0].decode(), rest[1].decode("utf-8", "replace")))
+            elif kind == b"ssubscribe":
+                self._unconfirmed.discard(rest[0].decode())
+            elif kind == b"sunsubscribe" and rest[0].decode() in self.channels:
+                raise redis.ConnectionError("the slot of a subscription has moved to another server")
+        return found
+
+    def probe(self) -> None:
+        """Ask a silent server for a sign of life; raise when it gives none."""
+        now = time.monotonic()
+        if self._asked and now - self._asked > DEADLINE:
+            raise redis.TimeoutError("the connection for bells gives no sign of life")
+        if not self._asked and now - self._sign >= PROBE:
+            self._connection.send_command("PING", check_health=False)
+            self._asked = now
+
+    def close(self) -> None:
+        self._connection.disconnect()
+
+
+class BellListener:
+    """Listens in a thread of its own, and passes on what it hears. Waiting costs a sign of life every few seconds for
+    each server, however many partitions there are.
+
+    A message that is published while a connection is down is lost. So hearers are told of each gap, when it is over;
+    meanwhile ``hears`` is False.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._wakeups = engine.wakeups
+        self._client = engine.client
+        self._hearers: list[Hearer] = []
+        self._roots: dict[str, tuple[str, int]] = {}
+        self._nodes: dict[str, NodeConnection] = {}
+        self._selector = selectors.DefaultSelector()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._changed = self._gap = True
+        self._stopped = False
+        self._retry_at: float | None = None
+        self._backoff = Backoff(MOST_PAUSE)
+        self._told = False
+        self.hears = False
+        self._thread = threading.Thread(target=self._run, name="bells", daemon=True)
+
+    def add(self, hearer: Hearer) -> None:
+        """To be called before the start."""
+        self._hearers.append(hearer)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, seconds: float = 1.0) -> None:
+        self._stopped = True
+        self._wake()
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the servers have confirmed all that is listened to."""
+        return self.hears and not self._changed and not self._gap
+
+    def watch(self, machines: Iterable[str]) -> None:
+        """Listen to the bells of all partitions of these machines, and to no others. Raises EngineUnavailable."""
+        roots = self._wakeups.roots(machines)
+        if roots != self._roots:
+            self._roots, self._changed = roots, True
+            self._wake()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # full: it is about to wake anyway
+            os.write(self._wake_write, b"1")
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._stopped:
+            try:
+                self._turn()
+            except Exception:
+                log.exception("listening for bells failed; it goes on")
+                self._drop(list(self._nodes))
+        self._drop(list(self._nodes))
+        self._selector.close()
+        os.close(self._wake_read)
+
+    def _turn(self) -> None:
+        if self._changed or (self._retry_at is not None and time.monotonic() >= self._retry_at):
+            self._changed, self._retry_at = False, None
+            self._connect()
+        self._settle()
+        for key, _ in self._selector.select(self._timeout()):
+            if key.data is None:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+            else:
+                self._guard(key.data, self._read)
+        for address in list(self._nodes):
+            self._guard(address, lambda at: self._nodes[at].probe())
+
+    def _timeout(self) -> float:
+        if self._retry_at is None:
+            return PROBE if self.hears else min(PROBE, DEADLINE)
+        return max(0.0, min(PROBE, self._retry_at - time.monotonic()))
+
+    def _settle(self) -> None:
+        """Tell the hearers of a gap once all subscriptions are there."""
+        ready = bool(self._nodes) and self._retry_at is None and all(node.is_ready for node in self._nodes.values())
+        if ready and self._gap:
+            self._gap = False
+            self._backoff.reset()
+            self.hears = True
+            for hearer in self._hearers:
+                hearer.hear_gap()
+
+    def _connect(self) -> None:
+        """Connect to the servers that hold the channels, and subscribe to what is new."""
+        channels = [self._wakeups.channel(root) for root in self._roots]
+        try:
+            placed = self._wakeups.place([self._wakeups.definitions, *channels])
+        except errors.SignalboxError as error:
+            self._fail(error)
+            return
+        servers = {_address(server): (server, names) for server, names in placed}
+        self._drop([address for address in self._nodes if address not in servers])
+        for address, (server, names) in servers.items():
+            if address not in self._nodes and not self._open(address, server):
+                continue
+            self._guard(address, lambda at, names=names: self._subscribe(at, names))  # type: ignore[misc]
+
+    def _open(self, address: str, server: redis.Redis) -> bool:
+        node = NodeConnection(server)
+        try:
+            socket = node.open()
+        except FAILURES as error:
+            node.close()
+            self._fail(error)
+            return False
+        self._nodes[address] = node
+        self._selector.register(socket, selectors.EVENT_READ, address)
+        return True
+
+    def _subscribe(self, address: str, names: Iterable[str]) -> None:
+        node = self._nodes[address]
+        node.subscribe(names)
+        if not node.is_ready:
+            self._gap = True
+
+    def _read(self, address: str) -> None:
+        for channel, text in self._nodes[address].read():
+            if channel == self._wakeups.definitions:
+                for hearer in self._hearers:
+                    hearer.hear_news()
+                continue
+            bell = self._wakeups.read(channel, text)
+            for hearer in self._hearers:
+                hearer.hear(bell)
+
+    def _guard(self, address: str, act: Callable[[str], None]) -> None:
+        """Run one act on a connection; drop the connection when it is broken."""
+        if address not in self._nodes:
+            return
+        try:
+            act(address)
+        except FAILURES as error:
+            self._drop([address])
+            self._refresh()
+            self._fail(error)
+
+    def _refresh(self) -> None:
+        """Ask a cluster which server holds which slots now."""
+        if isinstance(self._client, redis.RedisCluster):
+            with contextlib.suppress(*FAILURES):
+                self._client.nodes_manager.initialize()
+
+    def _fail(self, error: Exception) -> None:
+        if isinstance(error, redis.ResponseError) and not self._told:
+            log.warning("bells cannot be heard (%s): queues are looked into every quarter of a second instead", error)
+            self._told = True
+        self.hears, self._gap = False, True
+        self._retry_at = time.monotonic() + self._backoff.next()
+
+    def _drop(self, addresses: Iterable[str]) -> None:
+        for address in addresses:
+            node = self._nodes.pop(address)
+            for key in list(self._selector.get_map().values()):
+                if key.data == address:
+                    self._selector.unregister(key.fileobj)
+            node.close()
+
+
+def _address(server: redis.Redis) -> str:
+    given = server.connection_pool.connection_kwargs
+    return str(given.get("path") or f"{given.get('host')}:{given.get('port')}")
