@@ -145,7 +145,6 @@ def test_of_a_pair_that_is_gone_nothing_is_left_but_a_line_of_memory(engine):
             ("teller", "log"),
             ("teller", "flow"),
             ("teller", "out"),
-            ("teller", "bell"),
         ]
     }
 
