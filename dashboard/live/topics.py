@@ -36,6 +36,11 @@ FORMS = (
         " how many are alive",
     ),
     (
+        "overview",
+        "overview:<name>,<name>",
+        "the same of these machines alone, at most 100; names that are not there are left out",
+    ),
+    (
         "machine",
         "machine:<name>",
         "`machine`, `version`, `counts` by leaf state, `oldest` (by leaf state the ms its longest-staying instance"
@@ -46,6 +51,7 @@ FORMS = (
     ),
     ("instance", "instance:<machine>/<id>", "the instance, as the engine gives it; the id may hold slashes and spaces"),
     ("queues", "queues", "`queues`: by `<machine>/<queue>` what the topic of that queue holds"),
+    ("queues", "queues:<name>,<name>", "as `queues`, of the queues of these machines alone, at most 100"),
     (
         "queue",
         "queue:<machine>/<queue>",
@@ -65,6 +71,8 @@ FORMS = (
     ("workers", "workers", "`workers`: by id the row of each worker alive"),
 )
 PLAIN = frozenset({"overview", "queues", "workers"})
+LISTING = frozenset({"overview", "queues"})  # these may name the machines that are wanted: overview:lamp,order
+MAX_LISTED = 100
 REDACTED = frozenset({"instance", "job"})
 CHECKS = {
     "instance": ("instance id", limits.check_instance_id),
@@ -83,7 +91,7 @@ class Topic:
 
     Who may see less gets less under the same text: ``scope`` are the machines that are in it, of an instance those of
     its parent and children; ``redacted``, of an instance or a job, says that sensitive fields are masked. Sockets that
-    see the same share one value.
+    see the same share one value. Of an overview or queues ``name`` lists machines, with commas; "" stands for all.
     """
 
     kind: str
@@ -96,9 +104,14 @@ class Topic:
     def right(self) -> str:
         return RIGHTS[self.kind]
 
+    @property
+    def listed(self) -> frozenset[str]:
+        """The machines that an overview or queues are wanted of; empty for all."""
+        return frozenset(self.name.split(",")) if self.kind in LISTING and self.name else frozenset()
+
     def __str__(self) -> str:
         if self.kind in PLAIN:
-            return self.kind
+            return f"{self.kind}:{self.name}" if self.name else self.kind
         return f"{self.kind}:{self.machine}/{self.name}" if self.name else f"{self.kind}:{self.machine}"
 
 
@@ -109,6 +122,8 @@ def parse(text: object) -> Topic:
     if text in PLAIN:
         return Topic(text)
     kind, colon, rest = text.partition(":")
+    if colon and kind in LISTING:
+        return Topic(kind, name=_check_listed(rest))
     if not colon or kind not in RIGHTS or kind in PLAIN:
         raise BadTopic(
             f"there are topics overview, machine:, instance:, queues, queue:, job:, workers; not {text[:40]!r}"
@@ -117,6 +132,16 @@ def parse(text: object) -> Topic:
     if (why := limits.check_machine_name(machine)) is not None:
         raise BadTopic(f"the machine name {machine[:70]!r} {why}")
     return _named(kind, machine, name if slash else None)
+
+
+def _check_listed(text: str) -> str:
+    names = text.split(",", MAX_LISTED)
+    if len(names) > MAX_LISTED:
+        raise BadTopic(f"a topic lists at most {MAX_LISTED} machines")
+    for name in names:
+        if (why := limits.check_machine_name(name)) is not None:
+            raise BadTopic(f"the machine name {name[:70]!r} {why}")
+    return ",".join(sorted(set(names)))
 
 
 def _named(kind: str, machine: str, name: str | None) -> Topic:

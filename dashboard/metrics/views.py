@@ -22,7 +22,7 @@ from machines.management.maintenance import DUTIES
 from machines.models import SamplingTurn
 from machines.patterns import Locks
 from machines.services import approvals
-from machines.statistics.activity import Activity, activity
+from machines.statistics.activity import Activity, kept_activity
 from machines.worker.maintenance.buffer_flush import waiting
 from machines.worker.maintenance.scheduler import read_lock_holders
 
@@ -64,7 +64,7 @@ def _kept() -> tuple[dict[str, int] | None, int | None]:
 
 def _activity(request: HttpRequest, survey: Survey) -> Activity | None:
     try:
-        return activity(survey.lives, people=_scope(request).all)
+        return kept_activity(survey.lives, people=_scope(request).all)
     except SignalboxError as error:
         log.warning("metrics: %s", error)
         return None

@@ -16,10 +16,9 @@ from machines.services import approvals
 from machines.statistics import Present, Storm, last_measured, storms
 from machines.worker.maintenance import buffer_flush
 
-from . import times
+from . import times, version_view
 from .access import Scope
-from .queue_depths import Depth
-from .state_counts import StateCounts
+from .queue_depths import Depth, read_depths
 
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
 MAX_NAMED = 3  # events of a storm
@@ -65,17 +64,15 @@ class Stuck:
         return urlencode({"state": self.state, "older": durations.format_duration(self.sla)})
 
 
-def collect_alarms(
-    scope: Scope, operated: Scope, survey: Survey, tracks: Iterable[StateCounts], rates: Mapping[str, Present]
-) -> list[Alarm]:
+def collect_alarms(scope: Scope, operated: Scope, survey: Survey, rates: Mapping[str, Present]) -> list[Alarm]:
     """Collect the alarms of the machines in scope. ``operated``: the machines on which the viewer may act."""
-    tracks = list(tracks)
+    lives = sorted(survey.lives.items())
     return raise_alarms(
-        [depth for track in tracks for depth in track.depths],
+        [depth for name, live in lives for depth in read_depths(name, live.queues)],
         survey.workers,
-        {track.name: track.overdue for track in tracks},
-        stuck=[stuck for track in tracks for stuck in _find_stuck(track, survey.lives[track.name], operated)],
-        paused=[(track.name, stats) for track in tracks for stats in survey.queues[track.name].values()],
+        {name: live.overdue for name, live in lives},
+        stuck=_find_stuck(survey, operated),
+        paused=[(name, stats) for name, _ in lives for stats in survey.queues[name].values()],
         late={name: live.late for name, live in survey.lives.items()},
         storms=storms(rates),
         approvals=approvals.waiting(scope).count(),
@@ -84,11 +81,14 @@ def collect_alarms(
     )
 
 
-def _find_stuck(track: StateCounts, live: Live, operated: Scope) -> Iterator[Stuck]:
-    for state in track.plan.outline.states:
-        if state.sla:
-            count = live.breaches.get(state.name, 0)
-            yield Stuck(track.name, state.name, count, state.sla, track.name in operated)
+def _find_stuck(survey: Survey, operated: Scope) -> Iterator[Stuck]:
+    """Yield the states whose service level is broken. Definitions are read of machines with such states alone."""
+    late = {name: live.version for name, live in sorted(survey.lives.items()) if any(live.breaches.values())}
+    for name, version in version_view.load_versions(late).items():
+        for state in version.outline.states:
+            if state.sla:
+                count = survey.lives[name].breaches.get(state.name, 0)
+                yield Stuck(name, state.name, count, state.sla, name in operated)
 
 
 def _since_measured(lives: Iterable[Live]) -> int:

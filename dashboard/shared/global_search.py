@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import reverse
 
-from machines.catalog.outlines import outline_of
 from machines.connections import get_engine
 from machines.engine import Engine
 
@@ -40,10 +39,9 @@ class Hit:
 def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
     """Yield what has this name on the machines that the person sees."""
     engine, scope = get_engine(), scope_of(request.user)
-    published = engine.machines()
-    names = sorted(name for name in published if name in scope)
+    names = sorted(name for name in engine.machines() if name in scope)
     yield from _find_by_id(engine, names, asked)
-    yield from _find_by_prefix(engine, {name: published[name] for name in names}, asked)
+    yield from _find_by_prefix(engine, names, asked)
     if JOB.fullmatch(asked):
         for name in engine.find_machines(asked, names, of="job")[:MAX_HITS]:
             yield Hit("job", asked, reverse("job", args=[name, asked]), name, exact=True)
@@ -59,10 +57,9 @@ def _find_by_id(engine: Engine, names: list[str], id: str) -> Iterator[Hit]:
         yield Hit("instance", id, reverse("instance", args=[name, id]), name, exact=True)
 
 
-def _find_by_prefix(engine: Engine, machines: dict[str, int], prefix: str) -> Iterator[Hit]:
+def _find_by_prefix(engine: Engine, machines: list[str], prefix: str) -> Iterator[Hit]:
     """Yield instances whose id begins with the prefix, of machines that index their ids."""
-    indexed = [name for name, version in machines.items() if IDS in outline_of(name, version).index]
-    for name in indexed[:BY_PREFIX]:
+    for name in engine.find_indexed(IDS, machines)[:BY_PREFIX]:
         for instance in engine.find(name, id_prefix=prefix, limit=MAX_HITS):
             if instance.id != prefix:
                 yield Hit("instance", instance.id, reverse("instance", args=[name, instance.id]), name)

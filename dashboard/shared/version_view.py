@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from machines import diagrams, offload
-from machines.catalog.outlines import outline_from, stored
+from machines.catalog.outlines import outline_from, stored, unrecorded
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.forms import TypedForm
 from machines.models import Machine, MachineVersion
@@ -214,13 +214,19 @@ def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
             text = json.dumps(definition)
             fingerprint = f"{digest}-{diagrams.DRAWING}"
             found[machine] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
-    return {machine: found.get(machine) or load_version(machine, version) for machine, version in wanted.items()}
+    return {machine: found.get(machine) or _load_undrawn(machine, version) for machine, version in wanted.items()}
 
 
-def find_lost_machines(known: Iterable[Any]) -> list[str]:
-    """List machines in SQL that are missing in Redis; ``known`` are those in Redis, by ``name``."""
-    held = {one.name for one in known}
-    return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in held]
+def _load_undrawn(machine: str, version: int) -> VersionView:
+    """Load a version that only Redis has. Raise UnknownMachine."""
+    row = unrecorded(machine, version)
+    text = json.dumps(row.definition)
+    return VersionView(machine, version, outline_from(text), "", _index(text), f"{row.digest}-{diagrams.DRAWING}")
+
+
+def find_lost_machines(known: Collection[str]) -> list[str]:
+    """List machines in SQL that are missing in Redis; ``known``: the names of those in Redis."""
+    return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in known]
 
 
 @lru_cache(maxsize=MAX_CACHED)

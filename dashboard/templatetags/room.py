@@ -89,9 +89,11 @@ def figure(number: Any) -> str:
 
 @register.filter
 def size(bytes: int) -> str:
-    """How much memory: ``84 MB``, ``1.2 GB``; a dash where it is not known."""
+    """How much memory: ``12 kB``, ``84 MB``, ``1.2 GB``; a dash where it is not known."""
     if bytes <= 0:
         return "–"
+    if bytes < 999_500:
+        return f"{max(1, round(bytes / 1e3)):,} kB"
     return f"{bytes / 1e6:,.0f} MB" if bytes < 999_500_000 else f"{bytes / 1e9:,.1f} GB"
 
 

@@ -73,7 +73,8 @@ class Instance:
     ``configuration`` lists the active leaf states in document order. ``children``: running instances that it invoked,
     ``{invoke: {"machine", "id"}}``; ``parent``: the instance that invoked it, ``{"machine", "id", "invoke"}``;
     ``suspended``: since when, or None. ``actor``: the actor of the last step that had one; steps by timers, jobs and
-    other instances have none.
+    other instances have none. ``archived_at``: ms since the epoch, for an instance that was read from an archive; None
+    for one in Redis.
     """
 
     id: str
@@ -93,6 +94,12 @@ class Instance:
     parent: dict[str, str] | None = None
     suspended: int | None = None
     actor: str = ""
+    archived_at: int | None = None
+
+    @property
+    def archived(self) -> bool:
+        """Tell whether Redis no longer holds the instance: it can be read, and not changed."""
+        return self.archived_at is not None
 
     @property
     def revision(self) -> int:
@@ -105,7 +112,10 @@ class Instance:
         return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"state": self.state}
+        found = asdict(self) | {"state": self.state, "archived": self.archived}
+        if not self.archived:
+            del found["archived_at"], found["archived"]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from typing import Any
 from machines.access import redaction
 from machines.access.permissions import among
 from machines.access.redaction import Redactor
+from machines.archive import opening
+from machines.archive.record import Page as ArchivePage
+from machines.archive.store import get_archive
 from machines.audit.reveals import RevealAudit, Viewer
 from machines.connections import get_engine
 from machines.engine import (
@@ -27,6 +30,7 @@ from machines.engine import (
     SensitiveFields,
     SignalboxError,
     Step,
+    UnknownInstance,
 )
 
 from .actor import Actor
@@ -65,17 +69,26 @@ def seen_by(actor: Actor, instance: Instance) -> Instance:
 
 
 def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None) -> Instance:
+    """An instance, of the archive where Redis has it no longer."""
     actor.demand("view", machine)
-    seen = among(get_engine().get(machine, id), actor.scope())
-    return (redactor or redactor_of(actor, machine)).instance(seen)
+    try:
+        found = get_engine().get(machine, id)
+    except UnknownInstance:
+        found, _ = opening.open_archived(machine, id)
+    return (redactor or redactor_of(actor, machine)).instance(among(found, actor.scope()))
 
 
 def inspect(
     actor: Actor, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100
 ) -> tuple[Inspection, Redactor]:
-    """As ``Engine.inspect``, in one round trip, and the redactor that hid what is hidden from them in it."""
+    """As ``Engine.inspect``, in one round trip, and the redactor that hid what is hidden from them in it. An archived
+    instance waits for nothing and takes no event."""
     actor.demand("view", machine)
-    found = get_engine().inspect(machine, id, events=events, steps=steps)
+    try:
+        found = get_engine().inspect(machine, id, events=events, steps=steps)
+    except UnknownInstance:
+        kept, told = opening.open_archived(machine, id)
+        found = Inspection(kept, told[:steps], [], [], {}, get_engine().sensitive(machine))
     redactor = redactor_of(actor, machine, found.sensitive)
     instance, inside = redactor.instance(among(found.instance, actor.scope())), redactor.of(id)
     seen = replace(
@@ -110,13 +123,21 @@ def history(
     before: int | None = None,
     redactor: Redactor | None = None,
 ) -> list[Step]:
-    """The latest steps, newest first; ``before`` is a version, for the page after."""
+    """The latest steps, newest first, of an archived instance, too; ``before`` is a version, for the page after."""
     actor.demand("view", machine)
-    return (
-        (redactor or redactor_of(actor, machine))
-        .of(id)
-        .steps(get_engine().history(machine, id, limit=limit, before=before))
-    )
+    try:
+        found = get_engine().history(machine, id, limit=limit, before=before)
+    except UnknownInstance:
+        _, told = opening.open_archived(machine, id)
+        found = opening.select_steps(told, limit, before)
+    return (redactor or redactor_of(actor, machine)).of(id).steps(found)
+
+
+def find_archived(actor: Actor, machine: str, **terms: Any) -> ArchivePage:
+    """``terms``: those of ``Archive.search``. Records tell id, state, times and the last actor, and no data."""
+    actor.demand("view", machine)
+    get_engine().versions(machine)  # raises where there is no such machine
+    return get_archive().search(machine, **terms)
 
 
 def explain(

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import math
 import random
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,6 +29,10 @@ PERIODS = ("day", "week", "month")
 PAUSE = 20.0  # s
 EVERY = 60.0  # s between two notes of one person in one process
 MAX_NOTED = 10_000  # people a process remembers
+FEW = 50  # machines whose activity is read while a page waits
+MAX_AGE = 60.0  # seconds: beyond that many machines, their activity is at most this old while pages ask for it
+AT_ONCE, REST = 4, 9  # machines of one reading; rests as long as nine readings
+_kept: WeakKeyDictionary[Engine, KeptActivity] = WeakKeyDictionary()
 _noted: WeakKeyDictionary[Cardinality, dict[int, float]] = WeakKeyDictionary()
 Counts = dict[str, Count]
 """period -> how many"""
@@ -87,12 +92,73 @@ def activity(machines: Iterable[str], *, people: bool = False, at: int | None = 
 
     One round trip, and three for people. Raises EngineUnavailable. ``at``: ms.
     """
+    return _sum_up(_read(get_engine(), list(machines), at), _people(at) if people else None)
+
+
+def kept_activity(machines: Collection[str], *, people: bool = False) -> Activity | None:
+    """The same for pages. Of more than ``FEW`` machines it is up to ``MAX_AGE`` seconds old, and None until it was read
+    for the first time: a thread of the process reads it, at a tenth of the server's time. Raises EngineUnavailable."""
+    if len(machines) <= FEW:
+        return activity(machines, people=people)
+    engine = get_engine()
+    found = _kept.setdefault(engine, KeptActivity(engine)).read(machines)
+    return None if found is None else _sum_up(found, _people(None) if people else None)
+
+
+def _read(engine: Engine, machines: Sequence[str], at: int | None) -> dict[str, Counts]:
     found: dict[str, dict[str, list[Count]]] = {name: {period: [] for period in PERIODS} for name in machines}
-    for machine, place, *row in get_engine().activity().moved(found, [(period, 1) for period in PERIODS], at):
+    for machine, place, *row in engine.activity().moved(found, [(period, 1) for period in PERIODS], at):
         found[machine][PERIODS[place]] += read_counts(row)
-    by_machine = {name: _together(parts) for name, parts in found.items()}
+    return {name: _together(parts) for name, parts in found.items()}
+
+
+def _sum_up(by_machine: dict[str, Counts], people: Counts | None) -> Activity:
     moved = _together({period: [each[period] for each in by_machine.values()] for period in PERIODS})
-    return Activity(moved, by_machine, _people(at) if people else None)
+    return Activity(moved, by_machine, people)
+
+
+class KeptActivity:
+    """Counts of one engine's machines, read by a thread while pages want them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._counts: dict[str, tuple[float, Counts]] = {}  # machine -> monotonic seconds at which they were read
+        self._wanted: set[str] = set()
+        self._reader: threading.Thread | None = None
+
+    def read(self, machines: Collection[str]) -> dict[str, Counts] | None:
+        """Return the counts of each machine; None while one was never read."""
+        now = time.monotonic()
+        with self._lock:
+            self._wanted |= {name for name in machines if self._is_old(name, now)}
+            if self._wanted and (self._reader is None or not self._reader.is_alive()):
+                self._reader = threading.Thread(target=self._run, name="activity", daemon=True)
+                self._reader.start()
+            if not all(name in self._counts for name in machines):
+                return None
+            return {name: self._counts[name][1] for name in machines}
+
+    def _is_old(self, name: str, now: float) -> bool:
+        return name not in self._counts or now - self._counts[name][0] > MAX_AGE / 2
+
+    def _run(self) -> None:
+        while names := self._take():
+            began = time.monotonic()
+            try:
+                found = _read(self._engine, names, None)
+            except SignalboxError as error:
+                log.warning("activity cannot be read: %s", error)
+                return
+            with self._lock:
+                self._counts |= {name: (time.monotonic(), counts) for name, counts in found.items()}
+            time.sleep((time.monotonic() - began) * REST)
+
+    def _take(self) -> list[str]:
+        with self._lock:
+            names = sorted(self._wanted)[:AT_ONCE]
+            self._wanted.difference_update(names)
+            return names
 
 
 def _people(at: int | None) -> Counts:

@@ -116,7 +116,7 @@ def test_a_deleted_instance_says_so(page, engine, waiting):
     page.goto("/machines/activation/instances/ATV-123:NBCSports/")
     is_live(page)
     engine.delete("activation", waiting.id)
-    expect(page.get_by_text("The instance was deleted while this page was open.")).to_be_visible()
+    expect(page.get_by_text("The instance was deleted or archived while this page was open.")).to_be_visible()
 
 
 def test_a_new_version_is_announced_and_the_old_drawing_stays(page, engine, waiting):

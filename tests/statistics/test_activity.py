@@ -10,7 +10,9 @@ from machines.engine import Engine
 from machines.engine.keys import Keys
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
-from machines.statistics.activity import ActivityCounter, activity, together
+from machines.statistics import activity as activities
+from machines.statistics.activity import ActivityCounter, activity, kept_activity, together
+from tests.engine.builders import publish
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
 
@@ -158,3 +160,17 @@ def test_whoever_pulls_a_lever_counts_and_nobody_else(prefix, db):
 def test_an_action_is_written_where_nobody_can_be_counted(prefix, db, settings):
     settings.REDIS_URL = "unix:///nonexistent/none.sock"
     assert entries.record(get_user_model().objects.create(username="ann"), "suspend")
+
+
+def test_activity_of_very_many_machines_is_read_beside_the_pages(engine, monkeypatch):
+    monkeypatch.setattr(activities, "FEW", 2)
+    moment = int(time.time() * 1000) - 1000
+    names = [publish(engine, LAMP | {"id": f"lamp{number}"}, "a", "b", now=moment) for number in range(3)]
+    engine.activity().count()
+    assert kept_activity(names[:2]).moved["day"].number == 4
+    deadline = time.monotonic() + 30
+    while (found := kept_activity(names)) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert found.moved["day"].number == 6
+    assert {name: counts["month"].number for name, counts in found.by_machine.items()} == dict.fromkeys(names, 2)

@@ -58,6 +58,8 @@ class InstanceOut(Out):
     children: dict[str, dict[str, str]] = Field(description="invoke -> the machine and id it runs")
     parent: dict[str, str] | None = None
     outcome: OutcomeOut | None = Field(None, description="what this call did; null where it only read")
+    archived: bool = Field(False, description="true: of the archive; it can be read, and not changed")
+    archived_at: int | None = Field(None, description="when it was archived, ms; null where it is not")
 
 
 class Instances(Listed[InstanceOut]):
@@ -223,7 +225,8 @@ def create(request: HttpRequest, response: HttpResponse, machine: str, body: Cre
 
 @group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="Get an instance")
 def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> InstanceOut:
-    """Its revision is also the ETag: give it back as If-Match with what changes it."""
+    """Its revision is also the ETag: give it back as If-Match with what changes it. An instance that Redis has let go
+    comes from the archive, with `archived`."""
     found = instances.get(actor_of(request), machine, id)
     tagged(response, found)
     return shown(found)

@@ -200,7 +200,7 @@ class Feeds:
         old = self._world
         moved = seen.directory != old.directory
         self._stale_plan = self._stale_plan or moved or any(_reshaped(s, old, seen) for s in seen.readings)
-        self._world = World(seen.directory, old.readings | _keep_known(old, seen), seen.at)
+        self._world = World(seen.directory, old.readings | _keep_known(old, seen), seen.at, old.merged)
         self.plan()
         return list(self._feeds if moved else self._touched(seen))
 

@@ -8,6 +8,7 @@ of a machine, how an instance's data reads), so asking again after a read may br
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,11 +84,13 @@ class Tally:
 
 @dataclass(slots=True)
 class World:
-    """What has been read so far. ``directory``: machine -> number of partitions; ``at``: Redis time, ms."""
+    """What has been read so far. ``directory``: machine -> number of partitions; ``at``: Redis time, ms; ``merged``:
+    machine -> the readings of its partitions and what they add up to."""
 
     directory: dict[str, int] = field(default_factory=dict)
     readings: dict[Source, Any] = field(default_factory=dict)
     at: int = 0
+    merged: dict[str, tuple[list[Any], Live]] = field(default_factory=dict)
 
 
 Value = dict[str, Any]
@@ -284,14 +287,22 @@ def _workers(topic: Topic, world: World) -> Value:
 
 
 def _in_scope(topic: Topic, world: World) -> list[str]:
-    return sorted(machine for machine in world.directory if machine in topic.scope)
+    wanted = topic.listed & world.directory.keys() if topic.name else world.directory
+    return sorted(machine for machine in wanted if machine in topic.scope)
 
 
 def _live(machine: str, world: World) -> Live | None:
     """The machine as a whole, without partitions that do not answer; None where it is not published, or not all of
-    it."""
+    it. Added up anew only when a partition was read anew."""
     parts = _answered([world.readings[source] for source in _partitions(machine, world, "partition")])
-    return replies.merge_live(parts) if parts and None not in parts else None
+    held = world.merged.get(machine)
+    if held is not None and len(held[0]) == len(parts) and all(map(operator.is_, held[0], parts)):
+        return held[1]
+    if not parts or any(part is None for part in parts):
+        return None
+    merged = replies.merge_live(parts)
+    world.merged[machine] = (parts, merged)
+    return merged
 
 
 def _stats(machine: str, world: World) -> dict[str, QueueStats]:

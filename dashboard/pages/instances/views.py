@@ -59,7 +59,8 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     if before == -1:
         return bad_request(request)
     attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
-    pulls = list_event_actions(_explain_events(engine, plan, seen), plan, instance, attempt.tried if attempt else None)
+    told = {} if instance.archived else _explain_events(engine, plan, seen)
+    pulls = [] if instance.archived else list_event_actions(told, plan, instance, attempt.tried if attempt else None)
     replay = Replay.from_request(request, plan, instance, seen.steps)
     steps = _list_steps(engine, replay, seen.steps, before)
     context = {
@@ -85,7 +86,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "requests": approvals.waiting().filter(machine=machine, instance=id),
         "key": make_key(),
     }
-    if allows(request.user, "operate", machine):
+    if allows(request.user, "operate", machine) and not instance.archived:
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
     return render_page(request, "instances/instance.html", context, status=attempt.status if attempt else 200)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import views
+from . import archived, views
 
 MACHINE = "machines/<name:machine>/"
 
@@ -13,6 +13,7 @@ urlpatterns = [
     path(f"{MACHINE}charts.json", views.show_charts, name="machine-charts"),
     path(f"{MACHINE}diagram.svg", views.diagram, name="diagram"),
     path(f"{MACHINE}instances/", views.instances, name="instances"),
+    path(f"{MACHINE}archived/", archived.show, name="archived"),
     path(f"{MACHINE}counts/", views.counts, name="counts"),
     path(f"{MACHINE}rows/", views.rows, name="rows"),
     path(f"{MACHINE}create/", views.create, name="create"),

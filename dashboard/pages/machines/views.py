@@ -26,6 +26,7 @@ from machines.connections import get_engine
 from machines.diagrams import standalone
 from machines.engine import Engine, Instance, Page, SignalboxError, Tally, errors
 from machines.engine.ids import codec
+from machines.retention import figures
 from machines.services import Actor
 from machines.services import instances as instance_service
 
@@ -73,6 +74,7 @@ def machine_page(
         "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
         "boards": scoreboards.read_scoreboards(request, plan),
         "accepts": senders.read_senders(request, get_engine(), machine),
+        "retention": figures.read_archive_figures(machine, live.version),
         "moved": active_counts.count_for_machine(machine),
         "mode": mode,
         "modes": MODES.values(),

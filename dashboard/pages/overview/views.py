@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from itertools import islice
 
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.models import SavedView
 from dashboard.pages.shared import active_counts, charts
+from dashboard.pages.shared.ranking import name_topic, rank_depths, rank_machines
 from dashboard.shared import version_view
 from dashboard.shared.access import require, scope_of
 from dashboard.shared.attention import collect_alarms
+from dashboard.shared.queue_depths import read_depths
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import count_states
 from machines.connections import get_engine
@@ -21,6 +24,8 @@ from machines.statistics import present
 from . import notes
 from .presenters import summarize
 
+PER_PAGE = 50  # machines of one page
+MAX_DEPTHS = 40  # queues beside them; all stand on the page of queues
 VIEWS = 12  # saved views that are listed
 SHOWN = 12  # states of one machine on the overview; the machine's own page shows them all
 
@@ -29,10 +34,10 @@ SHOWN = 12  # states of one machine on the overview; the machine's own page show
 def show(request: HttpRequest) -> HttpResponse:
     scope, operated = scope_of(request.user), scope_of(request.user, "operate")
     survey = get_engine().survey().only(scope)
-    known = version_view.load_versions({name: live.version for name, live in survey.lives.items()})
-    tracks = [count_states(known[name], live, shown=SHOWN) for name, live in sorted(survey.lives.items())]
-    workers = survey.workers
-    depths = [depth for track in tracks for depth in track.depths]
+    page = Paginator(rank_machines(survey.lives, PER_PAGE), PER_PAGE).get_page(request.GET.get("page"))
+    known = version_view.load_versions({name: survey.lives[name].version for name in page})
+    tracks = [count_states(known[name], survey.lives[name], shown=SHOWN) for name in page]
+    depths = [depth for name, live in sorted(survey.lives.items()) for depth in read_depths(name, live.queues)]
     rates = present(survey.lives)
     context = {
         "section": "machines",
@@ -40,15 +45,20 @@ def show(request: HttpRequest) -> HttpResponse:
         "lines": [(track, summarize(track, survey.lives[track.name], rates.get(track.name))) for track in tracks],
         "views": list(islice(SavedView.shown_to(request.user), VIEWS)),
         "lost": [
-            name for name in version_view.find_lost_machines(tracks) if name in scope and name not in survey.faults
+            name
+            for name in version_view.find_lost_machines(survey.lives)
+            if name in scope and name not in survey.faults
         ],
         "unreadable": sorted(survey.faults),
-        "depths": depths,
-        "workers": workers,
+        "page": page,
+        "topic": name_topic("overview", page),
+        "depths": rank_depths(depths, MAX_DEPTHS)[:MAX_DEPTHS],
+        "left_out": max(0, len(depths) - MAX_DEPTHS),
+        "workers": survey.workers,
         "charts": charts.of_overview(request, list(survey.lives)),
         "active": active_counts.list_rows(scope, list(survey.lives)),
-        "alarms": collect_alarms(scope, operated, survey, tracks, rates),
-        "total": sum(track.total for track in tracks),
+        "alarms": collect_alarms(scope, operated, survey, rates),
+        "total": sum(live.total for live in survey.lives.values()),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),
     } | notes.read_note(request)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
@@ -13,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.pages.shared import charts
 from dashboard.pages.shared.permissions import require_audited
+from dashboard.pages.shared.ranking import join_names
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared.access import View, allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request
@@ -26,22 +29,28 @@ from machines.statistics import recent_times
 from . import presenters
 from .presenters import SIZE, Action, FailedAction, JobPage, QueueActions, find_job_page, read_figures
 
+PER_PAGE = 60  # queues of one page
+
 
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
-    engine, scope, operated = get_engine(), scope_of(request.user), scope_of(request.user, "operate")
-    names = sorted(name for name in engine.machines() if name in scope)
-    recent = recent_times(names)
-    found = [
-        Figures(name, stats, recent.get(name, {}).get(stats.queue, {}))
-        for name in names
-        for stats in engine.stats(name).values()
-    ]
+    scope, operated = scope_of(request.user), scope_of(request.user, "operate")
+    survey = get_engine().survey().only(scope)
+    every = [Figures(name, stats) for name, queues in sorted(survey.queues.items()) for stats in queues.values()]
+    if len(every) > PER_PAGE:
+        every.sort(key=lambda one: (-one.depth.dead, one.paused is None, -one.depth.ready, one.route))
+    page = Paginator(every, PER_PAGE).get_page(request.GET.get("page"))
+    recent = recent_times({one.machine for one in page})
+    found = [replace(one, recent=recent.get(one.machine, {}).get(one.queue, {})) for one in page]
     context = {
         "section": "queues",
         "queues": found,
-        "paused": sum(1 for one in found if one.paused),
-        "dead": sum(one.stats.depth["dead"] for one in found),
+        "page": page,
+        "topic": "queues" if page.paginator.num_pages == 1 else f"queues:{join_names(one.machine for one in page)}",
+        "total": len(every),
+        "paused": sum(1 for one in every if one.paused),
+        "dead": sum(one.stats.depth["dead"] for one in every),
+        "unreadable": sorted(survey.faults),
         "sheets": [],
     }
     if operated:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dashboard.shared.access import Scope
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Count
-from machines.statistics.activity import PERIODS, Counts, activity
+from machines.statistics.activity import PERIODS, Counts, activity, kept_activity
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +40,18 @@ def format_count(count: Count) -> FormattedCount:
 
 
 def list_rows(scope: Scope, machines: Collection[str]) -> list[Row]:
-    """Count for the machines in the viewer's scope; empty if they cannot be counted.
+    """Count for the machines in the viewer's scope; empty if they cannot be counted, or are not counted yet.
 
     People are counted for viewers of all machines only, since an action may concern any machine.
     """
     try:
-        found = activity(machines, people=scope.all)
+        found = kept_activity(machines, people=scope.all)
     except EngineUnavailable:
         raise
     except SignalboxError as error:
         log.warning("who is active cannot be told: %s", error)
+        return []
+    if found is None:
         return []
     return [_make_row("moved", found.moved), *([_make_row("people", found.people)] if found.people else [])]
 

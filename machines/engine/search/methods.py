@@ -136,6 +136,12 @@ class SearchMethods(IndexMethods):
         there = self._caller.commands([(key, ("EXISTS", key)) for key in keys])
         return [name for (name, _), one in zip(places, there, strict=True) if one]
 
+    def find_indexed(self, field: str, machines: Sequence[str]) -> list[str]:
+        """List the machines that have a complete index of a field, by their first partition: one command each."""
+        metas = [self._catalog.partitions(name)[0].meta for name in machines]
+        listed = self._caller.commands([(meta, ("HGET", meta, "by")) for meta in metas])
+        return [name for name, by in zip(machines, listed, strict=True) if f"{field}:1" in (by or "").split()]
+
     def _find_partition(self, machine: str, id: str, of: str) -> Partition | None:
         """Return the partition that would hold it; None where the machine has no such partition."""
         if of != "job":

@@ -3,7 +3,7 @@
 Each partition has a stamp, the ms of its latest pulse. ``sb_survey`` takes many roots with the stamps of the last
 reading and returns figures only where the stamp differs. A pulse covers the 50 ms after it, so a reading that is
 younger than its stamp by less than that is not settled and is read again. Figures that the clock alone changes
-(overdue timers, breaches of service levels, the age of waiting jobs) are read again once they are a second old.
+(overdue timers, breaches of service levels, the age of waiting jobs) are read again once they are five seconds old.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .survey import Survey
 
 ROOTS = 100  # partitions of one call: at worst a few ms of the server
 SETTLED_MS = 100  # a pulse lives for 50 ms
-CLOCKED_MS = 1000  # age of figures that change by the clock
+CLOCKED_MS = 5000  # age of figures that change by the clock
 MAX_AGE_MS = 60_000  # age of any figures
 
 

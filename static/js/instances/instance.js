@@ -21,11 +21,14 @@ follow();
 settle();
 startReplay(() => (typing() ? besidesLevers() : REGIONS));
 
-connection.subscribe(`instance:${machine}/${instance}`, (value) => {
-  latest = value;
-  if (value.gone) return say("The instance was deleted while this page was open.");
-  if (String(value.version) !== shown()) again();
-});
+// An archived instance does not change, and Redis knows nothing of it.
+if (!("archived" in document.body.dataset)) {
+  connection.subscribe(`instance:${machine}/${instance}`, (value) => {
+    latest = value;
+    if (value.gone) return say("The instance was deleted or archived while this page was open.");
+    if (String(value.version) !== shown()) again();
+  });
+}
 
 function shown() {
   return document.querySelector("[data-shown-version]").dataset.shownVersion;

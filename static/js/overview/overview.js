@@ -7,16 +7,19 @@ import { refresh } from "../shared/regions.js";
 
 const REGIONS = ["alarms", "tracks", "depths", "workers", "active"];
 const NOTE = ["note", "no-note"]; // it moves up while it has a text
-const again = throttle(() => refresh(isWritten() ? REGIONS : [...REGIONS, ...NOTE]), 2000);
+const topic = document.querySelector("[data-topic]").dataset.topic;
+const isPart = topic !== "overview"; // one page of several: figures of all machines come with the regions
+const regions = isPart ? ["head", ...REGIONS] : REGIONS;
+const again = throttle(() => refresh(isWritten() ? regions : [...regions, ...NOTE]), 2000);
 let known = "";
 
-connectPage().subscribe("overview", (value) => {
+connectPage().subscribe(topic, (value) => {
   const differs = changesIn(() => paint(value));
   renew(value, differs);
 });
 
-// No live value reports these: a pause that lasts, a note that another person wrote.
-setInterval(() => isResting() || again(), 60000);
+// No live value reports these: a pause that lasts, a note that another person wrote, machines of other pages.
+setInterval(() => isResting() || again(), isPart ? 15000 : 60000);
 
 function paint({ machines, workers }) {
   const queues = {};
@@ -27,6 +30,7 @@ function paint({ machines, workers }) {
     for (const [queue, held] of Object.entries(machine.queues ?? {})) queues[`${name}/${queue}`] = held;
   }
   putDepths(queues);
+  if (isPart) return;
   const sums = { total, workers, ready: sum(queues, "ready"), dead: sum(queues, "dead") };
   for (const element of document.querySelectorAll("[data-sum]")) {
     put(element, figure(sums[element.dataset.sum]));

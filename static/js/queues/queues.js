@@ -9,7 +9,8 @@ const figures = new QueueFigures(connection);
 const again = throttle(() => refresh(["head", "queues", "sheets"]), 1000);
 let known = "";
 
-connection.subscribe("queues", ({ queues }, meta) => {
+const { topic } = document.querySelector("[data-topic]").dataset;
+connection.subscribe(topic, ({ queues }, meta) => {
   const differs = changesIn(() => figures.show(queues, meta));
   const shape = JSON.stringify(Object.entries(queues).sort().map(([route, value]) => [
     route, value.paused, value.ready > 0, value.delayed > 0, value.dead > 0,

@@ -70,6 +70,15 @@ async def test_topics_share_what_is_read(board: Feeds, box: Outbox) -> None:
     assert board.of({"sb:{gate:0}", "sb:{other:0}"}) == own
 
 
+async def test_an_overview_of_some_machines_reads_and_holds_only_these(board: Feeds, box: Outbox) -> None:
+    board.join(box, Topic("overview", name="gate,gone"))
+    board.take(World({"gate": 1, "other": 12}, {}, 1000))
+    assert board.unread() == {Source("partition", "gate", 0), Source("workers")}
+    seen = {Source("partition", "gate", 0): live(Shut=2), Source("workers"): []}
+    board.take(World({"gate": 1, "other": 12}, seen, 1100))
+    assert list((await drain(box, Screen())).values["overview:gate,gone"]["machines"]) == ["gate"]
+
+
 async def test_only_what_is_watched_is_listened_to(board: Feeds, box: Outbox) -> None:
     board.join(box, GATE)
     board.take(World({"gate": 2, "other": 5}, {}, 1000))

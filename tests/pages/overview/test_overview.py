@@ -243,3 +243,33 @@ def test_it_asks_the_database_no_more_often_however_many_machines_there_are(as_,
             assert client.get("/").status_code == 200
         asked.append(len(queries))
     assert asked[0] == asked[1]
+
+
+@pytest.fixture
+def crowd(engine, db) -> list[str]:
+    """Sixty machines; the last one has a timer that is overdue."""
+    door = {"Shut": {"on": {"open": "Open"}}, "Open": {"after": {"1s": "Shut"}}}
+    names = [engine.publish(machine(f"door{number:02}", door)).name for number in range(60)]
+    engine.create("door59", "x", now=1_700_000_000_000)
+    engine.fire("door59", "x", "open", now=1_700_000_000_000)
+    return names
+
+
+def test_of_very_many_machines_those_in_trouble_come_first_and_the_others_on_further_pages(as_, crowd):
+    viewer = as_("viewer")
+    first, second = (read(viewer.get(f"/?page={number}")) for number in (1, 2))
+    shown = [
+        [panel["data-machine"] for panel in page.all("section") if "data-machine" in panel.attributes]
+        for page in (first, second)
+    ]
+    assert shown == [["door59", *crowd[:49]], crowd[49:59]]
+    assert first.one("b", data_sum="total").text == "1"
+    assert "50 of 60 machines" in first.all("nav", class_="pager")[0].text
+    topics = [page.one("div", data_region="tracks")["data-topic"] for page in (first, second)]
+    assert topics == ["overview:" + ",".join(sorted(names)) for names in shown]
+
+
+def test_few_machines_stand_on_one_page_by_name_and_the_socket_sends_all(as_, activation):
+    page = read(as_("viewer").get("/?page=7"))
+    assert page.one("div", data_region="tracks")["data-topic"] == "overview"
+    assert not page.all("nav", class_="pager")

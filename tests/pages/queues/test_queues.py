@@ -45,6 +45,22 @@ def measure(engine) -> None:
     flush()
 
 
+def test_of_very_many_queues_those_with_dead_jobs_come_first(as_, engine, busy):
+    for number in range(61):
+        states = {"A": {"invoke": {"src": "work", "queue": f"q{number:03}", "onDone": "B"}}, "B": {}}
+        engine.create(engine.publish({"id": f"many{number:03}", "initial": "A", "states": states}).name, "x")
+    viewer = as_("viewer")
+    page = read(viewer.get("/queues/"))
+    shown = [row["data-queue"] for row in page.all("tr") if "data-queue" in row.attributes]
+    assert shown[:2] == ["new_device/start", "many000/q000"]
+    assert len(shown) == 60
+    assert "60 of 66 queues" in page.one("nav", class_="pager").text
+    rest = read(viewer.get("/queues/?page=2"))
+    shown = [row["data-queue"] for row in rest.all("tr") if "data-queue" in row.attributes]
+    assert shown[:2] == ["many059/q059", "many060/q060"]
+    assert rest.one("section", data_region="queues")["data-topic"] == "queues:many059,many060,new_device"
+
+
 def test_the_figures_of_every_queue_are_on_one_page(as_, engine, busy):
     measure(engine)
     job = engine.take(busy, "start", "w", now=engine.stats(busy)["start"].oldest + 300)[0]

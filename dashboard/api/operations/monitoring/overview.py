@@ -10,9 +10,8 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Out
-from dashboard.shared import global_search, version_view
+from dashboard.shared import global_search
 from dashboard.shared.attention import collect_alarms
-from dashboard.shared.state_counts import count_states
 from machines.connections import get_engine
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.statistics import present
@@ -50,9 +49,7 @@ def alarms(request: HttpRequest) -> dict[str, Any]:
     actor = actor_of(request)
     scope = actor.scope("view")
     survey = get_engine().survey().only(scope)
-    known = version_view.load_versions({name: live.version for name, live in survey.lives.items()})
-    tracks = [count_states(known[name], live) for name, live in sorted(survey.lives.items())]
-    raised = collect_alarms(scope, actor.scope("operate"), survey, tracks, present(survey.lives))
+    raised = collect_alarms(scope, actor.scope("operate"), survey, present(survey.lives))
     return {"items": [AlarmOut.model_validate(alarm) for alarm in raised]}
 
 
