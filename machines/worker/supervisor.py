@@ -34,9 +34,11 @@ class Child:
         self.began = self.due = clock()
         self.over = False  # it ended by itself, with nothing wrong: told to, or its work was done
 
-    def start(self, command: Sequence[str]) -> None:
+    def start(self, command: Sequence[str], descriptors: Sequence[int] = ()) -> None:
         # In a group of its own: a Ctrl-C in the terminal is the supervisor's to pass on, once.
-        self.process = subprocess.Popen(command, process_group=0, preexec_fn=_dies_with(os.getpid()))
+        self.process = subprocess.Popen(
+            command, process_group=0, preexec_fn=_dies_with(os.getpid()), pass_fds=descriptors
+        )
         self.began = self._clock()
 
     def ended(self) -> int | None:
@@ -56,9 +58,20 @@ class Supervisor:
     """
 
     def __init__(
-        self, command: Sequence[str], count: int, *, grace: float, clock: Callable[[], float] = time.monotonic
+        self,
+        command: Sequence[str],
+        count: int,
+        *,
+        grace: float,
+        clock: Callable[[], float] = time.monotonic,
+        descriptors: Sequence[int] = (),
+        what: str = "workers",
     ) -> None:
+        """``grace``: seconds that children may take to stop; ``descriptors``: open files that they inherit; ``what``
+        they are, for messages."""
         self._command = command
+        self._descriptors = descriptors
+        self._what = what
         self._grace = grace
         self._clock = clock
         self._children = [Child(clock) for _ in range(count)]
@@ -69,7 +82,7 @@ class Supervisor:
         """Until all have ended by themselves, or a signal ended them. The exit code: 0 when theirs were, else 1."""
         for number in (*PASSED_ON, signal.SIGTSTP, signal.SIGCHLD):
             signal.signal(number, lambda given, _: self._signals.put(given))
-        out.write(f"supervisor {os.getpid()}: {len(self._children)} workers\n")
+        out.write(f"supervisor {os.getpid()}: {len(self._children)} {self._what}\n")
         out.flush()
         failed = False
         while True:
@@ -88,13 +101,18 @@ class Supervisor:
         now = self._clock()
         for child in self._children:
             if (code := child.ended()) is not None and not self._in_order(code):
-                log.warning("a worker ended with %s%s", code, "" if self._stopping else "; another takes its place")
+                log.warning(
+                    "one of the %s ended with %s%s",
+                    self._what,
+                    code,
+                    "" if self._stopping else "; another takes its place",
+                )
                 failed = failed or self._stopping is not None
             if self._stopping is None:
                 if child.process is None and not child.over and now >= child.due:
-                    child.start(self._command)
+                    child.start(self._command, self._descriptors)
             elif child.process is not None and now - self._stopping > self._grace + LATE:
-                log.error("worker process %d does not stop: killed", child.process.pid)
+                log.error("process %d does not stop: killed", child.process.pid)
                 child.process.kill()
         return failed
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.serving import port, server
+from machines.worker.supervisor import Supervisor
+
+MAX_PROCESSES = 64
 
 
 class Command(BaseCommand):
@@ -16,9 +20,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on (default 8000; 0: any)")
+        parser.add_argument(
+            "--processes", type=int, default=1, metavar="N", help=f"web processes, 1 to {MAX_PROCESSES} (default 1)"
+        )
         parser.add_argument("--fd", type=int, help="listen on this inherited socket instead")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not 1 <= options["processes"] <= MAX_PROCESSES:
+            raise CommandError(f"processes must be 1 to {MAX_PROCESSES}, not {options['processes']}")
         try:
             listener = (
                 socket.socket(fileno=options["fd"])
@@ -29,4 +38,14 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         with listener:
             self.stdout.write(f"Signalbox is at {port.address(listener)}")
-            server.run(listener)
+            if options["processes"] == 1:
+                server.run(listener)
+            elif code := self._supervise(listener, options["processes"]):
+                sys.exit(code)
+
+    def _supervise(self, listener: socket.socket, processes: int) -> int:
+        """Run several processes that accept connections of one listener; return the exit code."""
+        command = [sys.executable, sys.argv[0], "serve", "--fd", str(listener.fileno())]
+        held = (listener.fileno(),)
+        supervisor = Supervisor(command, processes, grace=server.CLOSING, descriptors=held, what="web processes")
+        return supervisor.run(self.stdout)
