@@ -8,7 +8,8 @@ local MEMBERS = 100 -- of one command
 
 -- Starts a call on a partition. `has_failures`: whether any instance of it has one.
 function retirement.start(root)
-    return { root = root, programs = {}, members = {}, doomed = {}, has_failures = call('EXISTS', keys.wrong(root)) == 1 }
+    local has_failures = call('EXISTS', keys.wrong(root)) == 1
+    return { root = root, programs = {}, last = nil, members = {}, doomed = {}, has_failures = has_failures }
 end
 
 local function matches(row, revision, created)
@@ -21,44 +22,56 @@ local function flush_members(key, ids)
     end
 end
 
+local FIELDS = { '_def', '_version', '_created', '_state', '_suspended', '_parent', '_timers', '_jobs', '_actor' }
+
+-- Answers the program that an instance names and the fields that its removal reads; false where it cannot be read.
 local function load_program(batch, def)
-    local program = batch.programs[def]
-    if program == nil then
-        local ok, found = pcall(programs.load, batch.root, def)
-        program = ok and found or false
-        batch.programs[def] = program
+    local found = batch.programs[def]
+    if found ~= nil then return found end
+    local ok, program = pcall(programs.load, batch.root, def)
+    found = false
+    if ok and program then
+        local names = { unpack(FIELDS) }
+        for i, field in ipairs(program.indexed or {}) do names[#FIELDS + i] = field.name end
+        found = { program = program, names = names }
     end
-    return program
+    batch.programs[def], batch.last = found, found or batch.last
+    return found
+end
+
+-- Reads the fields of an instance; guesses that it has the program of the one before.
+local function read_row(batch, key)
+    local guess = batch.last
+    local row = pcall_redis('HMGET', key, unpack(guess and guess.names or FIELDS))
+    if row.err or not row[1] then return nil end
+    local known = load_program(batch, row[1])
+    if known and known ~= guess then row = pcall_redis('HMGET', key, unpack(known.names)) end
+    return known and row or nil, known and known.program
 end
 
 -- Makes the part of a flat instance's context that its deletion reads; nil for any other instance.
 local function read_flat(batch, id)
     local key = keys.instance(batch.root, id)
-    local row = pcall_redis('HMGET', key, '_version', '_created', '_def', '_state', '_suspended', '_parent', '_timers',
-        '_jobs', '_actor')
-    if row.err or not row[1] or not row[3] or row[6] or row[7] then return nil end
-    local program = load_program(batch, row[3])
-    if not program or not program.flat then return nil end
-    local raw = { _version = row[1], _created = row[2], _def = row[3], _suspended = row[5], _jobs = row[8] or nil,
+    local row, program = read_row(batch, key)
+    if not row or not program.flat or row[6] or row[7] then return nil end
+    local raw = { _def = row[1], _version = row[2], _created = row[3], _suspended = row[5], _jobs = row[8] or '',
         _actor = row[9] or nil }
-    return { program = program, id = id, raw = raw, key = key, state = program.index[row[4]] }
+    return { program = program, id = id, raw = raw, key = key, state = program.index[row[4]], row = row }
 end
 
 local function remove_flat(batch, ctx)
-    local program, id, root = ctx.program, ctx.id, batch.root
-    if program.indexed or program.facts then data_indexes.remove_instance(ctx) end
-    if (ctx.raw._jobs or '') ~= '' then
+    local program, id, root, members = ctx.program, ctx.id, batch.root, batch.members
+    if program.indexed or program.facts then
+        local was = { unpack(ctx.row, #FIELDS + 1, #FIELDS + #(program.indexed or {})) }
+        data_indexes.collect(program, id, ctx.raw, was, members)
+    end
+    if ctx.raw._jobs ~= '' then
         for job in string.gmatch(ctx.raw._jobs, '%S+') do jobs.remove(root, job, 'withdrawn') end
     end
     if batch.has_failures then failures.remove_instance(root, id) end
     local index, doomed = program.states[ctx.state].index_key, batch.doomed
-    local members = batch.members[index]
-    if not members then
-        members = {}
-        batch.members[index] = members
-    end
-    members[#members + 1] = id
-    local at = #doomed
+    local listed, at = members[index] or {}, #doomed
+    members[index], listed[#listed + 1] = listed, id
     doomed[at + 1], doomed[at + 2] = ctx.key, program.history_prefix .. id
 end
 

@@ -191,6 +191,24 @@ function data_indexes.remove_instance(ctx)
     end
 end
 
+-- Adds the entries of an instance to `members`, index key -> entries; `was` are its stored values of the indexed fields.
+function data_indexes.collect(program, id, raw, was, members)
+    for i, field in ipairs(program.indexed or EMPTY) do
+        local entry = make_member(field, was[i], id)
+        if entry then
+            local listed = members[field.lookup] or {}
+            members[field.lookup], listed[#listed + 1] = listed, entry
+        end
+    end
+    for _, fact in ipairs(program.facts or EMPTY) do
+        local entry = make_entry(fact.read(id, raw), id)
+        if entry then
+            local listed = members[fact.lookup] or {}
+            members[fact.lookup], listed[#listed + 1] = listed, entry
+        end
+    end
+end
+
 -- Adds an instance as it is stored; `ctx` has changed nothing.
 function data_indexes.add_instance(ctx)
     for _, field in ipairs(ctx.program.indexed or EMPTY) do
