@@ -31,7 +31,7 @@ from tests.engine.connection import clusters
 ROOT = Path(__file__).parents[2]
 PREFIX = "bench:"
 QUEUE = "work"
-SETTLE = 20.0  # seconds: what a worker does once is over by then
+SETTLE = 90.0  # seconds: what a worker does once is over by then
 
 
 def definition(number: int) -> dict[str, Any]:

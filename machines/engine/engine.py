@@ -331,10 +331,11 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         calls = [("sb_live", p.root, at) for p in self._catalog.partitions(machine)]
         return replies.merge_live([replies.read_live(machine, reply[1]) for reply in self._answers(machine, calls)])
 
-    def survey(self) -> Survey:
+    def survey(self, *, trust: bool = False) -> Survey:
         """Read all machines, their queues and the workers, in few round trips however many there are. What did not
-        change since the last call in this process is not read again."""
-        return self._surveys.read(self.workers)
+        change since the last call in this process is not read again. With ``trust`` the servers' memory says what
+        changed, for callers that ask again and again: after a failover figures may then be five minutes old."""
+        return self._surveys.read(self.workers, trust=trust)
 
     # Periodic duties
 

@@ -42,12 +42,12 @@ class ActivityCounter:
     """The duty. Several at once only share the work."""
 
     def __init__(self, engine: Engine, *, pause: float = PAUSE) -> None:
-        self._engine = engine
+        self._activity = engine.activity()
         self._pause = pause
 
     def once(self) -> bool:
         """A thousand instances of each partition; whether there are more."""
-        return self._engine.activity().count()
+        return self._activity.count()
 
     def pause(self) -> float:
         return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret

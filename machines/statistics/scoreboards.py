@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from machines.catalog import outlines
 from machines.connections import get_engine
-from machines.engine import Engine, SignalboxError
+from machines.engine import Engine, Live, SignalboxError
 from machines.engine.connection.client import Client
 from machines.engine.instances.activity import merge_medians
 from machines.engine.keys import Keys
@@ -28,6 +28,7 @@ DAY = 86_400  # s
 WEEK = 7  # days that are kept, and added up
 MOST = 500  # edges or events of a day: as many as one definition seldom has
 LATE = 300  # s after midnight in which the last minutes of the day before are still on their way
+WHOLE = 10  # passes, of which one reads all versions
 PAUSE = (15.0, 60.0)  # s: while nothing is there yet, and then
 UNHEARD = "(events nothing listens for)"
 """In place of the name of an event that no version knows: they are counted together, under an empty name."""
@@ -67,24 +68,36 @@ class ScoreboardUpdate:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._filled = False
+        self._machines: dict[str, int] = {}
+        self._revision: str | None = None
+        self._passes = 0
+        self._empty: set[str] = set()  # machines whose instances rest in no state, and whose board says so
         self._database = DatabaseRetry(log, "scoreboards cannot be filled: %s")
 
     def once(self) -> bool:
         """One pass. There is never more to do at once: False."""
         with self._database.around():
-            for machine, version in self._engine.machines().items():
+            lives = self._engine.survey(trust=True).lives
+            for machine, version in self._read_machines().items():
                 try:
-                    self._filled |= self.fill(machine, version)
+                    self._filled |= self.fill(machine, version, live=lives.get(machine))
                 except SignalboxError as error:
                     log.info("the scoreboards of %s cannot be filled: %s", machine, error)
         return False
 
+    def _read_machines(self) -> dict[str, int]:
+        revision = self._engine.catalog_revision()
+        if revision != self._revision or self._passes % WHOLE == 0:
+            self._machines, self._revision = self._engine.machines(), revision
+        self._passes += 1
+        return self._machines
+
     def pause(self) -> float:
         return PAUSE[self._filled] * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
 
-    def fill(self, machine: str, version: int, *, now: int | None = None) -> bool:
-        """One machine; whether anything was measured of it. ``now``: ms."""
-        live = self._engine.live(machine, now=now)
+    def fill(self, machine: str, version: int, *, now: int | None = None, live: Live | None = None) -> bool:
+        """One machine; whether anything was measured of it. ``now``: ms; ``live``: its figures, where known."""
+        live = live or self._engine.live(machine, now=now)
         self._stays(machine, version, live.counts, live.now)
         days = {(live.now // 1000 - late) // DAY for late in (LATE, 0)}
         found = [self._day(machine, day, live.now) for day in sorted(days)]
@@ -106,6 +119,8 @@ class ScoreboardUpdate:
 
     def _stays(self, machine: str, version: int, counts: Mapping[str, int], now: int) -> None:
         """States that hold nobody any more go from the board."""
+        if machine in self._empty and not any(counts.values()):
+            return
         states = list(self._resting(machine, version, counts))[:MOST]
         since = merge_medians(self._engine.activity().ages(machine, states))
         states_of = _board(self._engine, machine, "states")
@@ -114,6 +129,7 @@ class ScoreboardUpdate:
         empty = [state for state in counts if state not in since]
         if empty:
             states_of.remove(*empty[:1000], now=now)
+        (self._empty.discard if since else self._empty.add)(machine)
 
     def _resting(self, machine: str, version: int, counts: Mapping[str, int]) -> Iterator[str]:
         """States with instances in them, without the final ones: who has arrived is in no hurry."""

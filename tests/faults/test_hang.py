@@ -9,8 +9,7 @@ import pytest
 import redis
 
 from machines.engine import Engine
-from machines.worker.intake.queue_waiter import QueueWaiter
-from machines.worker.maintenance.timer_waiter import TimerWaiter
+from machines.worker.intake import bell_listener
 from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
@@ -29,8 +28,7 @@ STILL = 3 * TIMEOUT
 @pytest.fixture
 def hasty(own_server, monkeypatch):
     """An engine that soon gives a call up."""
-    monkeypatch.setattr(QueueWaiter, "MARGIN", TIMEOUT)
-    monkeypatch.setattr(TimerWaiter, "MARGIN", TIMEOUT)
+    monkeypatch.setattr(bell_listener, "DEADLINE", TIMEOUT)
     engine = Engine.from_url(own_server.url, socket_timeout=TIMEOUT)
     yield engine
     engine.client.close()

@@ -6,8 +6,7 @@ The worker runs in this process, so that its waits can be short; the test itself
 import pytest
 
 from machines.engine import Engine
-from machines.worker.intake.queue_waiter import QueueWaiter
-from machines.worker.maintenance.timer_waiter import TimerWaiter
+from machines.worker.intake import bell_listener
 from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
@@ -25,8 +24,8 @@ COMMANDS = {
     "renew": b"sb_extend",
     "fail": b"sb_fail",
     "tick": b"sb_tick",
-    "bell": b":q:jobs:bell",
-    "clock": b"{line:0}:bell",
+    "bell": b"PING",  # by which a connection that hears bells shows that it lives
+    "memory": b"sb_wakeups",
 }
 TIMEOUT = 0.4  # seconds until a silent connection is given up
 EACH = 4  # instances for each fault
@@ -35,9 +34,8 @@ EACH = 4  # instances for each fault
 @pytest.fixture
 def through(proxy, monkeypatch):
     """An engine behind the proxy that soon notices when nothing comes."""
-    monkeypatch.setattr(QueueWaiter, "MARGIN", TIMEOUT)
-    monkeypatch.setattr(TimerWaiter, "BLOCK", TIMEOUT)
-    monkeypatch.setattr(TimerWaiter, "MARGIN", TIMEOUT)
+    monkeypatch.setattr(bell_listener, "PROBE", TIMEOUT)
+    monkeypatch.setattr(bell_listener, "DEADLINE", TIMEOUT)
     engine = Engine.from_url(proxy.url, socket_timeout=TIMEOUT, health_check_interval=0)
     yield engine
     engine.client.close()
@@ -47,7 +45,7 @@ def through(proxy, monkeypatch):
 def test_every_fault_at_this_command_in_turn_moves_each_machine_once(own_engine, proxy, through, command):
     own_engine.publish(line("fragile", "quick", lease=300, unique=True))
     started = 0
-    with Running(through, registry(through), concurrency=3, beat=0.05, block=0.1, grace=LONG):
+    with Running(through, registry(through), concurrency=3, beat=0.05, block=0.1, rescan=0.5, tick=0.5, grace=LONG):
         for fault in Fault:
             struck = proxy.struck
             proxy.arm(COMMANDS[command], fault)

@@ -11,11 +11,14 @@ from typing import Any
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineUnavailable, LookupFailed, SignalboxError
+from machines.engine.jobs.wakeups import find_touched
 from machines.engine.publishing.catalog import Catalog
 
 AT_ONCE = 1000  # instances that one call counts: some 2 ms
 EXACT = 1000  # instances of one partition and day up to which the count is exact
 KEEP = 40  # days
+WHOLE = 30  # calls, of which one reads all partitions
+TOGETHER = 100  # partitions of one round trip: others have their turn in between
 
 
 class Activity:
@@ -25,6 +28,9 @@ class Activity:
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog
+        self._counted = 0  # ms of the server's clock: changes since are not counted
+        self._counts = 0
+        self._left: set[str] = set()  # partitions in which more are left
 
     def count(self, *, most: int = AT_ONCE, now: int | None = None) -> bool:
         """Count instances that moved since the last call, in each partition up to ``most``; return whether more are
@@ -32,10 +38,22 @@ class Activity:
 
         An instance counts on each day on which it entered a state and was still there when it was counted: an instance
         that is created and deleted in between is missed, and so is the day before where it moves again after midnight.
+        Partitions that did not change since the last call of this object are left out, but for each thirtieth call.
         """
         asked = (most, EXACT, KEEP, "" if now is None else now)
-        answers = self._call_all(self._catalog.machines(), "sb_moved", asked)
-        return any(reply[2] == 1 for _, reply in answers)
+        roots = [each.root for machine in self._catalog.names() for each in self._partitions(machine)]
+        whole = self._counts % WHOLE == 0 or now is not None
+        counted, touched = find_touched(self._caller, roots, self._counted) if roots else (0, set())
+        chosen = [root for root in roots if whole or root in touched or root in self._left]
+        self._left = set()
+        for start in range(0, len(chosen), TOGETHER):
+            part = chosen[start : start + TOGETHER]
+            replies = self._caller.many([("sb_moved", root, asked) for root in part])
+            for root, reply in zip(part, replies, strict=True):
+                if _is_ok(reply) and reply[2] == 1:
+                    self._left.add(root)
+        self._counted, self._counts = counted, self._counts + 1
+        return bool(self._left)
 
     def moved(
         self, machines: Iterable[str], asked: Sequence[tuple[str, int]], at: int | None = None

@@ -27,6 +27,7 @@ from .ready_queues import DEFINITIONS, Queue
 from .workers import WorkerRegistry
 
 TOGETHER = 500  # partitions in one look at the server's memory: well below a millisecond
+SKEW_MS = 2_000  # by which clocks of nodes may differ, and calls of one reading lie apart
 SHARES = 128  # parts into which partitions are divided among workers
 LIVE_MS = 7_000  # a worker that has not joined again for so long has no share
 Root = str
@@ -40,6 +41,35 @@ class Bell:
     root: Root
     queue: str | None = None
     due: int | None = None
+
+
+def ask_memory(caller: Caller, roots: Sequence[Root], what: str | int) -> tuple[int, list[tuple[Root, str]]]:
+    """Ask the servers' memory about partitions, 500 in a call (``sb_wakeups``). Return ms of the server's clock, and
+    (root, word) for each partition with something to say; those of nodes that are away say nothing."""
+    try:
+        groups = routing.group_by_node(caller.client, roots)
+    except FAILURES as error:
+        translate(error)
+    chunks = [tuple(owned[start : start + TOGETHER]) for owned in groups for start in range(0, len(owned), TOGETHER)]
+    calls: list[tuple[str, tuple[str, ...], Sequence[Any]]] = [("sb_wakeups", (), (*part, what)) for part in chunks]
+    now, found, failed = 0, [], None
+    for part, reply in zip(chunks, caller.many(calls), strict=True):
+        if isinstance(reply, Exception):
+            failed = reply  # one node that is away must not hide what the others know
+            continue
+        if reply[0] != Status.OK:
+            raise EngineFault(f"sb_wakeups: {reply[1]}")
+        now = max(now, int(reply[1]))
+        found += [(part[int(n) - 1], str(word)) for n, word in zip(reply[2::2], reply[3::2], strict=True)]
+    if failed is not None and not now:
+        translate(failed)
+    return now, found
+
+
+def find_touched(caller: Caller, roots: Sequence[Root], since: int) -> tuple[int, set[Root]]:
+    """Return ms of the server's clock, and the partitions that may have changed since a moment (ms by that clock)."""
+    now, found = ask_memory(caller, roots, f"since {max(0, since - SKEW_MS)}")
+    return now, {root for root, _ in found}
 
 
 class Wakeups:
@@ -101,7 +131,7 @@ class Wakeups:
     def rung(self, roots: Mapping[Root, tuple[str, int]]) -> dict[Queue, set[int]]:
         """Return queue -> its partitions that the server remembers as rung and not emptied since."""
         found: dict[Queue, set[int]] = {}
-        for root, word in self._ask(list(roots), "jobs")[1]:
+        for root, word in ask_memory(self._caller, list(roots), "jobs")[1]:
             machine, number = roots[root]
             for queue in word.split():
                 found.setdefault((machine, queue), set()).add(number)
@@ -110,31 +140,8 @@ class Wakeups:
     def due(self, roots: Sequence[Root], horizon: int) -> tuple[int, dict[Root, int | None]]:
         """Return ms of the server's clock, and those of the partitions where something is due within ``horizon`` ms:
         root -> ms, None where only the keys tell."""
-        now, found = self._ask(roots, horizon)
+        now, found = ask_memory(self._caller, roots, horizon)
         return now, {root: int(word) if word else None for root, word in found}
-
-    def _ask(self, roots: Sequence[Root], what: str | int) -> tuple[int, list[tuple[Root, str]]]:
-        chunks = [part for owned in self._group(roots) for part in _chunks(owned)]
-        calls: list[tuple[str, tuple[str, ...], Sequence[Any]]] = [("sb_wakeups", (), (*part, what)) for part in chunks]
-        now, found, failed = 0, [], None
-        for part, reply in zip(chunks, self._caller.many(calls), strict=True):
-            if isinstance(reply, Exception):
-                failed = reply  # one node that is away must not hide what the others know
-                continue
-            if reply[0] != Status.OK:
-                raise EngineFault(f"sb_wakeups: {reply[1]}")
-            now = max(now, int(reply[1]))
-            found += [(part[int(n) - 1], str(word)) for n, word in zip(reply[2::2], reply[3::2], strict=True)]
-        if failed is not None and not now:
-            translate(failed)
-        return now, found
-
-    def _group(self, roots: Sequence[Root]) -> list[list[Root]]:
-        """Group roots by the server that holds them."""
-        try:
-            return routing.get_router(self.client).group(roots)
-        except FAILURES as error:
-            translate(error)
 
     # Shares
 
@@ -173,7 +180,3 @@ class Shares:
 
 def _weigh(worker: str, share: int) -> tuple[int, str]:
     return zlib.crc32(f"{share}/{worker}/{share}".encode()), worker
-
-
-def _chunks(roots: Sequence[Root]) -> list[tuple[Root, ...]]:
-    return [tuple(roots[start : start + TOGETHER]) for start in range(0, len(roots), TOGETHER)]

@@ -195,6 +195,10 @@ class Catalog:
         answers = self._caller.commands([(meta, ("HGET", meta, "current")) for meta in metas])
         return {name: current for name, current in zip(names, answers, strict=True) if current}
 
+    def names(self) -> list[str]:
+        """List the names of all machines. One command."""
+        return sorted(self._caller.command("HKEYS", self._keys.machines))
+
     def revision(self) -> str:
         """Return a text that changes when a machine is published or deleted by a process of this release."""
         keys = self._keys

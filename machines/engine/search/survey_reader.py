@@ -21,6 +21,7 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, LookupFailed, SignalboxError
 from machines.engine.jobs import queue_operations
 from machines.engine.jobs.records import QueueStats, WorkerInfo
+from machines.engine.jobs.wakeups import find_touched
 from machines.engine.keys import get_machine
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Live
@@ -30,7 +31,8 @@ from .survey import Survey
 ROOTS = 100  # partitions of one call: at worst a few ms of the server
 SETTLED_MS = 100  # a pulse lives for 50 ms
 CLOCKED_MS = 5000  # age of figures that change by the clock
-MAX_AGE_MS = 60_000  # age of any figures
+MAX_AGE_MS = 600_000  # age of any figures, and up to half as much more, so that they do not end together
+WHOLE = 300.0  # seconds between two readings that do not trust the servers' memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,15 @@ class Reading:
         waits = any(row["ready"] for row in self.queues.values())
         return bool(live.timers or live.late or live.mail or live.breaches or waits)
 
+    @property
+    def max_age(self) -> int:
+        return MAX_AGE_MS + (hash(self.live.machine) ^ self.at) % (MAX_AGE_MS // 2)
+
     def known_stamp(self, now: int) -> str:
         """Return the stamp to send; "" where the figures have to be read again."""
         if not self.stamp or self.at - int(self.stamp) < SETTLED_MS:
             return ""
-        return self.stamp if now - self.at < (CLOCKED_MS if self.is_clocked else MAX_AGE_MS) else ""
+        return self.stamp if now - self.at < (CLOCKED_MS if self.is_clocked else self.max_age) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +80,31 @@ class SurveyReader:
         self._lock = threading.Lock()
         self._readings: dict[str, Reading] = {}
         self._merged: dict[str, Merged] = {}
+        self._names: list[str] = []
+        self._revision: str | None = None
+        self._whole_at = -WHOLE  # when all partitions were asked, by our clock (s)
         self._began = -1.0  # monotonic seconds at which the latest reading began
         self._latest = Survey()
         self._clock, self._read_at = 0, 0.0  # the server's time of the latest reading (ms), by our clock (s)
 
-    def read(self, workers: Callable[[], list[WorkerInfo]]) -> Survey:
+    def read(self, workers: Callable[[], list[WorkerInfo]], *, trust: bool = False) -> Survey:
         """Return the figures of all machines, none older than the call. Raises EngineUnavailable."""
         asked = time.monotonic()
         with self._lock:
             if self._began < asked:
                 began = time.monotonic()
-                self._latest = self._read(workers())
+                self._latest = self._read(workers(), trust)
                 self._began = began
             return self._latest
 
-    def _read(self, workers: list[WorkerInfo]) -> Survey:
+    def _read(self, workers: list[WorkerInfo], trust: bool) -> Survey:
         roots: dict[str, list[str]] = {}
-        for name in self._catalog.machines():
+        for name in self._list_machines(trust):
             try:
                 roots[name] = [partition.root for partition in self._catalog.partitions(name)]
             except LookupFailed:  # deleted since the list was made
                 continue
-        now, answers = self._ask([root for each in roots.values() for root in each])
+        now, answers = self._ask([root for each in roots.values() for root in each], trust)
         self._readings = {root: answer for root, answer in answers.items() if isinstance(answer, Reading)}
         self._merged = {name: merged for name, merged in self._merged.items() if name in roots}
         found = Survey(workers=workers)
@@ -137,9 +146,35 @@ class SurveyReader:
             held = self._merged[name] = Merged(parts, live, stats)
         return held
 
-    def _ask(self, roots: list[str]) -> tuple[int, dict[str, Reading | SignalboxError | None]]:
+    def _list_machines(self, trust: bool) -> list[str]:
+        """List the machines; with ``trust`` anew only when the catalog's revision changed."""
+        if not trust:
+            self._names = list(self._catalog.machines())
+            return self._names
+        revision = self._catalog.revision()
+        if revision != self._revision or not self._trusts():
+            self._names, self._revision = list(self._catalog.machines()), revision
+        return self._names
+
+    def _trusts(self) -> bool:
+        return time.monotonic() - self._whole_at < WHOLE
+
+    def _skip_untouched(self, roots: list[str], newest: int) -> dict[str, Reading | SignalboxError | None]:
+        """Return the held readings of roots that did not change since the latest reading, as the servers remember."""
+        held = [root for root in roots if root in self._readings and self._readings[root].known_stamp(newest)]
+        if not held:
+            return {}
+        _, touched = find_touched(self._caller, held, self._clock)
+        return {root: self._readings[root] for root in held if root not in touched}
+
+    def _ask(self, asked: list[str], trust: bool) -> tuple[int, dict[str, Reading | SignalboxError | None]]:
         """Return the server's time in ms, and what each root answered; roots of nodes that are away are missing."""
-        newest = self._clock + int((time.monotonic() - self._read_at) * 1000)
+        began = time.monotonic()
+        newest = self._clock + int((began - self._read_at) * 1000)
+        known = self._skip_untouched(asked, newest) if trust and self._trusts() else {}
+        if not known:
+            self._whole_at = began
+        roots = [root for root in asked if root not in known]
         chunks = [
             group[start : start + ROOTS]
             for group in routing.group_by_node(self._caller.client, roots)
@@ -158,8 +193,9 @@ class SurveyReader:
             found |= self._take(chunk, int(reply[1]), reply[2:])
         if failed is not None and not found:
             translate(failed)
+        now = now or newest
         self._clock, self._read_at = now, time.monotonic()
-        return now, found
+        return now, known | found
 
     def _words(self, roots: Iterable[str], now: int) -> list[str]:
         words = []

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 
 from machines.engine import Engine, errors
 
 log = logging.getLogger(__name__)
+
+REREAD = 300.0  # seconds after which all machines are looked at, whatever the revision of the catalog says
 
 
 class IndexBuilder:
@@ -17,15 +20,25 @@ class IndexBuilder:
     def __init__(self, engine: Engine, *, pause: float = 10.0) -> None:
         self._engine = engine
         self._pause = pause
+        self._complete: tuple[str, float] | None = None  # catalog's revision when all indexes were complete; since when
 
     def once(self) -> bool:
         """All machines, one after the other. Says whether any was filled."""
-        filled = False
+        revision, now = self._engine.catalog_revision(), time.monotonic()
+        if self._complete is not None and self._complete[0] == revision and now - self._complete[1] < REREAD:
+            return False
+        filled = self._fill_all()
+        self._complete = None if filled or self._waits else (revision, now)
+        return filled
+
+    def _fill_all(self) -> bool:
+        filled, self._waits = False, False
         for machine in self._engine.machines():
             try:
                 count = self._engine.fill_indexes(machine)
             except (errors.EngineFault, errors.LookupFailed) as fault:
                 log.error("the indexes of %s cannot be filled: %s", machine, fault)
+                self._waits = True
                 continue
             if count is not None:
                 filled = True

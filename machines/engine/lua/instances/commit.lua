@@ -14,6 +14,7 @@ local NONE = {} -- shared by all steps that add no job; never written
 
 local last_pulses, pulse_count = {}, 0
 local last_touches, touch_count = {}, 0
+local touches_since -- ms: changes before are not known
 
 -- The arguments of HSET, overwritten by every commit; only as many are sent as the commit has filled in.
 local hash_values = {}
@@ -34,11 +35,20 @@ function commit.touch(root, now)
     local last = last_touches[root]
     if last and now - last < PULSE_MS and now >= last then return end
     if not last then
-        if touch_count > 10000 then last_touches, touch_count = {}, 0 end
+        if touch_count > 10000 then last_touches, touch_count, touches_since = {}, 0, nil end
         touch_count = touch_count + 1
     end
+    touches_since = touches_since or now
     last_touches[root] = now
     redis.pcall('HSET', keys.meta(root), 'touched', string.format('%d', now))
+end
+
+-- Tells, from memory, whether figures of the partition may have changed since `since` ms.
+function commit.was_touched(root, since, now)
+    touches_since = touches_since or now
+    if since < touches_since then return true end
+    local last = last_touches[root]
+    return last ~= nil and last >= since - PULSE_MS
 end
 
 -- Rings the pulse, at most once in 50 ms for a partition: until then the key still exists, so it is not tried. `now` is the
