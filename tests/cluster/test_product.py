@@ -1,0 +1,146 @@
+"""Everything of the product on a cluster of six nodes: pages, admin, API, live view, workers, bulk, map-reduce."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from machines.mapreduce import MapReduce
+from tests.installation.processes import eventually
+from tests.pages.table import TABLE
+
+from .site import Site, steadily
+
+pytestmark = pytest.mark.cluster
+
+THING = "ATV-123:NBCSports"
+# Of things that this installation does not have.
+MISSING = {
+    "sm-key",
+    "bulk",
+    "bulk-results",
+    "approval",
+    "approval-approve",
+    "approval-decline",
+    "approval-withdraw",
+    "job",
+}
+
+
+def test_checks_migrations_and_commands_run(site: Site):
+    assert "no issues" in site.checked
+    assert "activation" in site.manage("machine", "list")
+    assert site.engine.count_partitions("activation") == 12
+    assert site.visitor.get("/healthz").json() == {"status": "ok", "redis": "ok", "database": "ok"}
+
+
+def test_every_page_opens(site: Site):
+    steadily(lambda: site.engine.create("activation", THING))
+    wrong = {}
+    for name, entry in TABLE.items():
+        answer = site.visitor.get(entry.url(name))
+        wanted = 404 if name in MISSING or name.startswith("webhook-") or name == "webhook" else entry.get
+        wanted = 302 if name in ("login", "admin-login", "webhook-make") else wanted
+        if answer.status_code != wanted:
+            wrong[name] = (answer.status_code, wanted)
+    assert wrong == {}
+
+
+def test_the_admin_and_the_pages_fire(site: Site):
+    steadily(lambda: site.engine.create("activation", "box:1"))
+    machines = site.visitor.get("/admin/machines/machine/").text
+    pk = re.search(r"/admin/machines/machine/(\d+)/change/[^>]*>activation", machines)
+    assert pk, machines
+    admin = reverse("admin:machines_machine_instance", args=[pk[1]]) + "?id=box%3A1"
+    assert site.visitor.post(admin, at=admin, event="activate", expect="1", **{"payload-token": "T"}).status_code == 302
+    assert site.engine.get("activation", "box:1").state == "Waiting"
+    place = reverse("instance", args=["activation", "box:1"])
+    fire = reverse("fire", args=["activation", "box:1"])
+    answer = site.visitor.post(fire, at=place, event="entitle", expect="2", key="k-1", **{"payload-token": "T"})
+    assert answer.status_code == 302, answer.text[:2000]
+    assert site.engine.get("activation", "box:1").state == "Active"
+
+
+def test_the_api_fires_many_and_counts(site: Site):
+    ids = [f"api:{number}" for number in range(24)]
+    for id in ids:
+        made = site.visitor.call("POST", "/machines/activation/instances", json={"id": id})
+        assert made.status_code == 201, made.text
+    calls = [{"id": id, "event": "activate", "payload": {"token": "T"}} for id in ids]
+    fired = site.visitor.call("POST", "/machines/activation/events", json={"calls": calls})
+    assert fired.status_code == 200, fired.text
+    found = site.visitor.call("GET", "/machines/activation/instances?state=Waiting&id=api:&limit=100")
+    assert {row["id"] for row in found.json()["items"]} >= set(ids)
+    counts = site.visitor.call("GET", "/machines/activation/counts").json()
+    assert counts["counts"]["Waiting"] >= len(ids), counts
+
+
+def test_an_open_page_sees_steps_of_every_partition(site: Site):
+    with site.live() as live:
+        live.watch("machine:delivery", "overview")
+        live.sees("machine:delivery", lambda value: value["total"] >= 0, "a snapshot")
+        for number in range(24):
+            steadily(lambda n=number: site.engine.create("delivery", f"p{n}"))
+        live.sees("machine:delivery", lambda value: value["total"] == 24, "each instance")
+        live.sees("overview", lambda value: value["machines"]["delivery"]["total"] == 24, "the same in the overview")
+
+
+def test_workers_run_jobs_of_every_partition(site: Site):
+    for number in range(12):
+        steadily(lambda n=number: site.engine.create("new_device", f"D{n}", {"service": "Arte", "device": f"D{n}"}))
+    eventually(lambda: _sum(site, "new_device", "start", "todo", "provision") == 0, "all devices moved on")
+    assert site.visitor.get(reverse("queues")).status_code == 200
+    workers = site.visitor.call("GET", "/workers").json()["items"]
+    assert len(workers) == 1
+
+
+def test_a_bulk_action_runs_on_all_partitions(site: Site):
+    for number in range(12):
+        steadily(lambda n=number: site.engine.create("activation", f"bulk:{n}"))
+    order = {"action": "fire", "event": "activate", "filter": {"state": "New", "id": "bulk:"}, "reason": "test"}
+    made = site.visitor.call("POST", "/machines/activation/bulks", json=order)
+    assert made.status_code == 201, made.text
+    address = f"/bulks/{made.json()['id']}"
+    eventually(lambda: _bulk(site, address)["checked"] == 12, "the dry run")
+    eventually(lambda: site.visitor.call("POST", f"{address}/run").status_code in (200, 202), "it runs")
+    eventually(lambda: _bulk(site, address)["tried"] == 12, "all were processed")
+    assert _bulk(site, address)["outcomes"]["done"] == 12
+    assert site.visitor.get(f"{reverse('bulk', args=[made.json()['id']])}").status_code == 200
+
+
+def test_a_map_reduce_run_ends(site: Site):
+    run = MapReduce("totals", sum, sum, chunks=6, engine=site.engine)
+    run.add_items(range(600))
+    run.map()
+    assert run.reduce(timeout=60) == sum(range(600))
+
+
+def test_the_patterns_page_acts(site: Site):
+    page = reverse("patterns-section", args=["throttle"])
+    act = reverse("patterns-act", args=["throttle", "hit"])
+    assert site.visitor.post(act, at=page, cost="1").status_code == 302
+    for section in re.findall(r'href="/patterns/([a-z-]+)/"', site.visitor.get(reverse("patterns")).text):
+        assert site.visitor.get(reverse("patterns-section", args=[section])).status_code == 200, section
+
+
+def test_metrics_and_the_http_twin_of_the_live_view_answer(site: Site):
+    assert "signalbox_instances" in site.visitor.get("/metrics").text
+    twin = site.visitor.get("/api/v1/live/?topic=overview").json()
+    assert twin["type"] == "snapshot"
+    assert "activation" in twin["data"]["machines"]
+
+
+def test_nothing_went_wrong_on_the_way(site: Site):
+    for name in ("serve", "worker"):
+        assert "Traceback" not in site.log(name), site.log(name)
+
+
+def _sum(site: Site, machine: str, *states: str) -> int:
+    counts = steadily(lambda: site.engine.counts(machine))
+    return sum(counts[state] for state in states)
+
+
+def _bulk(site: Site, address: str) -> dict:
+    return site.visitor.call("GET", address).json()
