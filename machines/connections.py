@@ -15,9 +15,11 @@ from .engine.connection.client import Client, connect
 from .patterns import Throttle
 
 Made = TypeVar("Made")
+Wanted = tuple[str, str, int, int, int]
+"""The settings of an engine: URL, prefix, partitions, replicas, ms to wait for them."""
 
 _making = threading.Lock()
-_made: tuple[tuple[str, str, int], Engine] | None = None
+_made: tuple[Wanted, Engine] | None = None
 
 PARTITIONS_PER_PRIMARY = 4  # so that a cluster can grow to four times its size without moving instances
 
@@ -38,15 +40,21 @@ def get_engine() -> Engine:
         return _made[1]
 
 
-def _wanted() -> tuple[str, str, int]:
-    return (settings.REDIS_URL, settings.SIGNALBOX_PREFIX, settings.SIGNALBOX_PARTITIONS)
+def _wanted() -> Wanted:
+    return (
+        settings.REDIS_URL,
+        settings.SIGNALBOX_PREFIX,
+        settings.SIGNALBOX_PARTITIONS,
+        settings.SIGNALBOX_REPLICAS,
+        settings.SIGNALBOX_REPLICA_TIMEOUT,
+    )
 
 
-def _make(url: str, prefix: str, partitions: int) -> Engine:
+def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int) -> Engine:
     client = connect(url)
     if not partitions and isinstance(client, RedisCluster):
         partitions = PARTITIONS_PER_PRIMARY * len(client.get_primaries())
-    return Engine(client, prefix=prefix, partitions=partitions or 1)
+    return Engine(client, prefix=prefix, partitions=partitions or 1, replicas=replicas, replica_timeout=timeout)
 
 
 def engine_at_hand() -> Engine | None:

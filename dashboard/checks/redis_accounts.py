@@ -47,17 +47,17 @@ class Account:
 ACCOUNTS = {
     "engine": Account(
         "a program that uses machines.engine and machines.patterns",
-        (*STEP, "scan", "ssubscribe", "sunsubscribe"),
+        (*STEP, "scan", "ssubscribe", "sunsubscribe", "wait"),
     ),
     "web": Account(
         "the site: pages, API, websockets, cache and sessions",
-        (*STEP, "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe"),
+        (*STEP, "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe", "wait"),
         keys=("{}*", "{web}*"),
         channels=("{}*", "__keyspace@0__:{}*"),
     ),
     "worker": Account(
         "python manage.py worker",
-        (*STEP, "scan", "ssubscribe", "sunsubscribe"),
+        (*STEP, "scan", "ssubscribe", "sunsubscribe", "wait"),
     ),
     "reader": Account(
         "a program that only looks: get, find, counts, history, explain",

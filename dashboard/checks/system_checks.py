@@ -7,6 +7,7 @@
     W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
     W012  slots of the cluster have no owner        E011  the account lacks a permission
     W013  one lost shard would stop the whole cluster
+    W014  fewer than two replicas                   W015  min-replicas-to-write is not set
 
 On a cluster each primary is asked, and a message names the nodes that it is about.
 A server that is away is a warning: migrations and ``createsuperuser`` do not need it, and the site comes back with it.
@@ -170,6 +171,26 @@ def _persistence(client: Any) -> Iterator[CheckMessage]:
         )
 
 
+def _replication(client: Any) -> Iterator[CheckMessage]:
+    """Looks at servers with replicas and at nodes of clusters, which fail over to a replica."""
+    info = client.info("replication")
+    replicas = int(info.get("connected_slaves", 0))
+    if not replicas and not client.info("cluster").get("cluster_enabled"):
+        return
+    if replicas < 2:
+        yield Warning(
+            f"the server has {replicas} replica{'s' * (replicas != 1)}: a failover leaves a single copy or none",
+            hint="Give each shard two replicas: docs/durability.md#failover.",
+            id="signalbox.W014",
+        )
+    if replicas and _config(client, "min-replicas-to-write") == "0":
+        yield Warning(
+            "min-replicas-to-write is 0: a primary cut off from its replicas goes on writing what a failover loses",
+            hint="Set min-replicas-to-write to 1 and min-replicas-max-lag to 10: docs/durability.md#failover.",
+            id="signalbox.W015",
+        )
+
+
 def _notifications(client: Any) -> Iterator[CheckMessage]:
     """Asks by setting what is set already, which changes nothing."""
     try:
@@ -226,6 +247,7 @@ NODE_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
     _permissions,
     _eviction,
     _persistence,
+    _replication,
     _notifications,
 )
 """About one server, or one primary of a cluster."""

@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from machines.archive import names as archives
 from machines.engine import rates
-from machines.engine.limits import MAX_PARTITIONS
+from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
 from machines.retention import policy
 
 from . import home, stores
@@ -56,6 +56,9 @@ SIGNALBOX_PREFIX = _env.checked(
 )
 # Partitions of a machine that is published for the first time and does not say; 0: by the number of primaries.
 SIGNALBOX_PARTITIONS = _env.integer("SIGNALBOX_PARTITIONS", 0, low=1, high=MAX_PARTITIONS)
+# Replicas that a change of an instance waits for, and for how many ms.
+SIGNALBOX_REPLICAS = _env.integer("SIGNALBOX_REPLICAS", 0, low=0, high=MOST_REPLICAS)
+SIGNALBOX_REPLICA_TIMEOUT = _env.integer("SIGNALBOX_REPLICA_TIMEOUT", 1000, low=1, high=LONGEST_WAIT)
 SIGNALBOX_EXAMPLES = _env.flag("SIGNALBOX_EXAMPLES", True)
 SIGNALBOX_DEMO_PACE = _env.integer("SIGNALBOX_DEMO_PACE", 0, low=0, high=60_000)  # ms an example's handler takes
 

@@ -18,10 +18,12 @@ from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .ids.generator import Claims, Generator, make_instance_id
 from .instances import fire as fire_calls
+from .instances import replication
 from .instances.activity import Activity
 from .instances.bulk_reads import BulkReadMethods
 from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
+from .instances.replication import Replication
 from .instances.retirement import Retirement
 from .jobs.lifecycle import Queues
 from .jobs.methods import JobMethods
@@ -55,11 +57,20 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
     ``EngineUnavailable`` when Redis cannot be used.
     """
 
-    def __init__(self, redis: Client, *, prefix: str = PREFIX, partitions: int = 1) -> None:
+    def __init__(
+        self,
+        redis: Client,
+        *,
+        prefix: str = PREFIX,
+        partitions: int = 1,
+        replicas: int = 0,
+        replica_timeout: int = 1000,
+    ) -> None:
         self.client = redis
         self.keys = Keys(prefix)
         self._caller = Caller(redis, prefix)
         self._catalog = Catalog(self._caller, self.keys, partitions)
+        self._replication = Replication(self._caller, replicas, replica_timeout)
         self._delivery = Delivery(self._caller, self._catalog)
         self._queues = Queues(self._caller, self._catalog, self._deliver)
         self._queue_operations = QueueOperations(self._caller, self._catalog, self._queues)
@@ -70,11 +81,27 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
 
     @classmethod
-    def from_url(cls, url: str, *, prefix: str = PREFIX, partitions: int = 1, **options: Any) -> Engine:
+    def from_url(
+        cls,
+        url: str,
+        *,
+        prefix: str = PREFIX,
+        partitions: int = 1,
+        replicas: int = 0,
+        replica_timeout: int = 1000,
+        **options: Any,
+    ) -> Engine:
         """Connect to ``redis://``, ``unix://``, ``redis+cluster://`` (any number of seeds) or ``redis+sentinel://``;
         with TLS ``rediss…``. ``partitions`` applies to machines that are published for the first time: 1 on a single
-        server, several times the number of primaries on a cluster."""
-        return cls(client.connect(url, **options), prefix=prefix, partitions=partitions)
+        server, several times the number of primaries on a cluster. ``replicas``: how many replicas each change of an
+        instance waits for, ``replica_timeout`` ms at most; its outcome says how many had it."""
+        return cls(
+            client.connect(url, **options),
+            prefix=prefix,
+            partitions=partitions,
+            replicas=replicas,
+            replica_timeout=replica_timeout,
+        )
 
     def ping(self) -> None:
         """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""
@@ -196,12 +223,13 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         actor: str = "",
         reason: str = "",
         now: int | None = None,
+        replicas: int | None = None,
     ) -> Instance:
         """Create an instance in its initial state and return it.
 
         Without an ``id`` it gets one that sorts by time; with a ``key``, the id that this key always makes, so that the
-        same call sent twice creates one instance. Raises InstanceExists, UnknownMachine, BadPayload, Refused (an entry
-        action failed).
+        same call sent twice creates one instance. ``replicas``: as of ``fire``. Raises InstanceExists, UnknownMachine,
+        BadPayload, Refused (an entry action failed).
         """
         given = None if id is None else arguments.check_instance(id)
         words = (
@@ -215,7 +243,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         if given is None:  # after the checks, since making an id may take a range of ids
             given = make_instance_id(self.ids, machine, key or "")
         try:
-            return self._change("sb_create", machine, given, (given, *words), now=now)
+            return self._change("sb_create", machine, given, (given, *words), now=now, replicas=replicas)
         except UnknownMachine:
             if version is None:
                 raise
@@ -235,22 +263,30 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         reason: str = "",
         now: int | None = None,
         permit: Permit | None = None,
+        replicas: int | None = None,
     ) -> Instance:
         """Send an event to an instance and return the instance as it is afterwards.
 
         ``expect`` is the revision the caller saw: any other raises Conflict. The same ``key`` again within a day
         returns the first outcome and changes nothing. ``permit``: the rights of the person behind the call; None for a
-        program. Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and
+        program. ``replicas``: wait until so many replicas have written the step, by default as many as the engine's
+        option says; ``outcome.replicated`` is the number that had it in time, and ``outcome.durability`` says it in
+        words. Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and
         NeedsApproval.
         """
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        return self._change("sb_fire", machine, id, fire_calls.build_arguments(call), expect=expect, now=now)
+        args = fire_calls.build_arguments(call)
+        return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
 
-    def fire_many(self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]]) -> list[Instance | SignalboxError]:
+    def fire_many(
+        self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]], *, replicas: int | None = None
+    ) -> list[Instance | SignalboxError]:
         """Send many events in one round trip; return, in order, the new instance or the error of each.
 
-        Each event is a step of its own: one that is refused does not stop the others.
+        Each event is a step of its own: one that is refused does not stop the others. ``replicas``: as of ``fire``,
+        waited for once on each server.
         """
+        wanted = self._replication.choose(replicas)
         results: list[Any] = []
         sent: list[tuple[int, Fire, str]] = []
         wire: list[tuple[str, str, Sequence[Any]]] = []
@@ -268,8 +304,10 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
                 continue
             sent.append((index, call, root))
             wire.append(("sb_fire", root, args))
-        for (index, call, root), reply in zip(sent, self._caller.many(wire), strict=True):
-            results[index] = self._outcome(call, root, reply)
+        found, written = self._replication.many(wanted, wire)
+        for (index, call, root), reply, count in zip(sent, found, written, strict=True):
+            result = self._outcome(call, root, reply)
+            results[index] = replication.mark(result, wanted, count) if isinstance(result, Instance) else result
             if not isinstance(reply, Exception) and replies.has_messages(reply):
                 posted[root] = call.now
         for root, now in posted.items():
@@ -444,11 +482,13 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         *,
         expect: int | None = None,
         now: int | None = None,
+        replicas: int | None = None,
     ) -> Instance:
         """Call a function that answers with an instance, deliver the messages of its step, and return the instance."""
         root = self._root(machine, id)
-        reply = self._caller.call(function, root, *args)
-        instance = self._instance(machine, id, root, reply, expect)
+        wanted = self._replication.choose(replicas)
+        reply, written = self._replication.call(wanted, function, root, args)
+        instance = replication.mark(self._instance(machine, id, root, reply, expect), wanted, written)
         if replies.has_messages(reply):
             self._deliver(root, now)
         return instance

@@ -39,17 +39,31 @@ class PublishedMachine:
     findings: list[Any] = field(default_factory=list)
 
 
+NOT_REPLICATED = "written, not replicated"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a call did: the transitions it took, in order. ``replayed``: an idempotency key returned the first outcome
     again.
 
-    ``before``: the active leaf states before the call, for a call with a permit; else empty.
+    ``before``: the active leaf states before the call, for a call with a permit; else empty. ``replicas``: the number
+    of replicas that the call waited for; ``replicated``: how many had written the step when it returned, None where it
+    waited for none.
     """
 
     transitions: list[str]
     replayed: bool = False
     before: list[str] = field(default_factory=list)
+    replicas: int = 0
+    replicated: int | None = None
+
+    @property
+    def durability(self) -> str:
+        """Return "written", "replicated" or "written, not replicated": the step happened in each case."""
+        if self.replicated is None:
+            return "written"
+        return "replicated" if self.replicated >= self.replicas else NOT_REPLICATED
 
 
 @dataclass(frozen=True, slots=True)

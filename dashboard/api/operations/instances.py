@@ -36,6 +36,10 @@ class TimerOut(Out):
 class OutcomeOut(Out):
     transitions: list[str]
     replayed: bool = Field(False, description="true if an idempotency key returned the first outcome again")
+    replicas: int = Field(0, description="the replicas that the call waited for")
+    replicated: int | None = Field(
+        None, description="how many had the step in time; null if it waited for none"
+    )
 
 
 class InstanceOut(Out):

@@ -120,6 +120,37 @@ class Caller:
             translate(reply)
         return reply, 0 if isinstance(written, Exception) else int(written)
 
+    def many_and_wait(
+        self, calls: Sequence[tuple[str, str, Sequence[Arg]]], *, replicas: int, timeout: int
+    ) -> tuple[list[Any], list[int]]:
+        """Send several calls in one round trip, and wait on each connection as ``call_and_wait`` does; return, in
+        order, each reply or its Redis error, and the number of replicas that have written its step."""
+        if not self._loaded:
+            self.ensure()
+        sent = [(root, _build_words(function, root, args)) for function, root, args in calls]
+        wait = ("WAIT", replicas, timeout)
+        try:
+            answers, written = self._router.send(sent, wait)
+            again = [n for n, a in enumerate(answers) if isinstance(a, exceptions.ResponseError) and MISSING in str(a)]
+            if again:
+                self.load_missing()
+                for n, answer, count in zip(again, *self._router.send([sent[n] for n in again], wait), strict=True):
+                    answers[n], written[n] = answer, count
+        except FAILURES as error:
+            translate(error)
+        found = [self._read_reply(answer, call[1]) for answer, call in zip(answers, calls, strict=True)]
+        return found, [0 if isinstance(count, Exception) else int(count) for count in written]
+
+    def command_and_wait(self, key: str, words: Sequence[Arg], *, replicas: int, timeout: int) -> int:
+        """Send another command, and wait as ``call_and_wait`` does; return the number of replicas that have it."""
+        try:
+            (answer,), (written,) = self._router.send([(key, words)], ("WAIT", replicas, timeout))
+        except FAILURES as error:
+            translate(error)
+        if isinstance(answer, Exception):
+            translate(answer)
+        return 0 if isinstance(written, Exception) else int(written)
+
     def raw(self, *words: Arg) -> Any:
         """Send a command like a function call and return its answer without redis-py's response callbacks."""
         try:

@@ -5,7 +5,7 @@ import operator
 import pytest
 import redis
 
-from machines.engine import Engine
+from machines.engine import Engine, EngineUnavailable
 from machines.engine.connection import library
 from machines.engine.sm_commands import call
 from tests.engine.builders import door, publish
@@ -63,6 +63,14 @@ def test_a_function_whose_own_key_is_still_at_the_source_refuses_too(engine, nod
     assert engine.client.exists(key)
     with slots.moving(nodes, slot) as (source, _):
         assert isinstance(slots.ask(source, *words), redis.exceptions.TryAgainError)
+
+
+def test_a_call_that_is_refused_to_the_end_says_that_nothing_changed(engine, nodes, slot):
+    publish(engine, door() | {"id": "tally"}, "x")
+    with slots.moving(nodes, slot), pytest.raises(EngineUnavailable, match="slot") as caught:
+        engine.fire("tally", "x", "open")
+    assert caught.value.retry_safe
+    assert (engine.get("tally", "x").state, engine.get("tally", "x").version) == ("Shut", 1)
 
 
 def test_the_commands_of_state_machines_on_keys_of_ones_own_go_on(engine, nodes, prefix):

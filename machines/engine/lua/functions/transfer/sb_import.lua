@@ -55,7 +55,7 @@ end
 
 local function import_counters(root, record, marks)
     local mark, writes = 'counters:' .. tostring(record.partition or ''), {}
-    if redis.call('HEXISTS', marks, mark) == 1 then return 'there', 'these counters were added before' end
+    if redis.call('HGET', marks, mark) then return 'there', 'these counters were added before' end
     collect(writes, keys.flow(root), record.flow, 200, '^%d+:.')
     collect(writes, keys.refused(root), record.refused, 400, '')
     if type(record.queues) ~= 'table' then values.fail('counters are an object') end

@@ -1,0 +1,82 @@
+"""Waits until replicas have written a step, where its caller wants that.
+
+A step is carried out first and replicated afterwards, so that waiting cannot undo it: the outcome says how many
+replicas have written it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from machines.engine import arguments
+from machines.engine.connection import library
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.replies import Status
+from machines.engine.keys import Partition
+from machines.engine.limits import LONGEST_WAIT, MOST_REPLICAS
+from machines.engine.records import Instance
+
+PULSE_MS = 50  # how long the key of a pulse lives
+
+Reply = Any
+Call = tuple[str, str, Sequence[Any]]
+"""Function, root, arguments."""
+
+
+class Replication:
+    """How many replicas a step waits for by default, and for how long. ``timeout`` is in ms."""
+
+    def __init__(self, caller: Caller, replicas: int, timeout: int) -> None:
+        self._caller = caller
+        self._replicas = arguments.check_between("replicas", replicas, 0, MOST_REPLICAS)
+        self._timeout = arguments.check_between("replica_timeout", timeout, 1, LONGEST_WAIT)
+
+    def choose(self, replicas: int | None) -> int:
+        """Return the number to wait for: that of the call, or else the default. Raises BadInput."""
+        if replicas is None:
+            return self._replicas
+        return arguments.check_between("replicas", replicas, 0, MOST_REPLICAS)
+
+    def call(self, wanted: int, function: str, root: str, args: Sequence[Any]) -> tuple[Reply, int | None]:
+        """Call a function; return its reply, and how many replicas have written its step, None where none is wanted."""
+        if not wanted or function in library.read_only():
+            return self._caller.call(function, root, *args), None
+        reply, written = self._caller.call_and_wait(function, root, *args, replicas=wanted, timeout=self._timeout)
+        return reply, self._confirm(wanted, root) if _is_replayed(reply) else written
+
+    def many(self, wanted: int, calls: Sequence[Call]) -> tuple[list[Reply], list[int | None]]:
+        """Send several calls in one round trip; return their replies, and for each the number of replicas as ``call``
+        does."""
+        if not wanted or not calls:
+            return self._caller.many(calls), [None] * len(calls)
+        found, written = self._caller.many_and_wait(calls, replicas=wanted, timeout=self._timeout)
+        confirmed = {root: self._confirm(wanted, root) for root in _list_replayed(calls, found)}
+        return found, [
+            confirmed[root] if _is_replayed(reply) else count
+            for (_, root, _), reply, count in zip(calls, found, written, strict=True)
+        ]
+
+    def _confirm(self, wanted: int, root: str) -> int:
+        """Wait for all that is written so far: WAIT is about writes of its own connection, and a repeated call with a
+        key wrote nothing, while its first step may not be replicated."""
+        pulse = Partition(root).pulse
+        return self._caller.command_and_wait(
+            pulse, ("SET", pulse, "1", "PX", PULSE_MS), replicas=wanted, timeout=self._timeout
+        )
+
+
+def mark(instance: Instance, wanted: int, written: int | None) -> Instance:
+    """Return the instance with what is known about replicas in its outcome."""
+    if written is None or instance.outcome is None:
+        return instance
+    return replace(instance, outcome=replace(instance.outcome, replicated=written, replicas=wanted))
+
+
+def _is_replayed(reply: Reply) -> bool:
+    return isinstance(reply, list) and len(reply) > 2 and reply[0] == Status.OK and str(reply[2]) == "1"
+
+
+def _list_replayed(calls: Sequence[Call], found: Sequence[Reply]) -> set[str]:
+    return {root for (_, root, _), reply in zip(calls, found, strict=True) if _is_replayed(reply)}
