@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from benchmarks.report import Aim, Row, Section
@@ -78,7 +79,13 @@ def section(site: Site, stage: Stage, members: list[Member]) -> tuple[Section, l
     return Section("Answers of the site", rows, note), aims
 
 
-def measured(site: Site, stage: Stage, address: Address, times: int = TIMES) -> Times:
+class Metered(Protocol):
+    """Whatever tells the CPU that the servers used, in seconds."""
+
+    def cpu(self) -> float: ...
+
+
+def measured(site: Site, stage: Metered, address: Address, times: int = TIMES) -> Times:
     numbers = count()
     asked = _asked(site, (address(number) for number in numbers))
     sizes = [next(asked)[1] for _ in range(WARM)]
