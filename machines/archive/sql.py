@@ -58,6 +58,9 @@ class SqlArchive:
         row = ArchivedInstance.objects.filter(machine=machine, instance=instance).order_by("-finished").first()
         return _record(row) if row else None
 
+    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
+        return [_record(row) for row in ArchivedInstance.objects.filter(machine=machine, instance=instance)]
+
     def search(
         self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
         limit: int = 50, cursor: str | None = None,

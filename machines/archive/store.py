@@ -24,6 +24,9 @@ class Archive(Protocol):
     def find(self, machine: str, instance: str) -> ArchivedRecord | None:
         """Return the newest record of an instance."""
 
+    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
+        """Return every record of an instance: one for each time it ended."""
+
     def search(
         self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
         limit: int = 50, cursor: str | None = None,
@@ -48,6 +51,9 @@ class NoArchive:
 
     def find(self, machine: str, instance: str) -> ArchivedRecord | None:
         return None
+
+    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
+        return []
 
     def search(
         self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,

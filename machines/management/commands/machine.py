@@ -21,7 +21,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import transfers
+from machines.management import erasing, transfers
 from machines.models import Machine
 from machines.services import Actor, definitions
 
@@ -62,6 +62,9 @@ class Command(BaseCommand):
         verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
         verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
         verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
+        erasing.add_arguments(
+            verbs.add_parser("erase", help="erase one person's data everywhere, and search for the rest")
+        )
         verbs.add_parser("restore", help="restore an emptied Redis from the database")
 
     def handle(self, *, verb: str, **options: Any) -> None:
@@ -187,6 +190,9 @@ class Command(BaseCommand):
         if faults:
             raise CommandError(f"{len(faults)} faults were found; nothing was changed")
         self.stdout.write("all partitions are whole")
+
+    def _erase(self, target: str, where: str | None, reason: str, **_: Any) -> None:
+        erasing.run(self.stdout, target, where, reason)
 
     def _restore(self, **_: Any) -> None:
         restored = restore()

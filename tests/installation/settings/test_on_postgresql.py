@@ -18,6 +18,7 @@ FILES = (
     "tests/audit/test_entries.py",
     "tests/archive/test_sql.py",
     "tests/retention/test_duty.py",
+    "tests/retention/test_erasure.py",
 )
 
 
