@@ -32,6 +32,7 @@ CSRF_TRUSTED_ORIGINS = _env.words("CSRF_TRUSTED_ORIGINS")
 BEHIND_TLS = _env.flag("BEHIND_TLS")
 
 # Requests that one web process works on at a time; one address gets half of that, one caller a quarter.
+SIGNALBOX_LEASE_HELPER = _env.integer("SIGNALBOX_LEASE_HELPER", 600, low=0, high=86400)
 SIGNALBOX_THREADS = _env.integer("SIGNALBOX_THREADS", 16, low=4, high=256)
 
 # Open pages of one person that one web process keeps up to date by a socket; of one address ten times as many.

@@ -18,6 +18,7 @@ from .execution.executor import Executor
 from .execution.in_flight import InFlightJobs
 from .execution.processor import STOPPED
 from .execution.progress_reporter import ProgressReporter
+from .helper_process import HelperProcess
 from .intake.bell_listener import BellListener
 from .intake.fetcher import Fetcher
 from .intake.poll_loop import PollLoop
@@ -56,6 +57,7 @@ class Launcher:
         options: Options,
         *,
         version: str = "",
+        url: str = "",
         duties: Mapping[str, Duty] | None = None,
     ) -> None:
         self._engine = engine
@@ -86,7 +88,10 @@ class Launcher:
             counters=self.counters,
             status=lambda: self.status,
         )
-        self.lease_renewal = LeaseRenewal(engine, self.in_flight, info, pause=options.beat, on_order=self._obey)
+        self._helper = HelperProcess(url, engine.keys.prefix, self.in_flight, options.helper_limit)
+        self.lease_renewal = LeaseRenewal(
+            engine, self.in_flight, info, pause=options.beat, on_order=self._obey, on_renewed=self._helper.beat
+        )
         self._shares = PartitionShares(engine, lambda: self.served_queues.machines, options.id)
         self.lease_recovery = LeaseRecovery(engine, pause=options.sweep, shares=self._shares)
         self._beating = Periodic("heartbeat", self.lease_renewal, backoff=options.backoff)
@@ -151,6 +156,7 @@ class Launcher:
         return message
 
     def _hurry(self, jobs: Sequence[Job]) -> None:
+        self._helper.add(jobs)
         if self.lease_renewal.hurried_by(jobs):
             self._beating.wake()
 
@@ -198,6 +204,7 @@ class Launcher:
         self._executor.stop()
         self._progress.stop()
         self._listener.stop()
+        self._helper.stop()
         if answered:
             self._leave()
 

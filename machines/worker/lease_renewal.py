@@ -30,6 +30,7 @@ class LeaseRenewal:
         pause: float,
         clock: Callable[[], float] = time.monotonic,
         on_order: Callable[[dict[str, Any]], None] = lambda order: None,
+        on_renewed: Callable[[], object] = lambda: None,
     ) -> None:
         self._engine = engine
         self._in_flight = in_flight
@@ -37,6 +38,7 @@ class LeaseRenewal:
         self._pause = pause
         self._clock = clock
         self._on_order = on_order
+        self._on_renewed = on_renewed
         self._obeyed: dict[str, Any] | None = None
         self._written = -float("inf")
         self._shown: WorkerInfo | None = None
@@ -52,6 +54,8 @@ class LeaseRenewal:
                     self._extend(held[start : start + MOST], lease)
                 except errors.SignalboxError as error:
                     failed = error  # one partition that cannot be reached must not cost the jobs of the others
+        if failed is None:
+            self._on_renewed()
         self._show()
         if failed is not None:
             raise failed

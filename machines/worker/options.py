@@ -34,6 +34,7 @@ class Options:
     sweep: float = 15.0  # pause between two sweeps that find nothing; what is due is the ticker's to notice
     mend: float = 15.0  # pause between two steps of the full check of all jobs; twenty of these between two checks
     tick: float = 5.0  # the longest pause between two looks at what is due: how late it may be when a bell was lost
+    helper_limit: float = 600.0  # a helper renews the leases of a worker that hangs for this long; 0: no helper
     backoff: float = 2.0  # the longest pause between two tries while Redis is away
     id: str = field(default_factory=worker_id)
 
@@ -49,5 +50,7 @@ class Options:
             raise ValueError(f"prefetch must be 0 to {MAX_PREFETCH}, not {self.prefetch}")
         if not 0 <= self.grace <= MAX_GRACE:
             raise ValueError(f"grace must be 0 to {MAX_GRACE} seconds, not {self.grace:g}")
+        if self.helper_limit and not 1 <= self.helper_limit <= MAX_GRACE:
+            raise ValueError(f"helper_limit must be 0 or 1 to {MAX_GRACE} seconds, not {self.helper_limit:g}")
         if self.drain and self.once:
             raise ValueError("choose one of drain and once")

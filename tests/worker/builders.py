@@ -60,7 +60,9 @@ def places(engine: Engine, machine: str = "errand", queue: str = "errands") -> d
 
 def options(**given: Any) -> Options:
     """Quick on its feet: short waits instead of long ones."""
-    return Options(**{"block": 0.2, "beat": 0.1, "sweep": 0.1, "backoff": 0.1, "grace": 5.0} | given)
+    return Options(
+        **{"block": 0.2, "beat": 0.1, "sweep": 0.1, "backoff": 0.1, "grace": 5.0, "helper_limit": 0.0} | given
+    )
 
 
 def drain(engine: Engine, registry: Registry, **given: Any) -> Launcher:

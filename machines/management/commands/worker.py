@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 import machines
@@ -60,7 +61,9 @@ class Command(BaseCommand):
             return
         scheduler = _scheduler(options)
         duties = _duties(options, scheduler)
-        launcher = Launcher(get_engine(), registry, options, version=machines.__version__, duties=duties)
+        launcher = Launcher(
+            get_engine(), registry, options, version=machines.__version__, url=settings.REDIS_URL, duties=duties
+        )
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: launcher.stop())
         for number in (signal.SIGUSR1, signal.SIGTSTP):
@@ -86,6 +89,7 @@ class Command(BaseCommand):
                 concurrency=given["concurrency"],
                 prefetch=given["prefetch"],
                 grace=given["grace"],
+                helper_limit=float(settings.SIGNALBOX_LEASE_HELPER),
                 drain=given["drain"],
                 once=given["once"],
             )

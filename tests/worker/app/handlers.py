@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 from machines.connections import get_engine
 from machines.worker import Job, handler
 
@@ -18,4 +20,14 @@ def gated(job: Job) -> str:
     engine.client.rpush(f"{engine.keys.prefix}begun", job.instance)
     while engine.client.lpop(f"{engine.keys.prefix}go") is None:
         job.wait(0.05)
+    return "let"
+
+
+@handler("gripping")
+def gripping(job: Job) -> str:
+    """Leaves its instance on ``<prefix>begun``, then keeps the interpreter lock in one call for as many ms as that is
+    called."""
+    engine = get_engine()
+    engine.client.rpush(f"{engine.keys.prefix}begun", job.instance)
+    ctypes.PyDLL(None).usleep(int(job.instance) * 1000)
     return "let"
