@@ -30,6 +30,12 @@ with the same epoch and the next seq; after any other it asks for a `resync`. Af
 takes the snapshot.
 """
 
+LOST = """\
+While a shard of a cluster does not answer, a machine or queue has the figures of its other partitions, `missing` (the
+numbers of the partitions that they are without) and `partitions` (how many it has), in an overview too. A value of which
+nothing answers has `"unavailable": true`, beside what was known last.
+"""
+
 TWIN = """\
 ## The same over HTTP
 
@@ -47,6 +53,7 @@ def _lines() -> Iterator[str]:
     yield "## Topics\n"
     yield from _table(("topic", "right", "value"), _topics())
     yield '\nThe value of a machine, instance or queue that does not exist is `{"gone": true}`.\n'
+    yield LOST
     yield "## From the client\n"
     yield from _messages(protocol.CLIENT_MESSAGES)
     yield "## From the server\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -30,6 +31,10 @@ class Visitor:
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self._http.get(path, headers=headers)
+
+    def read(self, path: str) -> str:
+        """The text of a page, as a person reads it: hidden parts too, each run of white space as one space."""
+        return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", self.get(path).text)))
 
     def post(self, path: str, *, at: str, **fields: Any) -> httpx.Response:
         """Post a form. ``at``: the page that it stands on, which has the token of its forms."""

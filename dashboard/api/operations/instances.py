@@ -37,9 +37,7 @@ class OutcomeOut(Out):
     transitions: list[str]
     replayed: bool = Field(False, description="true if an idempotency key returned the first outcome again")
     replicas: int = Field(0, description="the replicas that the call waited for")
-    replicated: int | None = Field(
-        None, description="how many had the step in time; null if it waited for none"
-    )
+    replicated: int | None = Field(None, description="how many had the step in time; null if it waited for none")
 
 
 class InstanceOut(Out):
@@ -67,7 +65,7 @@ class InstanceOut(Out):
 
 
 class Instances(Listed[InstanceOut]):
-    pass
+    missing: int = Field(0, description="partitions that did not answer: their instances are not on the page")
 
 
 class Counts(Out):
@@ -205,7 +203,8 @@ def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms])
         cursor=cursors.text("instances", terms.cursor),
         newest=terms.order == "newest",
     )
-    return {"items": [shown(found) for found in page], "next": cursors.give("instances", page.cursor)}
+    items, further = [shown(found) for found in page], cursors.give("instances", page.cursor)
+    return {"items": items, "next": further, "missing": len(page.missing)}
 
 
 @group.get(
@@ -213,7 +212,8 @@ def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms])
 )
 def count(request: HttpRequest, machine: str, terms: Query[instance_terms.Filter]) -> Counts:
     """How many instances `findInstances` would list for the same terms, by leaf state and in all."""
-    return Counts.model_validate(get_engine().tally(machine, **instance_terms.asked(actor_of(request), machine, terms)))
+    found = get_engine().tally(machine, **instance_terms.asked(actor_of(request), machine, terms))
+    return Counts(counts=found.counts, total=found.total, complete=found.complete and not found.missing)
 
 
 @group.post(

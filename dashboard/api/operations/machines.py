@@ -42,6 +42,7 @@ class Figures(Out):
     timers: int
     overdue: int = Field(description="timers that are due and could not be carried out")
     mail: int = Field(description="messages that are not delivered yet")
+    missing: int = Field(0, description="partitions that did not answer: the figures are without them")
 
 
 class MachineOut(Out):
@@ -52,6 +53,7 @@ class MachineOut(Out):
     dead: int = Field(description="jobs out of attempts")
     breaches: int = Field(description="instances past a service level")
     overdue: int
+    missing: int = Field(0, description="partitions that did not answer: the figures are without them")
 
 
 class Accepted(Out):
@@ -144,6 +146,7 @@ def _machine(live: Live, description: str) -> dict[str, Any]:
         "dead": sum(places.get("dead", 0) for places in live.queues.values()),
         "breaches": sum(live.breaches.values()),
         "overdue": live.overdue,
+        "missing": len(live.missing),
     }
 
 
@@ -171,7 +174,8 @@ def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
 )
 def live(request: HttpRequest, machine: str) -> Figures:
     """Each partition read in one atomic call. Flow is absolute: rates are differences of two readings."""
-    return Figures.model_validate(get_engine().live(machine))
+    found = get_engine().live(machine)
+    return Figures.model_validate(found.as_dict() | {"missing": len(found.missing)})
 
 
 @group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
 from dashboard.pages.shared import active_counts, charts
+from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.pages.shared.saved_views import list_saved_views
@@ -68,6 +69,7 @@ def machine_page(
         "plan": plan,
         "track": track,
         "live": live,
+        "missing": count_missing(live.missing),
         "has_timers": live.timers > 0 or any(t.delay for state in plan.outline.states for t in state.transitions),
         "tabs": track.tabs(listing.state),
         "creation": creation,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dashboard.pages.shared.missing_partitions import MissingPartitions, count_missing
 from dashboard.shared.state_counts import StateCounts
 from machines.engine import Live
 from machines.statistics import Present
@@ -23,6 +24,7 @@ class Facts:
     late: int
     dead: int
     refused: int
+    missing: MissingPartitions | None = None
 
     @property
     def pace(self) -> str:
@@ -44,4 +46,5 @@ def summarize(track: StateCounts, live: Live, rates: Present | None) -> Facts:
         late=sum(live.breaches.values()),
         dead=sum(depth.dead for depth in track.depths),
         refused=round(sum(rates.refused.values())) if rates else 0,
+        missing=count_missing(live.missing),
     )

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.models import SavedView
 from dashboard.pages.shared import active_counts, charts
+from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.ranking import name_topic, rank_depths, rank_machines
 from dashboard.shared import version_view
 from dashboard.shared.access import require, scope_of
@@ -50,6 +51,7 @@ def show(request: HttpRequest) -> HttpResponse:
             if name in scope and name not in survey.faults
         ],
         "unreadable": sorted(survey.faults),
+        "missing": count_missing(survey.missing),
         "page": page,
         "topic": name_topic("overview", page),
         "depths": rank_depths(depths, MAX_DEPTHS)[:MAX_DEPTHS],

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.pages.shared import charts
+from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.ranking import join_names
 from dashboard.pages.shared.redacted_engine import redacted_engine
@@ -44,6 +45,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     found = [replace(one, recent=recent.get(one.machine, {}).get(one.queue, {})) for one in page]
     context = {
         "section": "queues",
+        "missing": count_missing(survey.missing),
         "queues": found,
         "page": page,
         "topic": "queues" if page.paginator.num_pages == 1 else f"queues:{join_names(one.machine for one in page)}",
@@ -77,6 +79,7 @@ def queue_page(
     may = allows(request.user, "operate", spot.machine)
     context = {
         "section": "queues",
+        "missing": count_missing(figures.stats.missing),
         "figures": figures,
         "spot": spot,
         "rows": [(job, presenters.list_job_actions(job, spot.back) if may else []) for job in jobs],

@@ -8,11 +8,15 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from dashboard.pages.shared.missing_partitions import MissingPartitions
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.attention import SILENT_AFTER
 from dashboard.shared.rendering import render_page
 from machines.connections import get_engine
+from machines.engine.connection.calls import translate
+from machines.engine.connection.client import FAILURES
+from machines.engine.connection.routing import send_everywhere
 from machines.forms import REASON_LIMIT
 from machines.services import Actor
 from machines.services import workers as services
@@ -47,15 +51,18 @@ def direct(request: HttpRequest, worker: str) -> HttpResponse:
 
 def _now() -> int:
     """Return the ms by the clock of Redis, which the rows use."""
-    told = get_engine().client.time()
-    seconds, micros = next(iter(told.values())) if isinstance(told, dict) else told  # a cluster answers for each node
+    try:
+        seconds, micros = send_everywhere(get_engine().client, ("TIME",))[0]  # of a cluster, of any node
+    except FAILURES as error:
+        translate(error)
     return int(seconds) * 1000 + int(micros) // 1000
 
 
 def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) -> HttpResponse:
     """Render the page as of now. ``form``: an order for ``tried`` that was not accepted."""
     scope = scope_of(request.user)
-    rows = [row.only(scope) for row in sorted(get_engine().workers(), key=lambda row: (row.host, row.pid))]
+    alive = get_engine().workers()
+    rows = [row.only(scope) for row in sorted(alive, key=lambda row: (row.host, row.pid))]
     now = _now()
     workers = [make_worker(row, now) for row in rows]
     if form is not None:
@@ -66,6 +73,7 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
         "section": "workers",
         "now_ms": now,
         "workers": workers,
+        "missing": MissingPartitions(len(missing)) if (missing := getattr(alive, "missing", ())) else None,
         "in_hand": sum(row.in_hand for row in rows),
         "silent_after": SILENT_AFTER,
         "may_direct": allows(request.user, "operate"),

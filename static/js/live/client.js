@@ -8,6 +8,7 @@
 //
 // While paused, and in a tab that has been hidden for a while, it requests nothing. Then it gets one snapshot of each topic.
 
+import { forgetMissing, noteMissing } from "./missing.js";
 import { Connection } from "./socket.js";
 import { Poller } from "./poll.js";
 import { Rest } from "./rest.js";
@@ -40,8 +41,15 @@ export class Live {
   }
 
   subscribe(topic, listener) {
-    if (this.store.add(topic, listener) && !this.resting) this.send("subscribe", topic);
-    return () => this.store.remove(topic, listener) && this.send("unsubscribe", topic);
+    const heard = (value, meta) => {
+      noteMissing(topic, value);
+      if (!value.unavailable) listener(value, meta); // what is shown stays
+    };
+    if (this.store.add(topic, heard) && !this.resting) this.send("subscribe", topic);
+    return () => {
+      forgetMissing(topic);
+      return this.store.remove(topic, heard) && this.send("unsubscribe", topic);
+    };
   }
 
   onstatus(listener) {

@@ -25,6 +25,7 @@ function paint({ machines, workers }) {
   const queues = {};
   let total = 0;
   for (const [name, machine] of Object.entries(machines)) {
+    if (machine.unavailable) continue;
     total += machine.total;
     paintMachine(name, machine);
     for (const [queue, held] of Object.entries(machine.queues ?? {})) queues[`${name}/${queue}`] = held;
@@ -61,7 +62,7 @@ function sum(queues, place) {
 // differs from the rendered page, anything else may differ, too.
 function renew({ machines, workers }, differs) {
   const shape = JSON.stringify([workers, Object.entries(machines).sort().map(([name, machine]) => [
-    name, machine.version, machine.total === 0, !workers && machine.overdue > 0, machine.breaches,
+    name, machine.version, machine.missing?.length, machine.total === 0, !workers && machine.overdue > 0, machine.breaches,
     Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0]),
   ])]);
   if (known ? known !== shape : differs) again();
