@@ -3,7 +3,11 @@
 import pytest
 
 from dashboard.checks import system_checks
+from dashboard.pages.instances.presenters import describe_repair
+from dashboard.pages.instances.views import describe_step
+from machines.connections import get_engine
 from machines.engine import BadInput, Engine, EngineUnavailable, Fire
+from machines.engine.keys import PREFIX
 from machines.server import Cluster, Server
 from tests.engine.builders import counter, machine, publish
 from tests.installation.processes import eventually
@@ -151,3 +155,17 @@ def test_a_check_names_too_few_replicas_and_missing_min_replicas(own_engine, lin
 def test_a_server_without_replicas_is_asked_for_none(own_engine):
     publish(own_engine, counter(), "x")
     assert list(system_checks._replication(own_engine.client)) == []
+
+
+def test_the_setting_is_the_default_of_the_site_and_a_page_says_what_was_not_replicated(own_server, link, settings):
+    settings.REDIS_URL, settings.SIGNALBOX_PREFIX = own_server.url, PREFIX
+    settings.SIGNALBOX_REPLICAS, settings.SIGNALBOX_REPLICA_TIMEOUT = 1, SHORT
+    engine = get_engine()
+    assert words(engine.fire("tally", "x", "tick")) == ("replicated", 1)
+    link.freeze()
+    after = engine.fire("tally", "x", "tick")
+    assert describe_step("tick", after).endswith("revision 3 (written, not replicated)")
+    forced = engine.force("tally", "x", "On", actor="a", reason="r")
+    assert describe_repair("force", after, forced).endswith("revision 4 (written, not replicated)")
+    assert describe_step("tick", engine.fire("tally", "x", "tick", replicas=0)).endswith("revision 5")
+    engine.client.close()

@@ -15,6 +15,7 @@ from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.version_view import VersionView
 from machines.access.redaction import Redactor
 from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors
+from machines.engine.records import NOT_REPLICATED
 from machines.forms import TypedForm
 from machines.services import Actor, instances
 
@@ -280,6 +281,12 @@ def _makes_sense(name: str, instance: Instance) -> bool:
     return name != "resume" or bool(instance.suspended)
 
 
+def describe_durability(after: Instance) -> str:
+    """Say that the replicas that a step waited for did not have it in time; empty otherwise."""
+    late = after.outcome is not None and after.outcome.durability == NOT_REPLICATED
+    return f" ({NOT_REPLICATED})" if late else ""
+
+
 def describe_repair(name: str, before: Instance, after: Instance) -> str:
     """Describe the result of a repair in one line."""
     if after.outcome and after.outcome.replayed:
@@ -292,4 +299,4 @@ def describe_repair(name: str, before: Instance, after: Instance) -> str:
         return f"{after.id} deleted; last state: {after.state}"
     moved = after.state if before.configuration == after.configuration else f"{before.state} → {after.state}"
     word = {"force": "Forced", "edit": "Changed", "reset": "Reset", "retry": "Retried", "skip": "Skipped"}
-    return f"{word.get(name, 'Cancelled')}: {moved}, revision {after.version}"
+    return f"{word.get(name, 'Cancelled')}: {moved}, revision {after.version}{describe_durability(after)}"

@@ -22,7 +22,6 @@ from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
 from machines.engine import Inspection, Instance, NotAllowed, Step, errors
-from machines.engine.records import NOT_REPLICATED
 from machines.forms import TypedForm
 from machines.models import Approval
 from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
@@ -205,5 +204,4 @@ def describe_step(event: str, after: Instance) -> str:
     moved = f"stays in {after.state}" if before == after.configuration else f"{', '.join(before)} → {after.state}"
     if after.outcome and after.outcome.replayed:
         return f"{event} was already applied: now in {after.state}, revision {after.version}"
-    late = after.outcome is not None and after.outcome.durability == NOT_REPLICATED
-    return f"{event}: {moved}, revision {after.version}" + (f" ({NOT_REPLICATED})" if late else "")
+    return f"{event}: {moved}, revision {after.version}{presenters.describe_durability(after)}"

@@ -36,9 +36,9 @@ def moving(nodes: list[Node], slot: int) -> Iterator[tuple[Node, Node]]:
         finish(nodes, slot, target)
 
 
-def _choose(nodes: list[Node], slot: int) -> tuple[Node, Node]:
+def _choose(nodes: list[Node], slot: int, target: Node | None = None) -> tuple[Node, Node]:
     owner = find_owner(nodes, slot)
-    return nodes[owner], nodes[(owner + 1) % len(nodes)]
+    return nodes[owner], target or nodes[(owner + 1) % len(nodes)]
 
 
 def begin(slot: int, source: Node, target: Node) -> None:
@@ -67,18 +67,18 @@ def finish(nodes: list[Node], slot: int, target: Node) -> None:
             client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", id)
 
 
-def reshard(nodes: list[Node], slot: int) -> int:
-    """Move a slot with its keys to the next node, key by key. Returns how many keys moved."""
-    source, target = _choose(nodes, slot)
+def reshard(nodes: list[Node], slot: int, to: Node | None = None) -> int:
+    """Move a slot with its keys to a node, by default the next one, key by key. Returns how many keys moved."""
+    source, target = _choose(nodes, slot, to)
     begin(slot, source, target)
     moved = move_keys(slot, source, target)
     finish(nodes, slot, target)
     return moved
 
 
-def migrate(nodes: list[Node], slot: int) -> None:
-    """Move a slot to the next node at once (Valkey 9)."""
-    source, target = _choose(nodes, slot)
+def migrate(nodes: list[Node], slot: int, to: Node | None = None) -> None:
+    """Move a slot to a node, by default the next one, at once (Valkey 9)."""
+    source, target = _choose(nodes, slot, to)
     with source.client() as old, target.client() as new:
         id = new.execute_command("CLUSTER", "MYID")
         old.execute_command("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", id)

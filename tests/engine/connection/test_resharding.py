@@ -67,7 +67,7 @@ def test_a_function_whose_own_key_is_still_at_the_source_refuses_too(engine, nod
 
 def test_a_call_that_is_refused_to_the_end_says_that_nothing_changed(engine, nodes, slot):
     publish(engine, door() | {"id": "tally"}, "x")
-    with slots.moving(nodes, slot), pytest.raises(EngineUnavailable, match="slot") as caught:
+    with slots.moving(nodes, slot), pytest.raises(EngineUnavailable, match="nothing was changed") as caught:
         engine.fire("tally", "x", "open")
     assert caught.value.retry_safe
     assert (engine.get("tally", "x").state, engine.get("tally", "x").version) == ("Shut", 1)

@@ -1,6 +1,5 @@
 """A slot moves from node to node while its partition is busy: nothing is lost, doubled or begun anew."""
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -41,6 +40,17 @@ class Traffic:
         for process in self.processes:
             assert process.stdout.readline() == "ready\n"
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
     def finish(self):
         for process in self.processes:
             process.stdin.close()
@@ -51,11 +61,8 @@ class Traffic:
 @pytest.fixture
 def traffic(engine, nodes, prefix, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    running = Traffic(clusters.url_of(nodes), prefix)
-    yield running
-    for process in running.processes:
-        process.kill()
-        process.wait()
+    with Traffic(clusters.url_of(nodes), prefix) as running:
+        yield running
 
 
 def check(engine, done):
@@ -91,12 +98,51 @@ def test_a_busy_partition_is_resharded_key_by_key(engine, nodes, slot, traffic):
 
 
 def test_a_busy_partition_is_moved_at_once(engine, nodes, slot, traffic):
-    with nodes[0].client() as client, contextlib.suppress(redis.ResponseError):
-        client.execute_command("CLUSTER", "GETSLOTMIGRATIONS")
-        fill(engine)
-        for _ in nodes:
-            slots.migrate(nodes, slot)
-        check(engine, traffic.finish())
-        assert sorted(map(bool, count_keys(nodes, slot))) == [False, False, True]
-        return
-    pytest.skip("this server moves slots key by key only")
+    skip_unless_it_moves_at_once(nodes)
+    fill(engine)
+    for _ in nodes:
+        slots.migrate(nodes, slot)
+    check(engine, traffic.finish())
+    assert sorted(map(bool, count_keys(nodes, slot))) == [False, False, True]
+
+
+def skip_unless_it_moves_at_once(nodes):
+    with nodes[0].client() as client:
+        try:
+            client.execute_command("CLUSTER", "GETSLOTMIGRATIONS")
+        except redis.ResponseError:
+            pytest.skip("this server moves slots key by key only")
+
+
+@pytest.mark.parametrize("move", [slots.reshard, slots.migrate])
+def test_a_node_that_joins_gets_the_library_with_its_first_slot(tmp_path, program_of_this_run, monkeypatch, move):
+    """A new node has no functions: calls that are sent there are refused for lack of them, and load them."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with clusters.running(tmp_path / "cluster", program_of_this_run) as nodes:
+        if move is slots.migrate:
+            skip_unless_it_moves_at_once(nodes)
+        ((port, bus),) = zip(*[iter(clusters.free_ports(2))] * 2, strict=True)
+        new = clusters.Node(tmp_path / "new", port, bus, program=program_of_this_run, options=nodes[0].options)
+        new.start()
+        new.wait()
+        try:
+            with (
+                clusters.engine_on(nodes, "t:", 1) as engine,
+                new.client() as joining,
+                Traffic(clusters.url_of(nodes), "t:") as running,
+            ):
+                fill(engine)
+                joining.execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, nodes[0].bus)
+                clusters.eventually(lambda: joining.cluster("INFO")["cluster_state"] == "ok")
+                clusters.eventually(lambda: all(knows(node, 4) for node in nodes))
+                slot = engine.client.keyslot(engine.keys.partition("tally").root)
+                move([*nodes, new], slot, new)
+                check(engine, running.finish())
+                assert joining.execute_command("FCALL_RO", "sb_library", 0, "release")
+        finally:
+            new.stop()
+
+
+def knows(node, count):
+    with node.client() as client:
+        return int(client.cluster("INFO")["cluster_known_nodes"]) == count
