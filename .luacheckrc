@@ -1,7 +1,7 @@
 -- Each file under lua/ becomes a local of one library, under its file name; `-- needs:` lists the modules that it uses.
 std = 'lua51'
 max_line_length = 130
-read_globals = { 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
+read_globals = { 'bit', 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = {
         'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
@@ -15,6 +15,6 @@ files['machines/engine/lua'] = {
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search
         'state_machine', -- sm
         'due_times', 'timers', -- timers
-        'instance_records', 'record_checks', 'record_writes', -- transfer
+        'departures', 'instance_records', 'record_checks', 'record_writes', 'redirects', 'slots', -- transfer
     },
 }

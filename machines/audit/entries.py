@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 ACTIONS = (
     "fire", "create", "force", "edit", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish",
-    "machine.export", "machine.import", "machine.erase",
+    "machine.export", "machine.import", "machine.repartition", "machine.erase",
     "queue.pause", "queue.resume", "queue.limit", "queue.purge", "queue.redrive",
     "job.redrive", "job.withdraw", "job.move",
     "worker.quiet", "worker.work", "worker.stop",

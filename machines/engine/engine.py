@@ -13,6 +13,7 @@ from .connection import client, replies
 from .connection.calls import Caller, translate
 from .connection.client import FAILURES, Client
 from .connection.partition_check import PartitionFault, check_partitions
+from .connection.redirects import get_root
 from .connection.replies import Status
 from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
@@ -309,7 +310,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
             result = self._outcome(call, root, reply)
             results[index] = replication.mark(result, wanted, count) if isinstance(result, Instance) else result
             if not isinstance(reply, Exception) and replies.has_messages(reply):
-                posted[root] = call.now
+                posted[get_root(reply, root)] = call.now
         for root, now in posted.items():
             self._deliver(root, now)
         return results
@@ -490,7 +491,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         reply, written = self._replication.call(wanted, function, root, args)
         instance = replication.mark(self._instance(machine, id, root, reply, expect), wanted, written)
         if replies.has_messages(reply):
-            self._deliver(root, now)
+            self._deliver(get_root(reply, root), now)
         return instance
 
     def _deliver(self, root: str, now: int | None) -> None:

@@ -51,6 +51,7 @@ NARROWER = {
     "SB416": "BadInput: no index serves the conditions of `find`",
     "SB417": "BadInput: an index that `find` needs is not filled yet",
     "SB418": "BadInput: a condition of `find` is malformed",
+    "SB501": "EngineUnavailable: the instance is moving to another partition; nothing was changed, send the call again",
     "SB423": "LookupFailed: no such job: it is finished, withdrawn or never existed",
     "SB512": "EngineFault: the data on the server has a layout that needs a newer release",
 }

@@ -198,6 +198,11 @@ class Partition:
         """hash: instance -> JSON of its current failures: dead jobs, failing timers."""
         return f"{self.root}:wrong"
 
+    @property
+    def staged(self) -> str:
+        """hash: instance that moves here from its old partition -> its record, until it has departed there."""
+        return f"{self.root}:staged"
+
     def imported(self, transfer: str) -> str:
         """hash with PX: job or counters of a transfer -> what they became here, so that they are written once."""
         return f"{self.root}:imported:{transfer}"
@@ -266,6 +271,10 @@ class Keys:
         """Return a SCAN pattern for the keys of the machine's instances and jobs, and a few others."""
         return f"{_literal(self.prefix)}{{{machine}:*}}:[ij]*"
 
+    def outcomes_pattern(self, machine: str) -> str:
+        """Return a SCAN pattern for the keys of outcomes that are stored for idempotency."""
+        return f"{_literal(self.prefix)}{{{machine}:*}}:[kc]:*"
+
     def job_or_place(self, name: str) -> tuple[str, str, str, str] | None:
         """Return root, job, queue, place of a job's key (no queue, no place) or of a place's key (no job); None for
         any other key."""
@@ -282,8 +291,17 @@ class Keys:
 
     @property
     def revision(self) -> str:
-        """string: a counter that each publication increments."""
+        """string: a counter that each publication increments, and each begin and end of a growth."""
         return f"{self.prefix}revision"
+
+    @property
+    def growth(self) -> str:
+        """hash: machine whose number of partitions has grown -> ``<before>:<after>:<run>:<ms of the end, or 0>``."""
+        return f"{self.prefix}growth"
+
+    def growth_alive(self, machine: str) -> str:
+        """string with PX: number of the run that moves instances of a machine."""
+        return f"{self.prefix}growth:{machine}:alive"
 
     @property
     def layout(self) -> str:

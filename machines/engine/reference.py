@@ -138,6 +138,10 @@ def render() -> str:
         "Each answers {BADARG, why} to another number of keys, and {FAULT, why} where it meets keys that the engine "
         "did not write.\n\n"
         '    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle \'{"token":"MTOB1J"}\'\n\n'
+        "The number of partitions is `HGET sb:machines <machine>`, and an instance is in partition crc16(id) % that. A "
+        "function that is told the id of an instance may answer {MOVED, root} while its machine "
+        "[grows](operate.md#grow-a-machine): make the same call at that root. {MOVING} is the same as *again, at "
+        "once*: nothing was changed.\n\n"
         "The `sm_` functions do what the commands of the redis-state-machine module do, on keys of the caller's own "
         "([SM commands](sm-commands.md)).",
         *(_function(one) for one in read_headers() if not is_pattern_function(one)),

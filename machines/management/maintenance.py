@@ -12,6 +12,7 @@ from types import MappingProxyType
 from machines.access import last_seen
 from machines.catalog import accepted_senders, publishing
 from machines.engine import Engine
+from machines.engine.transfer import rescue_all
 from machines.models.database_retry import DatabaseRetry
 from machines.retention import tables
 from machines.retention.duty import RetentionDuty
@@ -36,6 +37,7 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "approvals": "expires approval requests",
         "catalog": "records versions that scripts published, and redraws old diagrams",
         "boards": "updates the scoreboards once a minute",
+        "growth": "finishes moves between partitions that a killed `machine repartition` has left half done",
         "indexer": "builds new data indexes",
         "layout": "moves the data layout to that of this release",
         "mender": "checks all jobs and repairs damaged ones",
@@ -67,6 +69,22 @@ class DatabaseDuty:
         return self._pause
 
 
+class GrowthRescue:
+    """Finishes what a killed run of ``machine repartition`` has left between two partitions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def once(self) -> bool:
+        """Look once; there is never more to do at once: False."""
+        if count := rescue_all(self._engine.client, self._engine.keys):
+            log.warning("%d instances were between two partitions; run `machine repartition` again to go on", count)
+        return False
+
+    def pause(self) -> float:
+        return 10.0
+
+
 class LayoutMigration:
     """Moves the data layout once, by the migrations of this release."""
 
@@ -94,6 +112,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
             partial(_keep_catalog, publishing.PublishedVersions()), pause=15.0, told="versions cannot be recorded: %s"
         ),
         "boards": ScoreboardUpdate(engine),
+        "growth": GrowthRescue(engine),
         "indexer": IndexBuilder(engine),
         "layout": LayoutMigration(engine),
         "mender": JobCheck(engine, pause=options.mend),

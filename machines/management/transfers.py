@@ -1,9 +1,11 @@
-"""``machine export NAME FILE`` and ``machine import FILE``: machines with all their instances, with progress."""
+"""``machine export NAME FILE``, ``machine import FILE``, ``machine repartition NAME``: long commands with progress."""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -12,9 +14,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from machines.catalog.builtin_machines import NAMES as BUILT_IN
 from machines.catalog.publishing import adopt
 from machines.connections import get_engine
-from machines.engine.transfer import Export, Import
+from machines.engine.transfer import Export, Import, Repartition
+from machines.engine.transfer.repartitioning import PATIENCE
 from machines.services import Actor
 
 GZIP = b"\x1f\x8b"
@@ -31,6 +35,19 @@ def add_export_arguments(parser: ArgumentParser) -> None:
 def add_import_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--partitions", type=int, metavar="N", help="of a machine that is new here; default: as many as it had"
+    )
+    _add_progress(parser)
+
+
+def add_repartition_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a machine")
+    parser.add_argument("--to", type=int, required=True, metavar="N", help="partitions, a multiple of those it has")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=PATIENCE,
+        metavar="SECONDS",
+        help=f"after which instances are moved whose jobs a worker still holds; default: {PATIENCE:.0f}",
     )
     _add_progress(parser)
 
@@ -86,6 +103,49 @@ def import_machine(
     )
     if report.others:
         raise CommandError(f"{report.others} records were not written; the first {TOLD} are named above")
+
+
+def repartition_machine(command: BaseCommand, name: str, *, to: int, patience: float, progress: bool, **_: Any) -> None:
+    """Spread a machine over more partitions. Exits with 130 after Ctrl-C, when the instances under way have arrived."""
+    engine, stop = get_engine(), threading.Event()
+    if name in BUILT_IN:
+        raise CommandError(f"{name} is a machine of the product: what it keeps beside instances cannot move")
+    run = Repartition(engine.client, engine.keys, name, to, patience=patience, stopped=stop.is_set)
+    with (
+        Actor.console().records("machine.repartition", machine=name, target=str(to)) as deed,
+        _stopping(command, stop),
+    ):
+        report = run.run(Meter(command, "moved", progress))
+        deed.note(before=report.before, moved=report.moved, finished=report.finished)
+    if not report.finished:
+        command.stderr.write(f"stopped after {report.moved} instances; run the same command again to go on")
+        sys.exit(INTERRUPTED)
+    held = f", {report.taken} of them from workers that held their jobs" if report.taken else ""
+    again = f", {report.resumed} that an earlier run had left between two" if report.resumed else ""
+    command.stdout.write(
+        f"{name}: {report.before} -> {to} partitions, {report.moved} instances moved{held}{again};"
+        f" the busiest partition has {report.busiest:.2f} of the mean"
+    )
+
+
+@contextlib.contextmanager
+def _stopping(command: BaseCommand, stop: threading.Event) -> Iterator[None]:
+    """Set ``stop`` at the first Ctrl-C; a second one interrupts."""
+
+    def handle(*_: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        command.stderr.write("\nstopping as soon as the instances under way have arrived")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Meter:

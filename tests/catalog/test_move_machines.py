@@ -112,3 +112,19 @@ def test_control_c_stops_and_the_same_command_goes_on(engine, prefix, redis_url,
         assert not path.exists()
         assert "by an earlier run" in run("export", "door", str(path))[0]
     assert path.exists()
+
+
+def test_repartition_says_what_it_moved_and_refuses_machines_of_the_product(engine, file, monkeypatch) -> None:
+    from machines.engine.transfer import repartitioning
+
+    monkeypatch.setattr(repartitioning.Repartition.__init__, "__kwdefaults__", {
+        **repartitioning.Repartition.__init__.__kwdefaults__, "settle": 0,
+    })  # fmt: skip
+    out, _ = run("repartition", "door", "--to", "3")
+    assert out.startswith("door: 1 -> 3 partitions, ")
+    with pytest.raises(CommandError, match="grows to a multiple of them: 6, 9"):
+        run("repartition", "door", "--to", "4")
+    with pytest.raises(CommandError, match="bulk is a machine of the product"):
+        run("repartition", "bulk", "--to", "4")
+    with pytest.raises(CommandError, match="SB420"):
+        run("repartition", "nothing", "--to", "4")

@@ -21,10 +21,11 @@ from machines.engine.errors import EngineFault, SignalboxError
 from machines.engine.jobs import rows, workers
 from machines.engine.jobs.records import Job, WorkerInfo
 from machines.engine.keys import Keys
+from machines.engine.publishing.growth import Growth
 from machines.engine.publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
 from machines.engine.records import Live
 
-from .sources import LOST, Source, Tally, Value, World, sources, value
+from .sources import LOST, Directory, Source, Tally, Value, World, sources, value
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,11 @@ class LibraryMissing(Exception):
 
 def commands(keys: Keys, wanted: Sequence[Source]) -> list[Command]:
     """The clock, the directory, then each source."""
-    sent = [("HGETALL", keys.machines), *(_words(keys, source) for source in wanted)]
+    sent = [
+        ("HGETALL", keys.machines),
+        ("HGETALL", keys.growth),
+        *(_words(keys, source) for source in wanted),
+    ]
     return [("", ("TIME",)), *((str(words[3] if words[0] == "FCALL_RO" else words[1]), words) for words in sent)]
 
 
@@ -73,11 +78,11 @@ def take_in(wanted: Sequence[Source], answers: Sequence[Any], directory: Mapping
     answer are LOST.
     """
     lost = [answer for answer in answers if _is_lost(answer)]
-    clock, machines, *rest = answers
+    clock, machines, growths, *rest = answers
     if lost and (len(lost) == len(answers) or (_is_lost(machines) and not directory)):
         raise lost[0]
     seen = World(
-        directory=dict(directory or {}) if _is_lost(machines) else _directory(machines),
+        directory=_keep(directory) if _is_lost(machines) else _directory(machines, growths),
         at=int(time.time() * 1000) if _is_lost(clock) else _milliseconds(clock),
     )
     for source, answer in zip(wanted, rest, strict=True):
@@ -117,9 +122,19 @@ def _mapping(answer: Any) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else replies.read_pairs(answer)
 
 
-def _directory(answer: Any) -> dict[str, int]:
+def _keep(directory: Mapping[str, int] | None) -> Directory:
+    return directory if isinstance(directory, Directory) else Directory(directory or {})
+
+
+def _directory(answer: Any, growths: Any) -> Directory:
     """Machine -> number of partitions. What another hand wrote there is no machine."""
-    return {name: int(count) for name, count in _mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))}
+    counts = {name: int(count) for name, count in _mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))}
+    found = Directory(counts)
+    for name, text in () if _is_lost(growths) else _mapping(growths).items():
+        growth = Growth.read(str(text))
+        if name in found and growth.under_way:
+            found[name], found.before[name] = growth.after, growth.before
+    return found
 
 
 def _partition(source: Source, reply: Sequence[Any]) -> Live | None:

@@ -11,6 +11,7 @@ import contextlib
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from dashboard.live.topics import REDACTED, Topic
@@ -82,15 +83,33 @@ class Tally:
     queues: dict[str, dict[str, Any]]
 
 
+class Directory(dict[str, int]):
+    """Machine -> number of partitions. ``before``: machine whose instances move to more partitions -> the number
+    that it had."""
+
+    def __init__(self, counts: Mapping[str, int] = MappingProxyType({})) -> None:
+        super().__init__(counts)
+        self.before: dict[str, int] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Directory) and dict(self) == dict(other) and self.before == other.before
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(slots=True)
 class World:
     """What has been read so far. ``directory``: machine -> number of partitions; ``at``: Redis time, ms; ``merged``:
     machine -> the readings of its partitions and what they add up to."""
 
-    directory: dict[str, int] = field(default_factory=dict)
+    directory: Directory = field(default_factory=Directory)
     readings: dict[Source, Any] = field(default_factory=dict)
     at: int = 0
     merged: dict[str, tuple[list[Any], Live]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.directory, Directory):
+            self.directory = Directory(self.directory)
 
 
 Value = dict[str, Any]
@@ -135,11 +154,14 @@ def _instance_sources(topic: Topic, world: World) -> Iterator[Source]:
     partitions = world.directory.get(topic.machine)
     if partitions is None:
         return
-    instance = Source("instance", topic.machine, choose_partition(topic.name, partitions), topic.name)
-    yield instance
-    raw = world.readings.get(instance)
-    if raw and raw is not LOST and "_def" in raw:
-        yield Source("types", topic.machine, instance.partition, str(raw["_def"]))
+    before = world.directory.before.get(topic.machine, partitions)
+    for number in dict.fromkeys(choose_partition(topic.name, count) for count in (before, partitions)):
+        instance = Source("instance", topic.machine, number, topic.name)
+        yield instance
+        raw = world.readings.get(instance)
+        if raw and raw is not LOST and "_def" in raw:
+            yield Source("types", topic.machine, number, str(raw["_def"]))
+            return
 
 
 def value(topic: Topic, world: World) -> Value:
@@ -220,8 +242,9 @@ def _short(live: Live) -> Value:
 
 
 def _instance(topic: Topic, world: World) -> Value:
-    read = [_available(world.readings[source]) for source in _instance_sources(topic, world)]
-    raw, types = read if len(read) == 2 else (None, None)
+    read = list(_instance_sources(topic, world))
+    complete = bool(read) and read[-1].kind == "types"
+    raw, types = (_available(world.readings[source]) for source in read[-2:]) if complete else (None, None)
     redactor = _redactor(topic, world)
     if raw is None or types is None or redactor is None:
         return _gone(topic)

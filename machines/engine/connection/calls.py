@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from machines.engine import layout
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted
 from machines.engine.keys import PREFIX, Keys
 
-from . import library, routing, server_permissions
+from . import library, redirects, routing, server_permissions
 from .client import FAILURES, Client
 from .cluster_routing import REFUSED
 from .connection_cache import UNSENT
@@ -80,13 +81,34 @@ class Caller:
             self.ensure()
         words = _build_words(function, root, args)
         try:
-            reply: list[Any] = self._check_permitted(self._router.exchange(root, words))
-            return reply
+            reply = self._check_permitted(self._router.exchange(root, words))
+            found: list[Any] = self._follow(function, root, args, reply) if redirects.is_elsewhere(reply) else reply
+            return found
         except FAILURES as error:
             if not isinstance(error, exceptions.ResponseError) or MISSING not in str(error):
                 translate(self._name_missing(error, root))
         self.load_missing()
         return self.raw(*words)  # type: ignore[no-any-return]
+
+    def _follow(self, function: str, root: str, args: Sequence[Arg], reply: list[Any]) -> list[Any]:
+        """Make the call where the instance is now."""
+        id = args[2] if function == "sb_jobs" else args[0]
+        return redirects.follow(
+            lambda there: self._check_permitted(self._router.exchange(there, _build_words(function, there, args))),
+            lambda there: self._arrive(there, id),
+            root,
+            reply,
+        )
+
+    def _find(self, root: str, args: Sequence[Arg]) -> list[Any]:
+        """Read an instance where it is now, to learn where that is."""
+        return self.call("sb_get", root, args[0])
+
+    def _arrive(self, root: str, id: Arg) -> None:
+        """Bring an instance into force that has departed from its old partition. An account that may only read leaves
+        it to others."""
+        with contextlib.suppress(*FAILURES):
+            self._router.exchange(root, _build_words("sb_arrive", root, ("", "", "arrive", id)))
 
     def command(self, *words: Arg) -> Any:
         """Send any other Redis command, with the same errors. On a cluster, one without a key goes to any primary."""
@@ -115,6 +137,10 @@ class Caller:
                 (reply,), (written,) = self._router.send([(root, words)], wait)
         except FAILURES as error:
             translate(error)
+        if redirects.is_elsewhere(reply):
+            there = redirects.get_root(self._find(root, args), root)
+            if there != root:
+                return self.call_and_wait(function, there, *args, replicas=replicas, timeout=timeout)
         reply = self._read_reply(reply, root)
         if isinstance(reply, Exception):
             translate(reply)
@@ -138,6 +164,13 @@ class Caller:
                     answers[n], written[n] = answer, count
         except FAILURES as error:
             translate(error)
+        for n, answer in enumerate(answers):
+            if redirects.is_elsewhere(answer):
+                function, root, args = calls[n]
+                there = redirects.get_root(self._find(root, args), root)
+                if there != root:
+                    call = (function, there, args)
+                    (answers[n],), (written[n],) = self.many_and_wait([call], replicas=replicas, timeout=timeout)
         found = [self._read_reply(answer, call[1]) for answer, call in zip(answers, calls, strict=True)]
         return found, [0 if isinstance(count, Exception) else int(count) for count in written]
 
@@ -169,7 +202,7 @@ class Caller:
 
     def _check_permitted(self, reply: Any) -> Any:
         """Return a reply; raise where a function met a command that the account may not run."""
-        if type(reply) is list and reply and reply[0] == FAULT and server_permissions.is_denied(str(reply[-1])):
+        if isinstance(reply, list) and reply and reply[0] == FAULT and server_permissions.is_denied(str(reply[-1])):
             raise exceptions.NoPermissionError(str(reply[-1]))
         return reply
 
@@ -226,6 +259,13 @@ class Caller:
                 again = [i for i, r in enumerate(replies) if isinstance(r, Exception) and MISSING in str(r)]
                 for i, reply in zip(again, self._pipeline([calls[i] for i in again])[0], strict=True):
                     replies[i] = reply
+            for i, reply in enumerate(replies):
+                if redirects.is_elsewhere(reply):
+                    function, root, args = calls[i]
+                    try:
+                        replies[i] = self._follow(function, str(root), args, reply)
+                    except FAILURES as error:  # of this call; the others have happened
+                        replies[i] = error
             return [self._read_reply(reply, str(call[1])) for reply, call in zip(replies, calls, strict=True)] + others
         except FAILURES as error:
             translate(error)

@@ -14,6 +14,7 @@ from machines.engine.errors import (
     BadPayload,
     Conflict,
     EngineFault,
+    EngineUnavailable,
     InstanceExists,
     LeaseLost,
     NeedsApproval,
@@ -51,6 +52,8 @@ class Status(StrEnum):
     OVERFLOW = "OVERFLOW"
     NOT_ALLOWED = "NOTALLOWED"
     APPROVAL = "APPROVAL"
+    MOVED = "MOVED"
+    MOVING = "MOVING"
 
 
 def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
@@ -258,11 +261,16 @@ def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | No
         return BadInput(str(reply[1]))
     if status == Status.LOST:
         return LeaseLost(id, why=str(reply[1]))
-    return _build_fault(machine, id, " ".join(map(str, reply[1:])))
+    return _build_fault(machine, id, reply[0], " ".join(map(str, reply[1:])))
 
 
-def _build_fault(machine: str, id: str, text: str) -> EngineFault:
-    """Build the error of a function that met damaged data, or a command that the account may not run."""
+def _build_fault(machine: str, id: str, status: str, text: str) -> EngineFault | EngineUnavailable:
+    """Build the error of a function that met damaged data, an instance between two partitions, or a command that the
+    account may not run."""
+    if status in (Status.MOVED, Status.MOVING):
+        return EngineUnavailable(
+            f"{machine}/{id} is moving to another partition: send the call again", code="SB501", retry_safe=True
+        )
     if server_permissions.is_denied(text):
         return NotPermitted([named] if (named := server_permissions.find_missing(text)) else [])
     return EngineFault(f"{machine}/{id}: {text}")

@@ -141,7 +141,18 @@ class Queues:
                 failed = error  # jobs of the other partitions are leased already and must reach the worker
         if failed is not None and not taken:
             raise failed
+        if taken and self._catalog.find_growth(machine) is not None:
+            self._read_moved_data(machine, taken)
         return taken
+
+    def _read_moved_data(self, machine: str, jobs: Sequence[Job]) -> None:
+        """Read the data of instances that have moved to another partition than their jobs."""
+        missing = [job for job in jobs if job.instance and not job.data]
+        calls = [("sb_get", self._catalog.partition(machine, job.instance).root, (job.instance,)) for job in missing]
+        for job, reply in zip(missing, self._caller.many(calls), strict=True):
+            if not isinstance(reply, Exception) and reply[0] == Status.OK:
+                raw = replies.read_fields(reply)
+                rows.set_data(job, self._catalog.types(machine, job.root, raw["_def"]).data(raw))
 
     def _rotate_partitions(self, machine: str, only: Collection[int] | None) -> list[tuple[int, Partition]]:
         """List partitions with their numbers, beginning with a random one: a partition that always has work must not

@@ -56,6 +56,11 @@ def read_taken_jobs(
     return found
 
 
+def set_data(job: Job, data: dict[str, Any]) -> None:
+    """Give a job the data of its instance."""
+    _set(job, "data", data)
+
+
 _LEASE = ""  # a key that no hash has: the lease of a job that was just taken
 
 

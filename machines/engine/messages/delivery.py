@@ -22,7 +22,7 @@ from redis.exceptions import NoPermissionError
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
-from machines.engine.keys import Partition
+from machines.engine.keys import Partition, get_machine
 from machines.engine.publishing.catalog import Catalog
 
 from .outbox import FAULT_PATIENCE, Backlog, Message, OutboxPage
@@ -186,7 +186,7 @@ class Delivery:
         """Read the next page of each outbox; return the pages, ms of the server's clock, and the outboxes that hold
         more."""
         begun = self._clock() - limits.lag
-        pages = [OutboxPage(root, self._backlogs.get(root, Backlog()).resume(begun)) for root in roots]
+        pages = [OutboxPage(root, self._backlogs.get(root, Backlog()).resume(begun), self._family) for root in roots]
         found, more, server_now = [], [], 0
         replies = self._call([("sb_outbox", page.source, (limits.messages, page.after)) for page in pages], progress)
         for page, reply in zip(pages, replies, strict=True):
@@ -210,7 +210,7 @@ class Delivery:
             words = [w for m in page.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
             head = (page.source, page.floor(root), now, max(0, at - FAULT_PATIENCE))
             calls.append(("sb_deliver", root, (*head, *words)))
-        touched = []
+        touched: list[str] = []
         for (page, root), reply in zip(pairs, self._caller.many(calls), strict=True):
             if isinstance(reply, Exception):
                 progress.add_fault([page.source], _error(reply))
@@ -221,11 +221,37 @@ class Delivery:
                 progress.add_fault([page.source], EngineFault(f"messages for {root}: {reply[1]}"))
                 page.unreachable(root, at)
             else:
-                for message, why in page.judge(root, [str(word) for word in reply[2:]]):
+                verdicts = self._deliver_elsewhere(page, root, [str(word) for word in reply[2:]], now, at, touched)
+                for message, why in page.judge(root, verdicts):
                     log.warning("message %s of %s for %s waits: %s", message.id, page.source, message.instance, why)
                 if int(reply[1]):
                     touched.append(root)
         return touched
+
+    def _deliver_elsewhere(
+        self, page: OutboxPage, root: str, verdicts: list[str], now: str, at: int, touched: list[str]
+    ) -> list[str]:
+        """Deliver messages for instances that have moved, to the partitions that hold them now; return the verdicts
+        with theirs. The oldest message for the machine is a floor there, too."""
+        batch, moved = page.batches[root], dict[str, list[int]]()
+        for number, (verdict, why) in enumerate(zip(verdicts[::2], verdicts[1::2], strict=True)):
+            if verdict == "moved":
+                moved.setdefault(why, []).append(number)
+        if not moved:
+            return verdicts
+        head = (page.source, page.floor(root), now, max(0, at - FAULT_PATIENCE))
+        calls: Calls = []
+        for there, numbers in moved.items():
+            words = [w for n in numbers for w in (batch[n].id, batch[n].kind, batch[n].instance, batch[n].body)]
+            calls.append(("sb_deliver", there, (*head, *words)))
+        for (there, numbers), reply in zip(moved.items(), self._caller.many(calls), strict=True):
+            found = [] if isinstance(reply, Exception) or reply[0] != Status.OK else [str(word) for word in reply[2:]]
+            if found and int(reply[1]):
+                touched.append(there)
+            for place, number in enumerate(numbers):
+                outcome, why = found[2 * place : 2 * place + 2] or ("fault", f"{there} did not answer")
+                verdicts[2 * number : 2 * number + 2] = ("waits", "") if outcome == "moved" else (outcome, why)
+        return verdicts
 
     def _handle_missing(self, page: OutboxPage, root: str) -> None:
         """Fail the messages of a machine that was deleted; retry those of a machine that was published anew with
@@ -260,11 +286,17 @@ class Delivery:
     def _root(self, message: Message) -> str | None:
         """Return the partition a message is for; None where there is no such machine."""
         try:
-            return self._catalog.partition(message.machine, message.instance).root
+            return self._catalog.find_receiver(message.machine, message.instance, message.sent).root
         except EngineUnavailable:
             raise
         except SignalboxError:
             return None
+
+    def _family(self, root: str) -> str:
+        """Return the machine of a partition whose machine has grown, else the partition: the oldest message for the
+        machine is a floor for each of its partitions, whichever way its messages come."""
+        machine = get_machine(root)
+        return machine if machine and self._catalog.find_growth(machine) is not None else root
 
     def _call(self, calls: Calls, progress: _Progress) -> list[Any]:
         """Return the reply to each call, None for one that failed, whose error is added to ``progress``."""

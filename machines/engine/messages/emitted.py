@@ -12,6 +12,7 @@ from typing import Any
 
 from machines.engine.connection.calls import Caller
 from machines.engine.keys import Keys
+from machines.engine.publishing.growth import Growth
 
 START = "0-0"
 
@@ -63,8 +64,15 @@ class EmittedLogs:
 
     def places(self) -> list[Place]:
         """List every partition of every machine. One round trip."""
-        counts = self._caller.command("HGETALL", self._keys.machines)
-        return [(machine, n) for machine, count in sorted(counts.items()) for n in range(int(count))]
+        counts, growths = self._caller.commands(
+            [(key, ("HGETALL", key)) for key in (self._keys.machines, self._keys.growth)]
+        )
+        after = {str(name): Growth.read(str(text)).after for name, text in _read_pairs(growths).items()}
+        return [
+            (machine, n)
+            for machine, count in sorted(_read_pairs(counts).items())
+            for n in range(max(int(count), after.get(machine, 0)))
+        ]
 
     def ends(self, places: Iterable[Place] | None = None) -> dict[Place, LogEnd]:
         """Return the end of these logs, or of all, in two round trips. An empty log ends at its start."""

@@ -60,7 +60,8 @@ class Backlog:
 class OutboxPage:
     """One page of an outbox: ``sort`` its messages, deliver ``batches``, ``judge`` the answers, settle ``settled``."""
 
-    def __init__(self, source: str, backlog: Backlog) -> None:
+    def __init__(self, source: str, backlog: Backlog, family: Callable[[str], str] = str) -> None:
+        """``family``: of a partition, which shares the oldest message with the others of a machine that grows."""
         self.source = source
         self.batches: dict[str, list[Message]] = {}  # partition -> messages to deliver now
         self.settled: list[str] = []  # words for sb_settle
@@ -68,6 +69,7 @@ class OutboxPage:
         self._stuck: set[Stuck] = set(backlog.stuck)
         self._floors = dict(backlog.floors)  # partition -> its oldest message among those read
         self._page: list[tuple[str, Message]] = []
+        self._family = family
         self._over: set[str] = set()  # ids of settled messages
         self._unanswered = False
 
@@ -84,13 +86,13 @@ class OutboxPage:
             if root is None:
                 self.fail(message, f"no machine {message.machine!r} is published")
                 continue
-            self._floors.setdefault(root, message.id)
+            self._floors.setdefault(self._family(root), message.id)
             if not self._must_wait(root, message):
                 self.batches.setdefault(root, []).append(message)
 
     def floor(self, root: str) -> str:
         """Return the id of the oldest message for a partition."""
-        return self._floors[root]
+        return self._floors[self._family(root)]
 
     def judge(self, root: str, verdicts: Sequence[str]) -> list[tuple[Message, str]]:
         """Read the verdicts of ``sb_deliver``, a word and a reason for each message; return the messages at fault,
@@ -138,7 +140,7 @@ class OutboxPage:
             return Backlog()
         floors = dict(self._backlog.floors)
         for root, message in left:
-            floors.setdefault(root, message.id)
+            floors.setdefault(self._family(root), message.id)
         done_with = self._page and not self._unanswered
         cursor = self._page[-1][1].id if done_with else self._backlog.cursor
         until, pause = self._backlog.until, self._backlog.pause

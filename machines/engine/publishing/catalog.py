@@ -15,6 +15,7 @@ from machines.engine.errors import BadInput, DefinitionError, EngineFault, Unkno
 from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.records import PublishedMachine
 
+from .growth import Growth, GrowthReader
 from .sensitive_fields import SensitiveFields, read_sensitive_fields
 
 MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
@@ -32,16 +33,36 @@ class Catalog:
         self._partitions: dict[str, int] = {}
         self._types: dict[tuple[str, str], FieldTypes] = {}
         self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
+        self._growth = GrowthReader(caller, keys, self._forget_count)
 
     # Partitions and states
 
     def partitions(self, machine: str) -> list[Partition]:
-        """List the partitions of a machine. Raises UnknownMachine."""
-        return [self._keys.partition(machine, n) for n in range(self._count(machine))]
+        """List the partitions of a machine; of one that grows, those before and after. Raises UnknownMachine."""
+        growth = self._growth.find(machine, refresh=True)
+        count = self._count(machine)
+        return [self._keys.partition(machine, n) for n in range(max(count, growth.after if growth else 0))]
 
     def partition(self, machine: str, id: str) -> Partition:
-        """Return the partition of an instance. Raises UnknownMachine."""
+        """Return the partition of an instance. While its machine grows that is the old one, which knows the instances
+        that have moved. Raises UnknownMachine."""
         return self._keys.partition(machine, choose_partition(id, self._count(machine)))
+
+    def find_growth(self, machine: str) -> Growth | None:
+        """Return how the machine's number of partitions has grown, None where it has not."""
+        return self._growth.find(machine, refresh=True)
+
+    def refresh(self) -> None:
+        """Read now which machines grow."""
+        self._growth.read()
+
+    def find_receiver(self, machine: str, id: str, sent: int) -> Partition:
+        """Return the partition that takes a message of ``sent`` ms for an instance: one from before the end of a growth
+        goes to the old partition, which knows whether it has been delivered. Raises UnknownMachine."""
+        growth = self.find_growth(machine)
+        if growth is not None and (growth.under_way or sent < growth.over):
+            return self._keys.partition(machine, choose_partition(id, growth.before))
+        return self.partition(machine, id)
 
     def _count(self, machine: str) -> int:
         count = self._partitions.get(machine) if isinstance(machine, str) else None
@@ -52,6 +73,9 @@ class Catalog:
                 raise UnknownMachine(machine, known=sorted(self._caller.command("HKEYS", self._keys.machines)))
             count = self._partitions[machine] = int(held)
         return count
+
+    def _forget_count(self, machine: str) -> None:
+        self._partitions.pop(machine, None)
 
     def forget(self, machine: str) -> None:
         """Drop what is cached about a machine, because the server no longer knows it."""
@@ -149,16 +173,18 @@ class Catalog:
         source = json.dumps(compiled.source, ensure_ascii=False, separators=(",", ":"))
         text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
         held = self._caller.command("HGET", self._keys.machines, name)
-        count = int(held or compiled.partitions or self._partitions_of_new)
+        growth = self.find_growth(name)
+        count = max(int(held or compiled.partitions or self._partitions_of_new), growth.after if growth else 0)
         findings = [*findings, *compiled.compare_partitions(count)]
         created = False
         for n in range(count):
             number, new = self._store(name, n, count, number, (fingerprint, text, source))
             created = created or new
         self._align_partitions(name, count, f"{number}:{fingerprint}")
-        self._caller.command("HSET", self._keys.machines, name, count)
+        self._caller.command("HSETNX", self._keys.machines, name, count)
         self._caller.command("INCR", self._keys.revision)
-        self._partitions[name] = count
+        if growth is None:
+            self._partitions[name] = count
         return PublishedMachine(name, int(number), fingerprint, created, findings)
 
     def _store(self, name: str, n: int, count: int, number: str, row: Sequence[str]) -> tuple[str, bool]:

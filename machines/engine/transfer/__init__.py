@@ -3,5 +3,16 @@
 from .exporting import Export
 from .importing import Import, ImportReport
 from .records import Damaged, TransferHeader
+from .repartitioning import Outrun, Repartition, RepartitionReport, rescue_all
 
-__all__ = ["Damaged", "Export", "Import", "ImportReport", "TransferHeader"]
+__all__ = [
+    "Damaged",
+    "Export",
+    "Import",
+    "ImportReport",
+    "Outrun",
+    "Repartition",
+    "RepartitionReport",
+    "TransferHeader",
+    "rescue_all",
+]

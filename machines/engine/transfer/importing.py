@@ -23,6 +23,7 @@ from .records import Chunk, Damaged, TransferHeader, read_chunks
 TOGETHER = 50  # records that one call writes
 MAX_TOLD = 1000  # problems that a report keeps
 ACTOR = "import"
+REASON = "as it was before"
 KEEP_MS = 30 * 24 * 3600 * 1000  # of the marks of an import; sb_import keeps its own as long
 
 Progress = Callable[[int, int], None]
@@ -181,16 +182,19 @@ class Import:
         names, mode = (str(granted), "") if granted is not None else ("", "open")
         for partition in catalog.partitions(machine):
             self._caller.call("sb_grant", partition.root, names, mode)
-        queues = QueueOperations(self._caller, catalog, Queues(self._caller, catalog, lambda root, now: None))
-        rules = settings.get("queues")
-        for queue, rule in rules.items() if isinstance(rules, dict) else ():
-            reason = "as in the file of the export"
-            if "concurrency" in rule or "rate" in rule:
-                rate = rule.get("rate", "")
-                text = None if rate == "" else "none" if rate is None else rates.format_rate(int(rate[0]), int(rate[1]))
-                queues.limit(machine, queue, rule.get("concurrency"), text, ACTOR, reason)
-            if "paused" in rule:
-                queues.set_pause(machine, queue, "pause", ACTOR, str(rule["paused"].get("reason") or reason), None)
+        apply_rules(self._caller, catalog, machine, settings.get("queues"))
+
+
+def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, pauses: bool = True) -> None:
+    """Set pauses and limits of queues, as ``read_settings`` returns them."""
+    queues = QueueOperations(caller, catalog, Queues(caller, catalog, lambda root, now: None))
+    for queue, rule in rules.items() if isinstance(rules, dict) else ():
+        if "concurrency" in rule or "rate" in rule:
+            rate = rule.get("rate", "")
+            text = None if rate == "" else "none" if rate is None else rates.format_rate(int(rate[0]), int(rate[1]))
+            queues.limit(machine, queue, rule.get("concurrency"), text, ACTOR, REASON)
+        if pauses and "paused" in rule:
+            queues.set_pause(machine, queue, "pause", ACTOR, str(rule["paused"].get("reason") or REASON), None)
 
 
 @dataclass(frozen=True, slots=True)

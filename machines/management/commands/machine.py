@@ -62,6 +62,11 @@ class Command(BaseCommand):
         verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
         verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
         verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
+        transfers.add_repartition_arguments(
+            verbs.add_parser(
+                "repartition", help="spread a machine with its instances over more partitions, while it runs"
+            )
+        )
         erasing.add_arguments(
             verbs.add_parser("erase", help="erase one person's data everywhere, and search for the rest")
         )
@@ -190,6 +195,9 @@ class Command(BaseCommand):
         if faults:
             raise CommandError(f"{len(faults)} faults were found; nothing was changed")
         self.stdout.write("all partitions are whole")
+
+    def _repartition(self, name: str, **options: Any) -> None:
+        transfers.repartition_machine(self, name, **options)
 
     def _erase(self, target: str, where: str | None, reason: str, **_: Any) -> None:
         erasing.run(self.stdout, target, where, reason)

@@ -45,6 +45,7 @@ LITERALS = {
     ("lookup", "serial"): ":by:serial",
     ("filling",): ":filling",
     ("wrong",): ":wrong",
+    ("staged",): ":staged",
     ("imported", "3f2a"): ":imported:3f2a",
     ("moved",): ":moved",
     ("marks",): ":moved:marks",

@@ -70,7 +70,7 @@ def fill(engine: Engine, count: int = 12) -> list[str]:
     for job in engine.take("order", "charge", "w1", count=2, now=NOW + 400):  # the first is of a suspended instance
         engine.fail(job, "no money", kind="Poor", now=NOW + 500)
     engine.pause("order", "letter", actor="ann", reason="no stamps", now=NOW)
-    engine.limit("order", "charge", concurrency=7, rate="10/s", actor="ann", reason="slow")
+    engine.limit("order", "charge", concurrency=16, rate="10/s", actor="ann", reason="slow")
     return ids
 
 

@@ -35,6 +35,7 @@ function keys.withdrawn(root, job) return root .. ':w:' .. job end
 function keys.lookup(root, field) return root .. ':by:' .. field end
 function keys.filling(root) return root .. ':filling' end
 function keys.wrong(root) return root .. ':wrong' end
+function keys.staged(root) return root .. ':staged' end
 function keys.imported(root, transfer) return root .. ':imported:' .. transfer end
 function keys.moved(root) return root .. ':moved' end
 function keys.board(root, kind) return root .. ':board:' .. kind end

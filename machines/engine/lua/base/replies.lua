@@ -18,6 +18,8 @@ replies.FULL = 'FULL'
 replies.OVERFLOW = 'OVERFLOW'
 replies.NOT_ALLOWED = 'NOTALLOWED'
 replies.APPROVAL = 'APPROVAL'
+replies.MOVED = 'MOVED'
+replies.MOVING = 'MOVING'
 
 -- Joins the ids of the transitions taken with spaces.
 function replies.join_transitions(ctx)

@@ -1,4 +1,4 @@
--- needs: core, keys, programs, replies
+-- needs: core, keys, programs, redirects, replies
 -- Reads an instance into a context that the interpreter can step.
 local instances = {}
 
@@ -37,8 +37,10 @@ end
 -- A server that led, followed and leads again has missed what was published meanwhile.
 instances.drop_outdated_programs = programs.drop_outdated
 
--- Builds the reply for a missing instance, or a missing machine.
-function instances.build_missing(root)
+-- Builds the reply for a missing instance: it may be in another partition, or its machine is missing.
+function instances.build_missing(root, id)
+    local elsewhere = redirects.build(root, id)
+    if elsewhere then return elsewhere end
     local is_published = redis.call('EXISTS', keys.meta(root)) == 1
     return { is_published and replies.NO_INSTANCE or replies.NO_MACHINE }
 end
@@ -46,7 +48,7 @@ end
 -- Makes a context for the instance; nil and a reply when there is none.
 function instances.open(root, id, now)
     local raw, key = instances.read(root, id)
-    if not raw then return nil, instances.build_missing(root) end
+    if not raw then return nil, instances.build_missing(root, id) end
     if not raw._def or not raw._version or not raw._state then
         return nil, { replies.FAULT, 'the key of instance ' .. id .. ' was not written by the engine' }
     end

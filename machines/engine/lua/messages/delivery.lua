@@ -1,11 +1,12 @@
 -- needs: accepted_senders, chart, commit, core, creation, deletion, due_times, instances, json, keys, partition_log
--- needs: payloads, replies, reserved_events, sends, steps, values
+-- needs: payloads, redirects, replies, reserved_events, sends, steps, values
 -- Applies a message to the instance it is for. The outcome is 'applied'; 'ignored' (no transition listens, or it came too
 -- late); 'held' for a suspended instance; 'failed' and why; or 'fault' when nothing could be written and the message has to
 -- be delivered again.
 local delivery = {}
 
 local MAX_HELD = 1000
+local ELSEWHERE = { [replies.MOVED] = 'moved', [replies.MOVING] = 'waits' } -- an instance that this partition does not hold
 local MAX_DEPTH = 16 -- of machines that invoke each other
 
 -- The text fields of a message, and the field that each kind requires beside its sender.
@@ -170,10 +171,11 @@ local HANDLERS = {
 
 local function apply_to_instance(root, kind, id, body, now)
     local ctx, missing = instances.open(root, id, now)
-    local why = kind == 'event' and check_sender(root, ctx, body)
+    local why = kind == 'event' and not (missing and ELSEWHERE[missing[1]]) and check_sender(root, ctx, body)
     if why then return 'failed', why end
     if not ctx then
         if missing[1] == replies.FAULT then return 'fault', missing[2] end
+        if ELSEWHERE[missing[1]] then return ELSEWHERE[missing[1]], missing[2] end
         if kind ~= 'event' then return 'ignored' end
         return 'failed', 'there is no instance ' .. id
     end
@@ -189,6 +191,8 @@ local function start_child(root, id, body, now)
     local bad = accepted_senders.check_start(compiled, body) or creation.check_id(id)
     if bad then return 'failed', bad end
     if instances.read(root, id) then return 'failed', 'the id ' .. id .. ' is taken' end
+    local elsewhere = redirects.build(root, id)
+    if elsewhere then return ELSEWHERE[elsewhere[1]], elsewhere[2] end
     local given, from = json.decode(body.data or 'null'), body.from
     local parent = cjson.encode({ machine = from.machine, id = from.id, invoke = body.invoke, depth = body.depth })
     given = values.kind_of(given) == 'object' and given or {}
@@ -201,6 +205,7 @@ end
 local function stop_child(root, id, body, now)
     local ctx, missing = instances.open(root, id, now)
     if not ctx and missing[1] == replies.FAULT then return 'fault', missing[2] end
+    if not ctx and ELSEWHERE[missing[1]] then return ELSEWHERE[missing[1]], missing[2] end
     if not ctx or not ctx.chart or ctx.raw._done then return 'ignored' end
     local parent, from = sends.read_parent(ctx), body.from
     local whose = parent and parent.id == from.id and parent.machine == from.machine and parent.invoke == body.invoke
@@ -256,7 +261,8 @@ function delivery.bounce(root, message, why, now)
     local notice, from = make_bounce(message, why), message.body.from
     if not notice then return end
     local here = not message.body.forwarded
-    if here and delivery.try_apply(root, 'bounce', from.id, notice, now) ~= 'fault' then return end
+    local outcome = here and delivery.try_apply(root, 'bounce', from.id, notice, now) or 'fault'
+    if outcome ~= 'fault' and outcome ~= 'moved' and outcome ~= 'waits' then return end
     delivery.post(root, 'bounce', from.machine, from.id, notice)
 end
 

@@ -83,6 +83,15 @@ local function encode_jobs(root, id, held, wrong, places)
     return encode_list(found), is_leased
 end
 
+-- Lists the ids of the jobs in the record of an instance.
+function instance_records.list_held_jobs(root, id)
+    local awaited, found = redis.call('HGET', keys.instance(root, id), '_jobs'), {}
+    for _, job in ipairs(list_jobs({ _jobs = awaited or nil }, redis.call('HGET', keys.wrong(root), id) or nil)) do
+        if redis.call('HGET', keys.job(root, job), 'instance') == id then found[#found + 1] = job end
+    end
+    return found
+end
+
 local function read_entered(root, id, text)
     local found = {}
     for state in string.gmatch(text or '', '[^\n]+') do

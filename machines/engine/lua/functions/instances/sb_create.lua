@@ -1,4 +1,4 @@
--- needs: arguments, creation, idempotency, instances, keys, replies
+-- needs: arguments, creation, idempotency, instances, keys, redirects, replies
 -- sb_create: creates an instance of a published version and takes its first macrostep.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the current one) · 4 idempotency key or '' · 5 actor
@@ -17,6 +17,8 @@ return function(KEYS, ARGV)
     local first = key ~= '' and idempotency.read(keys.creation(root, id, key))
     if first then return first end
     if redis.call('EXISTS', keys.instance(root, id)) == 1 then return { replies.EXISTS } end
+    local elsewhere = redirects.build(root, id)
+    if elsewhere then return elsewhere end
     local compiled, missing = instances.load_current(root, version)
     if not compiled then return missing end
     local data, why = creation.parse_data(data_text)

@@ -12,7 +12,7 @@ return function(KEYS, ARGV)
     local first, last = arguments.parse_count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.parse_count(ARGV[3], -2 ^ 31, 2 ^ 31)
     if not first or not last then return { replies.BAD_ARGUMENT, 'first and last are whole numbers' } end
     local def = redis.call('HGET', keys.instance(root, id), '_def')
-    if not def then return instances.build_missing(root) end
+    if not def then return instances.build_missing(root, id) end
     local key = keys.history(root, id)
     local reply = { replies.OK, redis.call('LLEN', key), def }
     for i, step in ipairs(redis.call('LRANGE', key, first, last)) do reply[i + 3] = step end

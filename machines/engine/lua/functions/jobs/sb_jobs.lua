@@ -4,7 +4,8 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue ('' with an id) · 2 ready | leased | delayed | dead | job | instance · 3 limit (1..1000), or the id of the
 --          job, or of the instance: its open jobs, then the dead ones it waits for · 4 offset ('' = 0)
--- Returns: {OK, jobs in that place, job, {field, value, ...}, {instance field, value, ...}, ...} · {BADARG, why}
+-- Returns: {OK, jobs in that place, job, {field, value, ...}, {instance field, value, ...}, ...} · {MOVED, root} · {MOVING} ·
+--          {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log(queue) + limit); of an instance as sb_waits
 local UNTIL = { leased = 'until', delayed = 'due' }
@@ -24,7 +25,8 @@ end
 
 -- Finds the jobs in the order of the instance, the dead ones last; none when there is no such instance.
 local function find_jobs_of(root, id)
-    local ctx = instances.open(root, id, arguments.read_now(''))
+    local ctx, missing = instances.open(root, id, arguments.read_now(''))
+    if not ctx and (missing[1] == replies.MOVED or missing[1] == replies.MOVING) then return nil, missing end
     local ids, known, found = {}, {}, {}
     local function add(job)
         if job and not known[job] then known[job], ids[#ids + 1] = true, job end
@@ -53,6 +55,7 @@ return function(KEYS, ARGV)
     else
         return { replies.BAD_ARGUMENT, 'a place is ready, leased, delayed or dead, and a limit 1 to 1000' }
     end
+    if not found then return total end
     local reply = { replies.OK, total }
     for i = 1, #found, 2 do
         local flat = redis.call('HGETALL', keys.job(root, found[i]))

@@ -8,7 +8,8 @@
 --          so on, four for each message, oldest first
 -- Returns: {OK, messages in this partition's own outbox, outcome, why, outcome, why, ...}; an outcome is applied, ignored,
 --          held, again (delivered before), failed (nothing changed; tell the sender), fault (nothing changed; try again), or
---          waits (behind a fault of the same instance). A slow call answers for the first ones only · {NOMACHINE} · {BADARG,
+--          waits (behind a fault of the same instance, or the instance is moving) or moved (to the root that `why` names; it
+--          takes the message there). A slow call answers for the first ones only · {NOMACHINE} · {BADARG,
 --          why}
 -- Notifies: <root>:pulse when something moved
 -- Cost:    as sb_fire for each message
@@ -38,6 +39,7 @@ local function deliver(root, sender, message, now, final_before)
     if before then return before, before == 'failed' and 'it could not be applied when it came first' or '' end
     local outcome, why = try_message(root, message, now)
     if outcome == 'fault' and (inbox.parse_id(message.id) < final_before or inbox.is_full(sender)) then outcome = 'failed' end
+    if outcome == 'moved' or outcome == 'waits' then return outcome, why or '' end
     if outcome ~= 'fault' then inbox.remember(sender, message.id, outcome == 'failed') end
     return outcome, why or ''
 end
@@ -54,7 +56,7 @@ return function(KEYS, ARGV)
         local message = { id = ARGV[i], kind = ARGV[i + 1], instance = ARGV[i + 2], body = ARGV[i + 3] }
         local outcome, why = 'waits', ''
         if not stuck[message.instance] then outcome, why = deliver(root, sender, message, now, final_before) end
-        if outcome == 'fault' then stuck[message.instance] = true end
+        if outcome == 'fault' or outcome == 'waits' then stuck[message.instance] = true end
         reply[#reply + 1], reply[#reply + 2] = outcome, why
     end
     reply[2] = redis.call('XLEN', keys.outbox(root))

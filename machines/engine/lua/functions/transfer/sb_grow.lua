@@ -1,0 +1,25 @@
+-- needs: arguments, keys, redirects, replies
+-- sb_grow: tells a partition that its machine grows, and by which run of the command; or reads what it was told. Runs before
+-- this one can move nothing any more.
+-- KEYS:    1 root of the partition
+-- ARGV:    1 partitions before · 2 partitions after, a multiple of them · 3 number of the run (from 1)
+-- Returns: {OK, ids that are between two partitions, ...} · {CONFLICT, run} a later run has begun · {NOMACHINE} · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(ids between two partitions)
+local MAX_PARTITIONS, MAX_RUN = 65536, 1e9
+
+return function(KEYS, ARGV)
+    local root, count = KEYS[1], arguments.parse_count
+    local from, to = count(ARGV[1], 1, MAX_PARTITIONS), count(ARGV[2], 1, MAX_PARTITIONS)
+    local run = count(ARGV[3], 1, MAX_RUN)
+    if not from or not to or not run or to % from ~= 0 then
+        return { replies.BAD_ARGUMENT, 'a machine grows from a number of partitions to a multiple of it, in a numbered run' }
+    end
+    if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
+    local before = redirects.read_growth(root)
+    if before and before.run > run then return { replies.CONFLICT, tostring(before.run) } end
+    redis.call('HSET', keys.meta(root), 'grown', from .. ':' .. to .. ':' .. run, 'partitions', to)
+    local reply = redis.call('HKEYS', keys.staged(root))
+    table.insert(reply, 1, replies.OK)
+    return reply
+end

@@ -1,0 +1,30 @@
+-- needs: commit, data_indexes, failures, jobs, keys, queue_counters, timers
+-- Removes an instance from the partition that it leaves, without a word to others: it goes on elsewhere.
+local departures = {}
+
+local call = redis.call
+local WITHDRAWN_MS = 600000 -- how long a worker can learn that its job went
+
+local function remove_job(root, job)
+    local row = jobs.read(root, job)
+    if not row then return end
+    jobs.delete(root, job, row)
+    queue_counters.increment(root, row.queue, 'moved')
+    if row.place == 'leased' then redis.pcall('SET', keys.withdrawn(root, job), 1, 'NX', 'PX', WITHDRAWN_MS) end
+end
+
+-- `job_ids`: the jobs in the record of the instance.
+function departures.remove(ctx, job_ids)
+    local root, id = ctx.program.root, ctx.id
+    for state in string.gmatch(ctx.raw._state, '[^\n]+') do redis.pcall('ZREM', keys.state(root, state), id) end
+    data_indexes.remove_instance(ctx)
+    timers.read_list(ctx)
+    for timer in pairs(ctx.timers_before) do pcall(timers.unschedule, root, id, timer) end
+    for _, job in ipairs(job_ids) do remove_job(root, job) end
+    failures.remove_instance(root, id)
+    call('DEL', keys.instance(root, id), keys.history(root, id), keys.held(root, id))
+    redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
+    commit.ring_pulse(root)
+end
+
+return departures
