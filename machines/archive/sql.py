@@ -50,8 +50,8 @@ class SqlArchive:
             totals: dict[str, list[ArchivedRecord]] = {}
             for record in written:
                 totals.setdefault(record.machine, []).append(record)
-            for machine, some in totals.items():
-                _count(machine, some)
+            for some in totals.values():
+                add_to_totals(some)
         return len(written)
 
     def find(self, machine: str, instance: str) -> ArchivedRecord | None:
@@ -75,7 +75,7 @@ class SqlArchive:
         if until is not None:
             rows = rows.filter(finished__lt=until)
         if cursor:
-            finished, instance = _read_cursor(cursor)
+            finished, instance = read_cursor(cursor)
             rows = rows.filter(finished__lte=finished).filter(
                 Q(finished__lt=finished) | Q(finished=finished, instance__gt=instance)
             )
@@ -99,9 +99,7 @@ def remove(rows: QuerySet[ArchivedInstance]) -> int:
             gone.setdefault(machine, []).append(((machine, instance, finished), size))
         for machine, some in gone.items():
             ArchivedInstance.objects.filter(pk__in=[key for key, _ in some]).delete()
-            ArchiveTotal.objects.filter(machine=machine).update(
-                instances=F("instances") - len(some), bytes=F("bytes") - sum(size for _, size in some)
-            )
+            take_off_totals(machine, len(some), sum(size for _, size in some))
     return sum(map(len, gone.values()))
 
 
@@ -176,12 +174,19 @@ def _insert(records: Sequence[ArchivedRecord]) -> list[ArchivedRecord]:
     return fresh
 
 
-def _count(machine: str, records: Sequence[ArchivedRecord]) -> None:
+def add_to_totals(records: Sequence[ArchivedRecord]) -> None:
+    """Count archived records of one machine."""
     size, last = sum(len(record.body) for record in records), max(record.archived for record in records)
+    machine = records[0].machine
     ArchiveTotal.objects.get_or_create(machine=machine)
     ArchiveTotal.objects.filter(machine=machine).update(
         instances=F("instances") + len(records), bytes=F("bytes") + size, last=last
     )
+
+
+def take_off_totals(machine: str, count: int, size: int) -> None:
+    """Count records that went."""
+    ArchiveTotal.objects.filter(machine=machine).update(instances=F("instances") - count, bytes=F("bytes") - size)
 
 
 def _record(row: ArchivedInstance) -> ArchivedRecord:
@@ -189,7 +194,7 @@ def _record(row: ArchivedInstance) -> ArchivedRecord:
     return ArchivedRecord(**values | {"body": bytes(row.body)})
 
 
-def _read_cursor(cursor: str) -> tuple[int, str]:
+def read_cursor(cursor: str) -> tuple[int, str]:
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise BadInput("the cursor is none of the archive", code="SB405")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
+from .names import FOLDER
 from .record import ArchivedRecord, Page
 from .sql import SqlArchive
 
@@ -69,10 +72,18 @@ class NoArchive:
 
 
 def get_archive() -> Archive:
-    """Return the archive that ``SIGNALBOX_ARCHIVE`` names."""
+    """Return the archive that ``SIGNALBOX_ARCHIVE`` names. Raises ImproperlyConfigured where pyarrow is missing."""
     return _make(settings.SIGNALBOX_ARCHIVE)
 
 
 @lru_cache(maxsize=8)
 def _make(name: str) -> Archive:
-    return NoArchive() if name == "none" else SqlArchive()
+    if not name.startswith(FOLDER):
+        return NoArchive() if name == "none" else SqlArchive()
+    try:
+        from .parquet import ParquetArchive
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            f"SIGNALBOX_ARCHIVE={name} needs pyarrow: pip install -r requirements-parquet.txt ({error})"
+        ) from error
+    return ParquetArchive(Path(name.removeprefix(FOLDER)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError
 
+from machines.archive.opening import open_archived
 from machines.archive.store import NoArchive, get_archive
 from machines.engine import UnknownInstance
 from machines.models import ArchivedInstance, ArchiveTotal
@@ -70,6 +71,15 @@ def test_without_an_archive_they_go_without_a_copy(engine, duty, ship, settings,
     ship("a", retain={"finished": "1d", "archive": how == "setting"})
     run(duty)
     assert (left(engine), ArchivedInstance.objects.count()) == ([], 0)
+
+
+def test_they_go_to_parquet_files(engine, duty, ship, settings, tmp_path):
+    settings.SIGNALBOX_ARCHIVE = f"parquet:{tmp_path}"
+    ship("a", "b", retain="1d")
+    run(duty)
+    assert (left(engine), archived(), ArchivedInstance.objects.count()) == ([], ["a", "b"], 0)
+    instance, steps = open_archived("parcel", "a")
+    assert (instance.state, instance.archived, len(steps)) == ("Shipped", True, 3)
 
 
 class Broken(NoArchive):

@@ -1,0 +1,159 @@
+"""The archive in Parquet files: ``<folder>/<machine>/<year>-<month>/<time>-<random>.parquet``, by the month of the end.
+
+A file is written whole under another name, synced, and renamed: it is there or not. Records of a crash between archive
+and removal are in two files; readers give each once. Files are sorted by id, so that a look for one id reads little of
+each; but it opens each, and a folder of thousands of files is slower to look into than a database.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet as files
+
+from .record import ArchivedRecord, Page
+from .sql import add_to_totals, find_month, read_cursor, take_off_totals
+
+ROWS = 1000  # of a row group, whose least and highest id its footer has
+COLUMNS = [column.name for column in fields(ArchivedRecord)]
+LISTED = [name for name in COLUMNS if name != "body"]
+SCHEMA = arrow.schema(
+    [
+        ("machine", arrow.string()),
+        ("instance", arrow.string()),
+        ("finished", arrow.int64()),
+        ("definition", arrow.int32()),
+        ("revision", arrow.int64()),
+        ("state", arrow.string()),
+        ("created", arrow.int64()),
+        ("actor", arrow.string()),
+        ("archived", arrow.int64()),
+        ("indexed", arrow.string()),
+        ("body", arrow.binary()),
+    ]
+)
+
+
+class ParquetArchive:
+    """Records as rows of Parquet files. Any tool that reads Parquet can read them; ``body`` is zlib of JSON."""
+
+    batch = 5000
+    enabled = True
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, records: Sequence[ArchivedRecord]) -> int:
+        """Write a file for each machine and month."""
+        parts: dict[Path, list[ArchivedRecord]] = {}
+        for record in records:
+            year, month = find_month(record.finished)
+            parts.setdefault(self._folder / record.machine / f"{year:04}-{month:02}", []).append(record)
+        for folder, some in parts.items():
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(folder / f"{some[0].archived}-{secrets.token_hex(6)}.parquet", some)
+            add_to_totals(some)
+        return len(records)
+
+    def find(self, machine: str, instance: str) -> ArchivedRecord | None:
+        for month in self._months(machine):
+            if found := list(_read(month, COLUMNS, ("instance", "==", instance))):
+                return max(found, key=lambda record: record.finished)
+        return None
+
+    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
+        return [
+            record for month in self._months(machine) for record in _read(month, COLUMNS, ("instance", "==", instance))
+        ]
+
+    def search(
+        self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
+        limit: int = 50, cursor: str | None = None,
+    ) -> Page:  # fmt: skip
+        """List records without their bodies."""
+        after = read_cursor(cursor) if cursor else None
+        terms: list[tuple[str, str, Any]] = [("finished", ">=", since or 0)]
+        terms += [("finished", "<", until)] if until is not None else []
+        terms += [("state", "==", state)] if state else []
+        found: list[ArchivedRecord] = []
+        for month in self._months(machine):
+            listed = [
+                record
+                for record in _read(month, LISTED, *terms)
+                if record.instance.startswith(prefix) and (after is None or _place(record) > (-after[0], after[1]))
+            ]
+            found += sorted(listed, key=_place)
+            if len(found) > limit:
+                break
+        last = found[limit - 1] if len(found) > limit else None
+        return Page(found[:limit], f"{last.finished}:{last.instance}" if last else None)
+
+    def walk(self, machine: str) -> Iterator[ArchivedRecord]:
+        for month in self._months(machine):
+            yield from _read(month, COLUMNS)
+
+    def erase(self, machine: str, instance: str) -> int:
+        """Write the files that hold the instance anew, without it."""
+        gone = 0
+        for month in self._months(machine):
+            for file in sorted(month.glob("*.parquet")):
+                doomed = list(_read_file(file, ["instance", "body"], [("instance", "==", instance)]))
+                if not doomed:
+                    continue
+                rest = [row for row in _read_file(file, COLUMNS, None) if row["instance"] != instance]
+                if rest:
+                    _write(file, [ArchivedRecord(**row) for row in rest])
+                else:
+                    file.unlink()
+                take_off_totals(machine, len(doomed), sum(len(row["body"]) for row in doomed))
+                gone += len(doomed)
+        return gone
+
+    def _months(self, machine: str) -> list[Path]:
+        """List the folders of a machine, the newest month first."""
+        folder = self._folder / machine
+        return sorted((path for path in folder.iterdir() if path.is_dir()), reverse=True) if folder.is_dir() else []
+
+
+def _place(record: ArchivedRecord) -> tuple[int, str]:
+    """What records are listed by: the newest first, then by id."""
+    return -record.finished, record.instance
+
+
+def _write(file: Path, records: Iterable[ArchivedRecord]) -> None:
+    rows = [asdict(record) for record in sorted(records, key=lambda record: record.instance)]
+    table = arrow.Table.from_pylist(rows, schema=SCHEMA)
+    draft = file.with_suffix(".draft")
+    with draft.open("wb") as output:
+        files.write_table(table, output, compression="zstd", row_group_size=ROWS)
+        output.flush()
+        os.fsync(output.fileno())
+    draft.replace(file)
+    descriptor = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(month: Path, columns: list[str], *terms: tuple[str, str, Any]) -> Iterator[ArchivedRecord]:
+    """Read the records of a month for which all terms hold, each once."""
+    seen: set[tuple[str, int]] = set()
+    for file in sorted(month.glob("*.parquet")):
+        for row in _read_file(file, columns, list(terms) or None):
+            key = row["instance"], row["finished"]
+            if key not in seen:
+                seen.add(key)
+                yield ArchivedRecord(**{"body": b""} | row)
+
+
+def _read_file(file: Path, columns: list[str], terms: list[tuple[str, str, Any]] | None) -> list[dict[str, Any]]:
+    with file.open("rb") as source:
+        found: list[dict[str, Any]] = files.read_table(source, columns=columns, filters=terms).to_pylist()
+    return found

@@ -1,0 +1,90 @@
+"""The archive in Parquet files: the same records, pages and erasures as in the database."""
+
+from __future__ import annotations
+
+import sys
+
+import pyarrow.parquet as files
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from machines.archive import names, store
+from machines.archive.parquet import ParquetArchive
+from machines.models import ArchiveTotal
+
+from .conftest import at
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def archive(tmp_path) -> ParquetArchive:
+    return ParquetArchive(tmp_path)
+
+
+def listed(page) -> list[str]:
+    return [record.instance for record in page.records]
+
+
+def test_a_record_comes_back_as_it_was(archive, record):
+    kept = record("a", amount="7", note="größer")
+    archive.write([kept, record("b")])
+    assert archive.find("parcel", "a") == kept
+    assert archive.find("parcel", "c") is None
+    assert archive.find("other", "a") is None
+    assert ArchiveTotal.objects.get().instances == 2
+
+
+def test_there_is_a_folder_for_each_month(archive, record, tmp_path):
+    archive.write([record("a", "2026-03-31"), record("b", "2026-04-01"), record("c", "2026-04-02")])
+    found = sorted(path.relative_to(tmp_path).parent.as_posix() for path in tmp_path.rglob("*.parquet"))
+    assert found == ["parcel/2026-03", "parcel/2026-04"]
+    assert list(tmp_path.rglob("*.draft")) == []
+    (april,) = (tmp_path / "parcel/2026-04").iterdir()
+    assert files.read_table(april).column("instance").to_pylist() == ["b", "c"]
+
+
+def test_written_twice_is_read_once(archive, record):
+    archive.write([record("a"), record("b")])
+    archive.write([record("a")])
+    assert listed(archive.search("parcel")) == ["a", "b"]
+    assert sorted(one.instance for one in archive.walk("parcel")) == ["a", "b"]
+    assert len(archive.find_all("parcel", "a")) == 1
+
+
+def test_a_search_goes_by_prefix_state_and_time_the_newest_first(archive, record):
+    archive.write([record("ATV-1", "2026-01-01"), record("ATV-2", "2026-02-01"), record("atv-3", "2026-02-02")])
+    archive.write([record("ATW", "2026-03-01", state="Dropped")])
+    assert listed(archive.search("parcel")) == ["ATW", "atv-3", "ATV-2", "ATV-1"]
+    assert listed(archive.search("parcel", prefix="ATV-")) == ["ATV-2", "ATV-1"]
+    assert listed(archive.search("parcel", state="Dropped")) == ["ATW"]
+    assert listed(archive.search("parcel", since=at("2026-02-01"), until=at("2026-03-01"))) == ["atv-3", "ATV-2"]
+    found, cursor = [], None
+    while True:
+        page = archive.search("parcel", limit=3, cursor=cursor)
+        found, cursor = found + listed(page), page.cursor
+        if cursor is None:
+            break
+    assert found == ["ATW", "atv-3", "ATV-2", "ATV-1"]
+
+
+def test_an_erasure_leaves_the_others(archive, record, tmp_path):
+    archive.write([record("a", "2026-03-01"), record("b", "2026-03-02")])
+    archive.write([record("a", "2026-04-01")])
+    assert archive.erase("parcel", "a") == 2
+    assert [one.instance for one in archive.walk("parcel")] == ["b"]
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
+    assert ArchiveTotal.objects.get().instances == 1
+    assert archive.erase("parcel", "a") == 0
+
+
+def test_the_setting_names_it(settings, tmp_path, monkeypatch):
+    settings.SIGNALBOX_ARCHIVE = f"parquet:{tmp_path}"
+    assert isinstance(store.get_archive(), ParquetArchive)
+    assert names.is_archive("parquet:/var/archive")
+    assert not names.is_archive("parquet:relative")
+    assert not names.is_archive("parquet:/")
+    settings.SIGNALBOX_ARCHIVE = f"parquet:{tmp_path}/other"
+    monkeypatch.setitem(sys.modules, "machines.archive.parquet", None)
+    with pytest.raises(ImproperlyConfigured, match=r"requirements-parquet\.txt"):
+        store.get_archive()
