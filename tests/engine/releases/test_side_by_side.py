@@ -1,5 +1,6 @@
 """Several releases on one server: none puts an older library over a newer one, and callers see no error."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -71,10 +72,11 @@ def test_a_program_of_the_release_before_gets_the_same_answers_of_this_library(b
     assert ours.keys() == own.keys()
 
 
-def roll(client, old, new):
-    """From one release to another and back, with both at work in between. Returns what each process did."""
+def roll(clients, old, new):
+    """From one release to another and back, with both at work in between. Returns what each process did, and how often
+    each server loaded a library."""
     first = [old("a").begin(), old("b").begin()]
-    loaded = loads(client)
+    loaded = [loads(client) for client in clients]
     second = [new("c").begin(), new("d").begin()]
     others = [old("e").begin()]  # a process of the old release that starts again meanwhile
     for process in first:
@@ -82,7 +84,9 @@ def roll(client, old, new):
     back = [old("f").begin(), old("g").begin()]
     for process in [*second, *others, *back]:
         process.stop()
-    return [process.finish() for process in [*first, *second, *others, *back]], loads(client) - loaded
+    return [process.finish() for process in [*first, *second, *others, *back]], [
+        loads(client) - before for client, before in zip(clients, loaded, strict=True)
+    ]
 
 
 def check(done):
@@ -92,22 +96,22 @@ def check(done):
 
 def test_rolling_from_the_release_before_to_this_one_and_back_is_one_load_and_no_error(before, own_server, own_engine):
     done, loaded = roll(
-        own_engine.client,
+        [own_engine.client],
         lambda name: Process("load.py", before, own_server.url, name),
         lambda name: Process("load.py", ROOT, own_server.url, name),
     )
     check(done)
-    assert (loaded, read_held(own_engine.client)) == (1, Held(THIS, library.fingerprint()))
+    assert (loaded, read_held(own_engine.client)) == ([1], Held(THIS, library.fingerprint()))
 
 
 def test_rolling_from_one_number_to_the_next_and_back_is_one_load_and_no_error(own_server, own_engine):
     done, loaded = roll(
-        own_engine.client,
+        [own_engine.client],
         lambda name: Process("load.py", ROOT, own_server.url, name, 7),
         lambda name: Process("load.py", ROOT, own_server.url, name, 8),
     )
     check(done)
-    assert (loaded, read_held(own_engine.client).number) == (1, 8)
+    assert (loaded, read_held(own_engine.client).number) == ([1], 8)
 
 
 def as_release(number, lacks="nothing", fingerprint=None):
@@ -189,3 +193,20 @@ def test_each_node_of_a_cluster_has_a_lock_of_its_own(nodes, prefix):
         engine.client.function_load(library.text(), replace=True)
         found = [loader._find_lock(client) for client in library_loader.routing.list_nodes(engine.client)]
         assert len(set(found)) == len(nodes)
+
+
+@pytest.mark.cluster
+def test_rolling_on_a_cluster_is_one_load_on_each_node_and_no_error(before, tmp_path, program_of_this_run):
+    from tests.engine.connection import clusters
+
+    with clusters.running(tmp_path, program_of_this_run) as nodes, contextlib.ExitStack() as open_clients:
+        url = clusters.url_of(nodes)
+        clients = [open_clients.enter_context(node.client()) for node in nodes]
+        done, loaded = roll(
+            clients,
+            lambda name: Process("load.py", before, url, name),
+            lambda name: Process("load.py", ROOT, url, name),
+        )
+        check(done)
+        assert loaded == [1] * len(nodes)
+        assert all(read_held(client).is_ours for client in clients)
