@@ -3,6 +3,7 @@
 ::
 
     python -m dashboard.checks.redis_accounts --prefix sb:     # the lines for ACL SETUSER, without passwords
+    python -m dashboard.checks.redis_accounts --cluster        # the same for the nodes of a cluster
 
 A test holds the lists to the functions library and runs each account on real servers; docs/acl.md is made of them.
 """
@@ -17,6 +18,8 @@ from dashboard.settings.stores import web_prefix
 from machines.engine.connection.server_permissions import READS, STEP
 
 PREFIX = "sb:"
+CLUSTER = ("asking", "cluster|info", "cluster|slots", "command")
+"""What finds the nodes of a cluster, follows a slot that moves, and asks whether all slots are served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,9 @@ class Account:
     channels: tuple[str, ...] = ("{}*",)
     reads: bool = False
 
-    def rules(self, prefix: str = PREFIX) -> list[str]:
-        """The words for ``ACL SETUSER <name>``, but for the password."""
+    def rules(self, prefix: str = PREFIX, *, cluster: bool = False) -> list[str]:
+        """The words for ``ACL SETUSER <name>``, but for the password. ``cluster``: for each node of a cluster."""
+        commands = (*self.commands, *CLUSTER) if cluster else self.commands
 
         def patterns(sign: str, given: tuple[str, ...]) -> list[str]:
             return [sign + pattern.format(prefix, web=web_prefix(prefix)) for pattern in given]
@@ -40,7 +44,7 @@ class Account:
             "reset", "on",
             *patterns("%R~" if self.reads else "~", self.keys),
             *patterns("&", self.channels),
-            *(f"+{command}" for command in sorted(self.commands)),
+            *(f"+{command}" for command in sorted(commands)),
         ]  # fmt: skip
 
 
@@ -69,9 +73,9 @@ ACCOUNTS = {
 """Name -> what it needs. The names are suggestions."""
 
 
-def line(name: str, prefix: str = PREFIX) -> str:
+def line(name: str, prefix: str = PREFIX, *, cluster: bool = False) -> str:
     """What a person types, with a password in place of PASSWORD."""
-    return " ".join(["ACL SETUSER", f"signalbox-{name}", *ACCOUNTS[name].rules(prefix), ">PASSWORD"])
+    return " ".join(["ACL SETUSER", f"signalbox-{name}", *ACCOUNTS[name].rules(prefix, cluster=cluster), ">PASSWORD"])
 
 
 def wrapped(name: str) -> str:
@@ -83,9 +87,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Prints the ACL line of each account for Redis or Valkey.")
     parser.add_argument("names", nargs="*", metavar="ACCOUNT", help=f"{', '.join(ACCOUNTS)}; default: all")
     parser.add_argument("--prefix", default=PREFIX, help="SIGNALBOX_PREFIX (default: sb:)")
+    parser.add_argument("--cluster", action="store_true", help="for the nodes of a cluster")
     asked = parser.parse_args()
     for name in asked.names or ACCOUNTS:
-        print(line(name, asked.prefix))  # noqa: T201
+        print(line(name, asked.prefix, cluster=asked.cluster))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``serve --processes``: web processes on one port hold more sockets together than one may, and replace one that dies."""
+"""``serve --processes``: web processes on one port hold more sockets than one may; one that dies is replaced."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ from redis.cluster import ClusterNode
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from machines.engine.errors import BadInput, EngineUnavailable
+from machines.engine.errors import BadInput, EngineUnavailable, NotPermitted
 
+from . import server_permissions
 from .redis_url import RedisURL, check_scheme, read_url
 
 SOCKET_TIMEOUT = 5.0  # seconds a call may take: the longest function is far below it
@@ -47,7 +48,8 @@ def build_options(**overrides: Any) -> dict[str, Any]:
 def connect(url: str, **overrides: Any) -> Client:
     """Make a client for a Redis URL of any scheme (``redis_url``).
 
-    It connects on first use; only a cluster is asked for its nodes at once. Raises BadInput, EngineUnavailable.
+    It connects on first use; only a cluster is asked for its nodes at once. Raises BadInput, EngineUnavailable,
+    NotPermitted.
     """
     scheme = check_scheme(url)
     settings = build_options(**overrides)
@@ -63,8 +65,30 @@ def connect(url: str, **overrides: Any) -> Client:
         # Neither the URL nor the error about a part of it is shown: a password may stand there.
         why = "its host, port or an option cannot be read (is a / or # in the password written as %2F or %23?)"
         raise BadInput(f"not a Redis URL: {why}") from None
+    except exceptions.NoPermissionError as error:
+        raise NotPermitted([named] if (named := server_permissions.find_missing(str(error))) else []) from error
     except FAILURES as error:
+        if _lacks_topology(scheme, url, settings):
+            raise NotPermitted(["cluster|slots"]) from error
         raise EngineUnavailable(f"the cluster cannot be reached: {error}") from error
+
+
+def _lacks_topology(scheme: str, url: str, settings: Mapping[str, Any]) -> bool:
+    """Tell whether the account may not ask a seed for the nodes: redis-py then says that it is no cluster."""
+    if not scheme.endswith("+cluster"):
+        return False
+    read = read_url(url)
+    for host, port in read.seeds:
+        client = redis.Redis(host=host, port=port, **{**settings, **read.account_options})
+        try:
+            client.execute_command("CLUSTER SLOTS")  # type: ignore[no-untyped-call]
+        except exceptions.NoPermissionError:
+            return True
+        except FAILURES:
+            continue
+        finally:
+            client.close()
+    return False
 
 
 def _connect_cluster(url: RedisURL, settings: Mapping[str, Any]) -> redis.RedisCluster:

@@ -1,0 +1,78 @@
+"""TLS with a certificate authority of one's own: one server, and the options that name the authority."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from machines.engine import Engine, EngineUnavailable
+from machines.server import Guarded
+from machines.server.cluster import free_ports
+from tests.engine.builders import door
+from tests.installation.processes import eventually
+
+pytestmark = pytest.mark.second_redis
+
+
+def sign(folder: Path) -> None:
+    """Make an authority, and a certificate of it for 127.0.0.1."""
+
+    def run(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
+        "-subj", "/CN=An authority of this test")  # fmt: skip
+    run("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=redis")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
+    run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+        "-extfile", "names", "-out", "server.pem")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """The port of a server that speaks TLS alone, and the folder with the authority's certificate."""
+    for program in ("redis-server", "openssl"):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}")
+    folder = tmp_path_factory.mktemp("tls")
+    sign(folder)
+    (port,) = free_ports(1)
+    words = ["--port", "0", "--save", "", "--bind", "127.0.0.1",
+             "--tls-port", str(port), "--tls-cert-file", "server.pem", "--tls-key-file", "server.key",
+             "--tls-ca-cert-file", "ca.pem", "--tls-auth-clients", "no"]  # fmt: skip
+    with (folder / "log").open("wb") as log:
+        process = Guarded(["redis-server", *words], output=log, cwd=folder)
+    client = redis.Redis(host="127.0.0.1", port=port, ssl=True, ssl_ca_certs=str(folder / "ca.pem"))
+
+    def answers() -> bool:
+        try:
+            return client.ping()
+        except redis.ConnectionError:
+            return False
+
+    eventually(answers, "the server answers")
+    client.close()
+    yield port, folder
+    process.stop()
+
+
+def test_an_authority_that_the_url_names_is_trusted(server: tuple[int, Path]) -> None:
+    port, folder = server
+    engine = Engine.from_url(f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={folder}/ca.pem", prefix="tls:")
+    engine.publish(door())
+    engine.create("door", "north")
+    assert engine.fire("door", "north", "open").state == "Open"
+    engine.client.close()
+
+
+def test_an_authority_that_nobody_named_is_not_trusted(server: tuple[int, Path]) -> None:
+    port, _ = server
+    engine = Engine.from_url(f"rediss://127.0.0.1:{port}/0", prefix="tls:")
+    with pytest.raises(EngineUnavailable, match="certificate"):
+        engine.machines()
+    engine.client.close()
