@@ -29,3 +29,16 @@ def test_it_takes_from_all_of_them_has_a_row_and_obeys(engine):
         engine.direct("w1", "quiet", actor="alice", reason="a deploy")
         eventually(lambda: worker.status == "quiet", "it has obeyed")
     assert engine.workers() == []
+
+
+def test_it_hears_bells_of_all_nodes_and_fires_timers_without_looking(nodes, prefix):
+    with clusters.engine_on(nodes, prefix, partitions=9) as engine:
+        engine.publish(builders.errand())
+        engine.publish({"id": "lamp", "initial": "On", "states": {"On": {"after": {"200ms": "Off"}}, "Off": {}}})
+        with Running(engine, registry_of(run=print), block=3600, rescan=3600, tick=3600, sweep=3600) as worker:
+            eventually(lambda: worker.served_queues.served and worker._listener.is_settled, "it hears the bells")
+            for number in range(30):
+                engine.create("errand", f"e{number}")
+                engine.create("lamp", f"l{number}")
+            eventually(lambda: engine.counts("errand")["done"] == 30, "all are done")
+            eventually(lambda: engine.counts("lamp")["Off"] == 30, "all lamps are off")

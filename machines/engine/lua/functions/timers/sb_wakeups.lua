@@ -13,7 +13,7 @@ return function(_, ARGV)
     local last = #ARGV
     local what = ARGV[last]
     local since = what and arguments.parse_whole(string.match(what, '^since (%d+)$') or '')
-    local horizon = what ~= 'jobs' and not since and arguments.parse_whole(what)
+    local horizon = what ~= 'jobs' and not since and arguments.parse_whole(what or '')
     if last < 2 or not (what == 'jobs' or horizon or since) then
         return { replies.BAD_ARGUMENT, "roots come first, and 'jobs', 'since <ms>' or a number of ms last" }
     end
