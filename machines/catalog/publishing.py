@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,31 +120,10 @@ def adopt(name: str) -> Machine:
     return machine
 
 
-REREAD = 300.0  # seconds after which all versions are read, whatever the catalog's revision says
-
-
-class PublishedVersions:
-    """Records what scripts publish: reads the versions of all machines when the catalog's revision changed."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._known: dict[str, str] = {}
-        self._revision: str | None = None
-        self._read = 0.0
-
-    def adopt(self) -> None:
-        """Record versions that are new since the last call. One round trip where nothing was published."""
-        revision, now = get_engine().catalog_revision(), self._clock()
-        if revision == self._revision and now - self._read < REREAD:
-            return
-        adopt_published(self._known)
-        self._revision, self._read = revision, now
-
-
 def adopt_published(known: dict[str, str]) -> None:
     """Record what scripts published since ``known`` was filled, machine -> current version, and fill it. One round trip
     where nothing was published."""
-    for name, current in get_engine().current_versions().items():
+    for name, current in get_engine().recent_versions().items():
         if known.get(name) == current:
             continue
         try:

@@ -169,6 +169,11 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
         return self._catalog.current_versions()
 
+    def recent_versions(self) -> dict[str, str]:
+        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
+        minutes."""
+        return self._catalog.recent_versions()
+
     def catalog_revision(self) -> str:
         """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
         publication by an earlier release may not change it."""

@@ -108,9 +108,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         ),
         "activity": ActivityCounter(engine),
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
-        "catalog": DatabaseDuty(
-            partial(_keep_catalog, publishing.PublishedVersions()), pause=15.0, told="versions cannot be recorded: %s"
-        ),
+        "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, told="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
         "growth": GrowthRescue(engine),
         "indexer": IndexBuilder(engine),
@@ -129,8 +127,8 @@ def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     return {**make_buffer_flushes(), "webhook pump": FanOut(engine), "webhook sender": Sender()}
 
 
-def _keep_catalog(published: publishing.PublishedVersions) -> None:
-    published.adopt()
+def _keep_catalog(known: dict[str, str]) -> None:
+    publishing.adopt_published(known)
     publishing.redraw()
 
 

@@ -86,7 +86,7 @@ class RetentionDuty:
         """List the machines that have bounds. A definition is read once for each version."""
         default = parse_policy(settings.SIGNALBOX_RETAIN).machines
         found = []
-        for machine, current in self._engine.current_versions().items():
+        for machine, current in self._engine.recent_versions().items():
             held = self._bounds.get(machine)
             if held is None or held[0] != current:
                 try:

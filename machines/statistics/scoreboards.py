@@ -28,7 +28,6 @@ DAY = 86_400  # s
 WEEK = 7  # days that are kept, and added up
 MOST = 500  # edges or events of a day: as many as one definition seldom has
 LATE = 300  # s after midnight in which the last minutes of the day before are still on their way
-WHOLE = 10  # passes, of which one reads all versions
 PAUSE = (15.0, 60.0)  # s: while nothing is there yet, and then
 UNHEARD = "(events nothing listens for)"
 """In place of the name of an event that no version knows: they are counted together, under an empty name."""
@@ -68,9 +67,6 @@ class ScoreboardUpdate:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._filled = False
-        self._machines: dict[str, int] = {}
-        self._revision: str | None = None
-        self._passes = 0
         self._empty: set[str] = set()  # machines whose instances rest in no state, and whose board says so
         self._database = DatabaseRetry(log, "scoreboards cannot be filled: %s")
 
@@ -78,19 +74,12 @@ class ScoreboardUpdate:
         """One pass. There is never more to do at once: False."""
         with self._database.around():
             lives = self._engine.survey(trust=True).lives
-            for machine, version in self._read_machines().items():
+            for machine, current in self._engine.recent_versions().items():
                 try:
-                    self._filled |= self.fill(machine, version, live=lives.get(machine))
+                    self._filled |= self.fill(machine, int(current.partition(":")[0]), live=lives.get(machine))
                 except SignalboxError as error:
                     log.info("the scoreboards of %s cannot be filled: %s", machine, error)
         return False
-
-    def _read_machines(self) -> dict[str, int]:
-        revision = self._engine.catalog_revision()
-        if revision != self._revision or self._passes % WHOLE == 0:
-            self._machines, self._revision = self._engine.machines(), revision
-        self._passes += 1
-        return self._machines
 
     def pause(self) -> float:
         return PAUSE[self._filled] * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from .growth import Growth, GrowthReader
 from .sensitive_fields import SensitiveFields, read_sensitive_fields
 
 MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
+RECENT = 300.0  # seconds after which versions are read anew: an earlier release may publish without a new revision
 SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it makes
 
 
@@ -32,6 +34,7 @@ class Catalog:
         self._partitions_of_new = partitions
         self._partitions: dict[str, int] = {}
         self._types: dict[tuple[str, str], FieldTypes] = {}
+        self._recent: tuple[str, float, dict[str, str]] | None = None  # revision, moment, versions
         self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
         self._growth = GrowthReader(caller, keys, self._forget_count)
 
@@ -220,6 +223,15 @@ class Catalog:
         metas = [self._keys.partition(name).meta for name in names]
         answers = self._caller.commands([(meta, ("HGET", meta, "current")) for meta in metas])
         return {name: current for name, current in zip(names, answers, strict=True) if current}
+
+    def recent_versions(self) -> dict[str, str]:
+        """Return the same for callers that ask again and again: read anew when the revision changed, or after five
+        minutes."""
+        revision, now = self.revision(), time.monotonic()
+        held = self._recent
+        if held is None or held[0] != revision or now - held[1] >= RECENT:
+            held = self._recent = revision, now, self.current_versions()
+        return dict(held[2])
 
     def names(self) -> list[str]:
         """List the names of all machines. One command."""

@@ -80,8 +80,6 @@ class SurveyReader:
         self._lock = threading.Lock()
         self._readings: dict[str, Reading] = {}
         self._merged: dict[str, Merged] = {}
-        self._names: list[str] = []
-        self._revision: str | None = None
         self._whole_at = -WHOLE  # when all partitions were asked, by our clock (s)
         self._began = -1.0  # monotonic seconds at which the latest reading began
         self._latest = Survey()
@@ -149,12 +147,8 @@ class SurveyReader:
     def _list_machines(self, trust: bool) -> list[str]:
         """List the machines; with ``trust`` anew only when the catalog's revision changed."""
         if not trust:
-            self._names = list(self._catalog.machines())
-            return self._names
-        revision = self._catalog.revision()
-        if revision != self._revision or not self._trusts():
-            self._names, self._revision = list(self._catalog.machines()), revision
-        return self._names
+            return list(self._catalog.machines())
+        return sorted(self._catalog.recent_versions())
 
     def _trusts(self) -> bool:
         return time.monotonic() - self._whole_at < WHOLE
