@@ -18,11 +18,13 @@ from django.utils.safestring import SafeString
 
 from dashboard.shared.access import anywhere, require
 from dashboard.shared.errors.pages import render_error
+from dashboard.shared.errors.redis_outage import is_outage
 from dashboard.shared.errors.statuses import OVER_PACE, status_of
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import format_age
-from machines.connections import get_engine, get_throttle
+from machines.connections import get_engine, get_throttle, is_spread
 from machines.engine import EngineUnavailable, SignalboxError
+from machines.engine.connection import routing
 from machines.engine.connection.client import FAILURES
 
 from .patterns import MOST_KEYS, Section, sections
@@ -54,7 +56,7 @@ class Key:
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
     told = _told(request)
-    parts = [(section, _rendered(request, section, told)) for section in sections().values()]
+    parts = [(section, _rendered_if_there(request, section, told)) for section in sections().values()]
     context = {"section": "patterns", "parts": parts, "may_act": anywhere(request.user, "fire")}
     return render_page(request, "patterns/page.html", context)
 
@@ -129,6 +131,16 @@ def _alone(request: HttpRequest, section: Section, told: Told | None = None, sta
     return response
 
 
+def _rendered_if_there(request: HttpRequest, section: Section, told: Told | None) -> SafeString:
+    """Of a section whose shard of a cluster does not answer, a line that says so."""
+    try:
+        return _rendered(request, section, told)
+    except Exception as error:
+        if not (is_spread() and is_outage(error)):
+            raise
+        return render_to_string("patterns/away.html", {"section": section}, request)
+
+
 def _rendered(request: HttpRequest, section: Section, told: Told | None) -> SafeString:
     shown = section.show(request)
     context = shown | {
@@ -146,13 +158,14 @@ def _standing(names: list[str]) -> list[Key]:
     wanted = names[:MOST_KEYS]
     if not wanted:
         return []
-    pipeline = get_engine().client.pipeline(transaction=False)
-    for name in wanted:
-        pipeline.type(name)
-        pipeline.pttl(name)
     try:
-        found = pipeline.execute()
+        found = routing.send(
+            get_engine().client, [(name, (word, name)) for name in wanted for word in ("TYPE", "PTTL")]
+        )
     except FAILURES as error:
         raise EngineUnavailable(f"Redis does not answer: {error}") from error
-    rows = zip(wanted, found[::2], found[1::2], strict=True)
+    answers = zip(wanted, found[::2], found[1::2], strict=True)
+    rows = [
+        (name, kind, ttl) for name, kind, ttl in answers if not isinstance(kind, Exception) and isinstance(ttl, int)
+    ]
     return [Key(name, kind, format_age(ttl / 1000) if ttl >= 0 else "") for name, kind, ttl in rows if kind != "none"]

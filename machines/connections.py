@@ -63,6 +63,11 @@ def engine_at_hand() -> Engine | None:
     return held[1] if held is not None and held[0] == _wanted() else None
 
 
+def is_spread() -> bool:
+    """Tell whether keys lie on several servers, so that some may answer while others do not."""
+    return isinstance(get_engine().client, RedisCluster)
+
+
 def get_pattern(make: Callable[[Client, str], Made]) -> Made:
     """What ``make(redis, prefix)`` gives: a pattern's class, or a function of a module that makes one with its options.
 

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from django.db import DataError, Error, IntegrityError
 
 from machines.access import last_seen
-from machines.connections import get_pattern
+from machines.connections import get_pattern, is_spread
 from machines.engine.connection.client import Client
-from machines.engine.errors import EngineFault, SignalboxError
+from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
 from machines.models.database_retry import DatabaseRetry
 from machines.patterns import Batch, Lost, Stats, WriteBuffer
 from machines.statistics import recording, writing
@@ -41,11 +41,16 @@ def make_buffer_flushes() -> dict[str, BufferFlush]:
 
 
 def waiting() -> dict[str, Stats]:
-    """What is not written yet, by what it is; without a buffer that cannot be read. Raises EngineUnavailable."""
+    """What is not written yet, by what it is; without a buffer that cannot be read, or whose shard of a cluster does
+    not answer. Raises EngineUnavailable."""
     found = {}
     for name, make in BUFFERS.items():
         try:
             found[name] = get_pattern(make).stats()
+        except EngineUnavailable as error:
+            if not is_spread():
+                raise
+            log.warning("the buffer of %s does not answer: %s", name, error)
         except EngineFault as error:
             log.warning("the buffer of %s cannot be read: %s", name, error)
     return found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+from machines.connections import is_spread
 from machines.engine import errors
+from machines.engine.errors import EngineUnavailable
 from machines.patterns import HeldLock, Holder, Locks, Lost, Taken
 
 from .periodic import Duty
@@ -24,10 +27,19 @@ def lock_name(duty: str) -> str:
 
 
 def read_lock_holders(locks: Locks, duties: Iterable[str]) -> dict[str, Holder | None]:
-    """Who has each duty now, in one round trip. ``Holder.owner`` is the id of a worker."""
+    """Who has each duty now, in one round trip. ``Holder.owner`` is the id of a worker. Duties whose shard of a cluster
+    does not answer are left out. Raises EngineUnavailable."""
     names = list(duties)
-    found = locks.peeks(lock_name(name) for name in names)
-    return {name: found[lock_name(name)] for name in names}
+    try:
+        found = locks.peeks(lock_name(name) for name in names)
+    except EngineUnavailable:
+        if not is_spread():
+            raise
+        found = {}
+        for name in names:
+            with contextlib.suppress(EngineUnavailable):
+                found |= locks.peeks([lock_name(name)])
+    return {name: found[lock_name(name)] for name in names if lock_name(name) in found}
 
 
 class Scheduler:
