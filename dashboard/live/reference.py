@@ -32,8 +32,8 @@ takes the snapshot.
 
 LOST = """\
 While a shard of a cluster does not answer, a machine or queue has the figures of its other partitions, `missing` (the
-numbers of the partitions that they are without) and `partitions` (how many it has), in an overview too. A value of which
-nothing answers has `"unavailable": true`, beside what was known last.
+numbers of the partitions that they are without) and `partitions` (how many it has), in an overview too. A value of
+which nothing answers has `"unavailable": true`, beside what was known last.
 """
 
 TWIN = """\

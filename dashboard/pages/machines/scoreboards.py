@@ -13,6 +13,7 @@ from django.urls import reverse
 from dashboard.pages.shared.charts import Edges
 from dashboard.shared import times
 from dashboard.shared.version_view import VersionView
+from machines.connections import is_spread
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Place
 from machines.statistics import scoreboards
@@ -63,6 +64,8 @@ def read_scoreboards(request: HttpRequest, plan: VersionView) -> Scoreboards:
     try:
         found = _read(plan, over, days)
     except EngineUnavailable:
+        if is_spread():  # their shard of the cluster does not answer, the machine's others may
+            return Scoreboards()
         raise
     except SignalboxError as error:  # something foreign in the way: the page goes on without them
         log.warning("the scoreboards of %s cannot be read: %s", plan.machine, error)
