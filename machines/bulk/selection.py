@@ -52,7 +52,7 @@ def _filtered(engine: Engine, order: Order, made: int) -> Iterator[Item]:
     terms = {"older_than": 0} | {name: term for name, term in order.filter.items() if term is not None}
     cursor = None
     while True:
-        page = engine.find(order.machine, **terms, limit=READ, cursor=cursor, now=made)
+        page = engine.find(order.machine, **terms, limit=READ, cursor=cursor, now=made, partial=False)
         yield from map(_item, page.instances)
         cursor = page.cursor
         if cursor is None:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from . import arguments, layout, limits
@@ -40,7 +41,7 @@ from .permits import Permit
 from .publishing.catalog import Catalog
 from .publishing.senders import SenderMethods
 from .publishing.sensitive_fields import SensitiveFields
-from .records import Explanation, Fire, Instance, Live, PublishedMachine, Step
+from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList, PublishedMachine, Step
 from .search.methods import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
@@ -76,7 +77,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         self._queues = Queues(self._caller, self._catalog, self._deliver)
         self._queue_operations = QueueOperations(self._caller, self._catalog, self._queues)
         self._surveys = SurveyReader(self._caller, self._catalog)
-        self._worker_registry = WorkerRegistry(redis, self.keys)
+        self._worker_registry = WorkerRegistry(self._caller, self.keys)
         self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)
         self.wakeups = Wakeups(self._caller, self.keys, self._catalog, self._worker_registry)
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
@@ -193,7 +194,7 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
 
     def emitted_logs(self) -> EmittedLogs:
         """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
-        return EmittedLogs(self._caller, self.keys)
+        return EmittedLogs(self._caller, self.keys, self._catalog.count_partitions)
 
     def activity(self) -> Activity:
         """Return a reader of how many instances moved on a day, and of how long instances have been in their state."""
@@ -365,15 +366,22 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         steps = replies.read_steps(reply[3:])
         return [step for step in steps if before is None or step.version < before][:limit]
 
-    def counts(self, machine: str) -> dict[str, int]:
-        """Count the instances in each leaf state; states without any have 0."""
-        return self.live(machine).counts
+    def counts(self, machine: str) -> PartialDict[int]:
+        """Count the instances in each leaf state; states without any have 0. The attribute ``missing`` of the result
+        lists the roots of partitions that did not answer, whose instances are not counted."""
+        live = self.live(machine)
+        return PartialDict(live.counts, missing=live.missing)
 
     def live(self, machine: str, *, now: int | None = None) -> Live:
-        """Read counts, oldest entries, flow, queue depths and breaches; each partition in one atomic call."""
+        """Read counts, oldest entries, flow, queue depths and breaches; each partition in one atomic call.
+
+        Partitions that do not answer are ``missing`` in the result. Raises EngineUnavailable where none answers.
+        """
         at = (arguments.encode_whole("now", now),)
         calls = [("sb_live", p.root, at) for p in self._catalog.partitions(machine)]
-        return replies.merge_live([replies.read_live(machine, reply[1]) for reply in self._answers(machine, calls)])
+        answers, missing = self._available_answers(machine, calls)
+        live = replies.merge_live([replies.read_live(machine, reply[1]) for _, reply in answers])
+        return replace(live, missing=missing) if missing else live
 
     def survey(self, *, trust: bool = False) -> Survey:
         """Read all machines, their queues and the workers, in few round trips however many there are. What did not
@@ -439,9 +447,11 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         partition."""
         return [partition.clock for partition in self._partitions(machines)]
 
-    def queues(self, machine: str) -> dict[str, dict[str, int]]:
-        """Return queue -> number of jobs that are ready, leased, delayed and dead."""
-        return self.live(machine).queues
+    def queues(self, machine: str) -> PartialDict[dict[str, int]]:
+        """Return queue -> number of jobs that are ready, leased, delayed and dead. The attribute ``missing`` of the
+        result lists the roots of partitions that did not answer."""
+        live = self.live(machine)
+        return PartialDict(live.queues, missing=live.missing)
 
     # Workers
 
@@ -460,8 +470,9 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         """Remove a worker's row, as it stops."""
         self._worker_registry.leave(worker)
 
-    def workers(self) -> list[WorkerInfo]:
-        """List the workers that are alive."""
+    def workers(self) -> PartialList[WorkerInfo]:
+        """List the workers that are alive. The attribute ``missing`` of the result lists the keys that did not
+        answer."""
         return self._worker_registry.workers()
 
     # Internals

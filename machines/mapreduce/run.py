@@ -122,7 +122,9 @@ class Run:
         found: list[Instance] = []
         cursor = None
         while len(found) < limit:
-            page = self._engine.find(CHUNK, state=state, where={"run": self.id}, limit=limit, cursor=cursor)
+            page = self._engine.find(
+                CHUNK, state=state, where={"run": self.id}, limit=limit, cursor=cursor, partial=False
+            )
             found += page.instances
             cursor = page.cursor
             if cursor is None:

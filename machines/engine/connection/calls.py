@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from redis import exceptions
 
 from machines.engine import layout
-from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted
+from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted, SignalboxError
 from machines.engine.keys import PREFIX, Keys
 
 from . import library, redirects, routing, server_permissions
@@ -62,6 +62,35 @@ def _build_words(function: str, root: str | tuple[str, ...], args: Sequence[Arg]
     command = "FCALL_RO" if function in library.read_only() else "FCALL"
     roots = (root,) if isinstance(root, str) else root
     return (command, function, len(roots), *roots, *args)
+
+
+def keep_available(answers: Sequence[Any]) -> list[Any]:
+    """Return answers with an EngineUnavailable in place of each that a server did not give. Raises any other error, and
+    EngineUnavailable where no server answered."""
+    require_any(answers)
+    found: list[Any] = []
+    for answer in answers:
+        try:
+            found.append(answer if not isinstance(answer, Exception) else translate(answer))
+        except EngineUnavailable as error:
+            found.append(error)
+    return found
+
+
+def require_any(answers: Sequence[Any]) -> None:
+    """Raise EngineUnavailable where no server answered any of several calls; other errors count as answers."""
+    unavailable = None
+    for answer in answers:
+        if not isinstance(answer, Exception):
+            return
+        try:
+            translate(answer)
+        except EngineUnavailable as error:
+            unavailable = unavailable or error
+        except SignalboxError:
+            return
+    if unavailable is not None:
+        raise unavailable
 
 
 class Caller:
@@ -231,6 +260,13 @@ class Caller:
             if isinstance(answer, Exception):
                 translate(answer)
         return answers
+
+    def commands_available(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
+        """Send other commands as ``commands`` does; return the answers as ``keep_available`` does."""
+        try:
+            return keep_available(routing.send(self.client, sent) if sent else [])
+        except FAILURES as error:
+            translate(error)
 
     @property
     def _router(self) -> routing.Router:

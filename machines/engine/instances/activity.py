@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.calls import Caller, require_any
 from machines.engine.connection.replies import Status
-from machines.engine.errors import EngineUnavailable, LookupFailed, SignalboxError
+from machines.engine.errors import LookupFailed
 from machines.engine.jobs.wakeups import find_touched
 from machines.engine.publishing.catalog import Catalog
 
@@ -23,7 +23,7 @@ TOGETHER = 100  # partitions of one round trip: others have their turn in betwee
 
 class Activity:
     """Reads the activity of all machines below one prefix. A partition that cannot be read leaves out its own
-    figures only."""
+    figures only; EngineUnavailable is raised where no partition can be."""
 
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
@@ -70,6 +70,7 @@ class Activity:
             for place, (period, n) in enumerate(asked)
         ]
         replies = self._caller.many([call[2:] for call in calls])
+        require_any(replies)
         found = []
         for (machine, place, *_), reply in zip(calls, replies, strict=True):
             if _is_ok(reply):
@@ -90,6 +91,7 @@ class Activity:
         """Return the answers of every partition that can be read."""
         roots = [(machine, each.root) for machine in machines for each in self._partitions(machine)]
         replies = self._caller.many([(function, root, words) for _, root in roots])
+        require_any(replies)
         return [(machine, reply) for (machine, _), reply in zip(roots, replies, strict=True) if _is_ok(reply)]
 
     def _partitions(self, machine: str) -> Sequence[Any]:
@@ -100,15 +102,7 @@ class Activity:
 
 
 def _is_ok(reply: Any) -> bool:
-    """Tell whether a reply is OK. Raises EngineUnavailable."""
-    if isinstance(reply, Exception):
-        try:
-            translate(reply)
-        except EngineUnavailable:
-            raise
-        except SignalboxError:
-            return False
-    return bool(reply[0] == Status.OK)
+    return not isinstance(reply, Exception) and bool(reply[0] == Status.OK)
 
 
 def merge_medians(parts: Mapping[str, list[tuple[int, int]]]) -> dict[str, int]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from machines.engine import arguments, limits
 from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.calls import Caller, require_any, translate
 from machines.engine.connection.replies import Status
-from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines.engine.errors import SignalboxError
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Explanation, Instance
 
@@ -24,7 +24,8 @@ class BulkReadMethods:
         raise NotImplementedError
 
     def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
-        """Return, in order, the instance of each id or its error. Raises UnknownMachine, EngineUnavailable."""
+        """Return, in order, the instance of each id or its error. Raises UnknownMachine; EngineUnavailable where no
+        partition answers."""
         asked = [arguments.check_instance(id) for id in ids]
         roots, answers = self._ask(machine, "sb_get", asked, ())
         return [self._read_one(machine, id, root, reply) for id, root, reply in zip(asked, roots, answers, strict=True)]
@@ -43,21 +44,20 @@ class BulkReadMethods:
         self, machine: str, function: str, ids: Sequence[str], words: Sequence[str]
     ) -> tuple[list[str], list[Any]]:
         roots = [self._catalog.partition(machine, id).root for id in ids]
-        return roots, self._caller.many([(function, root, (id, *words)) for id, root in zip(ids, roots, strict=True)])
+        calls = [(function, root, (id, *words)) for id, root in zip(ids, roots, strict=True)]
+        answers = self._caller.many(calls)
+        require_any(answers)
+        return roots, answers
 
     def _read_one(self, machine: str, id: str, root: str, reply: Any) -> Instance | SignalboxError:
         try:
             return self._instance(machine, id, root, _require_ok(machine, id, reply), None)
-        except EngineUnavailable:
-            raise
         except SignalboxError as error:
             return error
 
     def _explain_one(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
         try:
             return replies.read_explanation(machine, id, _require_ok(machine, id, reply)[1])
-        except EngineUnavailable:
-            raise
         except SignalboxError as error:
             return error
 

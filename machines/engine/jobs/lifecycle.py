@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 
 from machines.engine import arguments, limits
 from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.calls import Caller, keep_available, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, Refused, SignalboxError
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
-from machines.engine.records import Instance, Outcome
+from machines.engine.records import Instance, Outcome, PartialList
 
 from . import enqueue as enqueue_calls
 from . import rows
@@ -268,10 +268,16 @@ class Queues:
         """Renew leases to ``lease`` ms from now; return for each, in order, "" or why it is no longer held."""
         head = (_encode_whole("now", now), arguments.check_count("lease", lease, limits.MAX_LEASE))
         found = [""] * len(jobs)
-        for root in dict.fromkeys(require_job(job).root for job in jobs):
-            own = [number for number, job in enumerate(jobs) if job.root == root]
-            words = [word for number in own for word in (jobs[number].id, jobs[number].token)]
-            reply = self._caller.call("sb_extend", root, *head, *words)
+        places: dict[str, list[int]] = {}
+        for number, job in enumerate(jobs):
+            places.setdefault(require_job(job).root, []).append(number)
+        calls: list[tuple[str, str, tuple[Any, ...]]] = [
+            ("sb_extend", root, (*head, *(word for n in own for word in (jobs[n].id, jobs[n].token))))
+            for root, own in places.items()
+        ]
+        for own, reply in zip(places.values(), keep_available(self._caller.many(calls)), strict=True):
+            if isinstance(reply, EngineUnavailable):
+                continue  # held as far as is known; the other leases are renewed all the same
             if reply[0] != Status.OK:
                 raise BadInput(str(reply[1]))
             for number, word in zip(own, reply[1:], strict=True):
@@ -304,19 +310,29 @@ class Queues:
         arguments.check_queue(queue)
         return [partition.bell(queue) for partition in self._catalog.partitions(machine)]
 
-    def jobs(self, machine: str, queue: str, place: str, limit: int, offset: int) -> list[Job]:
+    def jobs(self, machine: str, queue: str, place: str, limit: int, offset: int) -> PartialList[Job]:
         arguments.check_queue(queue)
         check_place(place, PLACES)
         arguments.check_count("limit", limit, MAX_LISTED)
         arguments.encode_whole("offset", offset)
-        found: list[Job] = []
-        for partition in self._catalog.partitions(machine):
-            words = (queue, place, limit - len(found), offset)
-            reply = self._caller.call("sb_jobs", partition.root, *words)
-            found += self.read_jobs(machine, partition, reply)
-            offset = max(0, offset - int(reply[1]))
-            if len(found) >= limit:
-                break
+        partitions = self._catalog.partitions(machine)
+        if len(partitions) == 1:
+            reply = self._caller.call("sb_jobs", partitions[0].root, queue, place, limit, offset)
+            return PartialList(self.read_jobs(machine, partitions[0], reply))
+        answers = self._caller.many([("sb_jobs", partition.root, (queue, place, 1, 0)) for partition in partitions])
+        found: PartialList[Job] = PartialList()
+        for partition, reply in zip(partitions, keep_available(answers), strict=True):
+            if isinstance(reply, EngineUnavailable):
+                found.missing += (partition.root,)
+                continue
+            held = int(reply[1]) if reply[0] == Status.OK else 1  # else the next call raises
+            if len(found) < limit and offset < held:
+                try:
+                    reply = self._caller.call("sb_jobs", partition.root, queue, place, limit - len(found), offset)
+                    found += self.read_jobs(machine, partition, reply)
+                except EngineUnavailable:
+                    found.missing += (partition.root,)
+            offset = max(0, offset - held)
         return found
 
     def job(self, machine: str, id: str) -> Job:

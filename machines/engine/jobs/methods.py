@@ -11,7 +11,7 @@ from machines.engine.errors import SignalboxError
 from machines.engine.keys import Keys
 from machines.engine.permits import Permit
 from machines.engine.publishing.catalog import Catalog
-from machines.engine.records import Instance, Outcome
+from machines.engine.records import Instance, Outcome, PartialDict, PartialList
 
 from .lifecycle import Queues
 from .mending import MendReport, MendWalk, finish_walk
@@ -273,8 +273,9 @@ class JobMethods:
 
     # Read
 
-    def stats(self, machine: str) -> dict[str, QueueStats]:
-        """Return queue -> its depths, counters, histograms and limits."""
+    def stats(self, machine: str) -> PartialDict[QueueStats]:
+        """Return queue -> its depths, counters, histograms and limits. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
         return self._queue_operations.stats(machine)
 
     def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -285,16 +286,20 @@ class JobMethods:
         """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
         return self._ready_queues.find(queues)
 
-    def queue_names(self, machines: Iterable[str]) -> list[tuple[str, str]]:
-        """List (machine, queue) for every queue these machines ever had."""
+    def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
+        """List (machine, queue) for every queue these machines ever had. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
         return self._ready_queues.list_queues(machines)
 
     def bells(self, machine: str, queue: str) -> list[str]:
         """List the keys that are pushed to when a job comes to the queue, one for each partition."""
         return self._queues.bells(machine, queue)
 
-    def jobs(self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0) -> list[Job]:
-        """List the first jobs of a place (of the dead, the newest) after ``offset`` others."""
+    def jobs(
+        self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
+    ) -> PartialList[Job]:
+        """List the first jobs of a place (of the dead, the newest) after ``offset`` others. The attribute ``missing``
+        of the result lists the roots of partitions that did not answer."""
         return self._queues.jobs(machine, queue, place, limit, offset)
 
     def job(self, machine: str, id: str) -> Job:

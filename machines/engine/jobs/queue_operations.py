@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from machines.engine import arguments, limits, permits, rates
 from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.calls import Caller, keep_available
 from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, Miscounted
 from machines.engine.keys import Partition
 from machines.engine.permits import Permit
 from machines.engine.publishing.catalog import Catalog
+from machines.engine.records import PartialDict
 
 from .lifecycle import PLACES, Queues, check_place, get_job_id
 from .records import Job, Pause, QueueStats
@@ -146,14 +148,14 @@ class QueueOperations:
 
     # Statistics
 
-    def stats(self, machine: str) -> dict[str, QueueStats]:
-        partitions = self._catalog.partitions(machine)
-        parts: list[dict[str, Any]] = []
-        for reply in self._caller.many([("sb_stats", partition.root, ()) for partition in partitions]):
-            if isinstance(reply, Exception):
-                translate(reply)
-            parts.append(json.loads(reply[1]))
-        return merge_stats(parts)
+    def stats(self, machine: str) -> PartialDict[QueueStats]:
+        roots = [partition.root for partition in self._catalog.partitions(machine)]
+        answers = keep_available(self._caller.many([("sb_stats", root, ()) for root in roots]))
+        missing = tuple(root for root, reply in zip(roots, answers, strict=True) if isinstance(reply, Exception))
+        found = merge_stats([json.loads(reply[1]) for reply in answers if not isinstance(reply, Exception)])
+        if missing:
+            found = {queue: replace(stats, missing=missing) for queue, stats in found.items()}
+        return PartialDict(found, missing=missing)
 
     def _call(self, function: str, partition: Partition, *words: str | int, machine: str = "") -> list[Any]:
         reply = self._caller.call(function, partition.root, *words)

@@ -10,13 +10,13 @@ from typing import Any
 import redis
 
 from machines.engine.connection import routing
-from machines.engine.connection.calls import translate
+from machines.engine.connection.calls import require_any, translate
 from machines.engine.connection.client import FAILURES, Client
 from machines.engine.errors import LookupFailed
 from machines.engine.keys import Keys, Partition
 from machines.engine.pattern_keys import PatternKeys
 from machines.engine.publishing.catalog import Catalog
-from machines.engine.records import PublishedMachine
+from machines.engine.records import PartialList, PublishedMachine
 
 DEFINITIONS = "definitions"  # a topic of the bus (machines/patterns/bus.py): {"machine": name, "version": number}
 MAX_NEWS = 64  # workers that are woken for a new machine; others find it at their next check
@@ -53,36 +53,38 @@ class ReadyQueues:
                 found.setdefault(queue, set()).add(number)
         return found
 
-    def list_queues(self, machines: Iterable[str]) -> list[Queue]:
-        """List every queue these machines ever had."""
-        places = [(machine, partition.queues) for machine in machines for partition in self._partitions(machine)]
-        answers = self._send([(key, ("SMEMBERS", key)) for _, key in places])
-        found = [
+    def list_queues(self, machines: Iterable[str]) -> PartialList[Queue]:
+        """List every queue these machines ever had, in the partitions that answer. Raises EngineUnavailable where none
+        does."""
+        places = [(machine, partition) for machine in machines for partition in self._partitions(machine)]
+        answers = self._send([(partition.queues, ("SMEMBERS", partition.queues)) for _, partition in places])
+        require_any(answers)
+        pairs = list(zip(places, answers, strict=True))
+        found = {
             (machine, str(queue))
-            for (machine, _), answer in zip(places, answers, strict=True)
+            for (machine, _), answer in pairs
             if not isinstance(answer, Exception)
             for queue in answer
-        ]
-        return sorted(set(found))
+        }
+        missing = [partition.root for (_, partition), answer in pairs if isinstance(answer, Exception)]
+        return PartialList(sorted(found), missing=missing)
 
     def announce(self, published: PublishedMachine) -> None:
         """Publish the new current version to the topic ``definitions``, and wake idle workers for a new machine. A
         process that misses the message finds the version at its next check."""
         text = json.dumps({"machine": published.name, "version": published.version}, separators=(",", ":"))
         with contextlib.suppress(*FAILURES):
-            self._client.execute_command("SPUBLISH", self._definitions, text)  # type: ignore[no-untyped-call]
+            routing.execute(self._client, ("SPUBLISH", self._definitions, text))
         if published.created:
             with contextlib.suppress(*FAILURES):
                 self._wake_workers()
 
     def _wake_workers(self) -> None:
-        count = min(int(self._client.zcard(self._keys.workers)), MAX_NEWS)
+        count = min(int(routing.execute(self._client, ("ZCARD", self._keys.workers))), MAX_NEWS)
         if count:
-            pipeline = self._client.pipeline(transaction=False)
-            pipeline.lpush(self._keys.news, *(["1"] * count))
-            pipeline.ltrim(self._keys.news, 0, MAX_NEWS - 1)
-            pipeline.pexpire(self._keys.news, NEWS_MS)
-            pipeline.execute()
+            news = self._keys.news
+            words: list[routing.Command] = [("LPUSH", news, *["1"] * count), ("LTRIM", news, 0, MAX_NEWS - 1)]
+            routing.send(self._client, [(news, each) for each in (*words, ("PEXPIRE", news, NEWS_MS))])
 
     def _drop_empty(self, places: list[Place]) -> list[Place]:
         """Leave out groups of places that hold nothing, on a single server. A cluster is asked for each key."""

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from machines.engine import arguments, limits
-from machines.engine.connection.calls import translate
-from machines.engine.connection.client import FAILURES, Client
-from machines.engine.errors import BadInput, LookupFailed
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.routing import Command
+from machines.engine.errors import BadInput, EngineUnavailable, LookupFailed
 from machines.engine.keys import Keys
+from machines.engine.records import PartialList
 
 from .records import WorkerInfo
 
@@ -26,15 +27,17 @@ ORDERS = ("quiet", "work", "stop")
 class WorkerRegistry:
     """Rows of workers, and orders to them."""
 
-    def __init__(self, client: Client, keys: Keys) -> None:
-        self._client = client
+    def __init__(self, caller: Caller, keys: Keys) -> None:
+        self._caller = caller
         self._keys = keys
+        self._names: list[str] = []  # of workers, as they were listed last
         self._offset: float | None = None  # the server's clock less this process's monotonic one, ms
         self._joined_until = 0.0  # when the list of shares is cleared next, ms of the server's clock
         self._asked = 0.0  # when the offset was read, in seconds of the monotonic clock
 
     def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
-        """Write a worker's row and renew its place in the list; return the order that waits for it, if any.
+        """Write a worker's row and renew its place in the list; return the order that waits for it, if any. These keys
+        lie on different nodes of a cluster: raises EngineUnavailable only where none of them answers.
 
         Times of the row are shifted so that ``seen`` is now by the server's clock: a worker's own clock may be wrong.
         """
@@ -42,14 +45,16 @@ class WorkerRegistry:
         row = _shift_times(row, self._now() - row.seen)
         fields: dict[Any, Any] = {name: json.dumps(value) for name, value in row.as_dict().items()}
         key = self._keys.worker(row.id)
-        pipeline = self._client.pipeline(transaction=False)
-        pipeline.hset(key, mapping=fields)
-        pipeline.pexpire(key, ROW_MS)
-        pipeline.zadd(self._keys.workers, {row.id: row.seen})
-        pipeline.get(self._keys.order(row.id))
+        words: list[tuple[str, Command]] = [
+            (key, ("HSET", key, *(word for pair in fields.items() for word in pair))),
+            (key, ("PEXPIRE", key, ROW_MS)),
+            (self._keys.workers, ("ZADD", self._keys.workers, row.seen, row.id)),
+            (self._keys.order(row.id), ("GET", self._keys.order(row.id))),
+        ]
         if self._asked != asked:  # as often as the clock is read
-            pipeline.zremrangebyscore(self._keys.workers, "-inf", row.seen - LISTED_MS)
-        return _read_order(self._run(pipeline)[3])
+            words.append((self._keys.workers, ("ZREMRANGEBYSCORE", self._keys.workers, "-inf", row.seen - LISTED_MS)))
+        order = self._caller.commands_available(words)[3]
+        return None if isinstance(order, EngineUnavailable) else _read_order(order)
 
     def direct(self, worker: str, order: str, *, actor: str, reason: str) -> None:
         """Store an order for a worker, in place of any that it has not read. Raises BadInput, LookupFailed."""
@@ -60,75 +65,60 @@ class WorkerRegistry:
         if not (reason := arguments.check_text("reason", reason, limits.MAX_REASON)):
             raise BadInput("an order to a worker needs a reason", code="SB415")
         words = {"order": order, "actor": actor, "reason": reason, "at": time.time_ns() // 1_000_000}
-        try:
-            if not self._client.exists(self._keys.worker(worker)):
-                raise LookupFailed(f"there is no worker {arguments.show(worker)}: it has stopped or never started")
-            self._client.set(self._keys.order(worker), json.dumps(words), px=ORDER_MS)
-        except FAILURES as error:
-            translate(error)
+        if not self._caller.command("EXISTS", self._keys.worker(worker)):
+            raise LookupFailed(f"there is no worker {arguments.show(worker)}: it has stopped or never started")
+        self._caller.command("SET", self._keys.order(worker), json.dumps(words), "PX", ORDER_MS)
 
     def leave(self, worker: str) -> None:
         """Remove a worker's row and its orders."""
-        pipeline = self._client.pipeline(transaction=False)
-        pipeline.delete(self._keys.worker(worker))
-        pipeline.delete(self._keys.order(worker))
-        pipeline.zrem(self._keys.workers, worker)
-        self._run(pipeline)
+        row, order = self._keys.worker(worker), self._keys.order(worker)
+        self._caller.commands_available(
+            [(row, ("DEL", row)), (order, ("DEL", order)), (self._keys.workers, ("ZREM", self._keys.workers, worker))]
+        )
 
     def join(self, worker: str, ttl: int) -> list[str]:
         """Note that a worker shares in the duties of partitions; list those that did so within ``ttl`` ms."""
-        now = self._now()
-        pipeline = self._client.pipeline(transaction=False)
-        pipeline.zadd(self._keys.shares, {worker: now})
-        pipeline.zrangebyscore(self._keys.shares, now - ttl, "+inf")
+        now, key = self._now(), self._keys.shares
+        words: list[Command] = [("ZADD", key, now, worker), ("ZRANGEBYSCORE", key, now - ttl, "+inf")]
         if self._joined_until < now:  # now and then
-            pipeline.zremrangebyscore(self._keys.shares, "-inf", now - LISTED_MS)
+            words.append(("ZREMRANGEBYSCORE", key, "-inf", now - LISTED_MS))
             self._joined_until = now + LISTED_MS / 60
-        return [str(name) for name in self._run(pipeline)[1]]
+        return [str(name) for name in self._caller.commands([(key, each) for each in words])[1]]
 
     def leave_shares(self, worker: str) -> None:
         """Remove a worker from those that share in the duties."""
-        try:
-            self._client.zrem(self._keys.shares, worker)
-        except FAILURES as error:
-            translate(error)
+        self._caller.command("ZREM", self._keys.shares, worker)
 
-    def workers(self) -> list[WorkerInfo]:
-        """List the workers whose row exists; remove the names of dead ones from the list."""
+    def workers(self) -> PartialList[WorkerInfo]:
+        """List the workers whose row exists; remove the names of dead ones from the list.
+
+        Rows lie on different nodes of a cluster: the attribute ``missing`` of the result lists the keys that did not
+        answer. The names of the last call are used where their list does not.
+        """
+        missing: list[str] = []
         try:
-            names: list[Any] = self._client.zrange(self._keys.workers, 0, 999)
-            if not names:
-                return []
-            pipeline = self._client.pipeline(transaction=False)
-            for name in names:
-                pipeline.hgetall(self._keys.worker(name))
-            rows = pipeline.execute()
-            if dead := [name for name, fields in zip(names, rows, strict=True) if not fields]:
-                self._client.zrem(self._keys.workers, *dead)
-        except FAILURES as error:
-            translate(error)
-        return [found for fields in rows if fields and (found := read_worker(fields)) is not None]
+            self._names = [str(name) for name in self._caller.command("ZRANGE", self._keys.workers, 0, 999)]
+        except EngineUnavailable:
+            if not self._names or not self._caller.spread:
+                raise
+            missing.append(self._keys.workers)
+        keys = [self._keys.worker(name) for name in self._names]
+        rows = self._caller.commands_available([(key, ("HGETALL", key)) for key in keys])
+        missing += [key for key, fields in zip(keys, rows, strict=True) if isinstance(fields, EngineUnavailable)]
+        dead = [name for name, fields in zip(self._names, rows, strict=True) if fields == {}]
+        if dead and self._keys.workers not in missing:
+            self._caller.command("ZREM", self._keys.workers, *dead)
+        found = [read_worker(fields) for fields in rows if fields and isinstance(fields, dict)]
+        return PartialList((row for row in found if row is not None), missing=missing)
 
     def _now(self) -> int:
         """Return ms by the server's clock, which is read once a minute."""
         moment = time.monotonic()
         if self._offset is None or moment - self._asked > CLOCK_EVERY:
-            try:
-                answer: Any = self._client.time()
-            except FAILURES as error:
-                translate(error)
-            seconds, micros = next(iter(answer.values())) if isinstance(answer, dict) else answer
+            seconds, micros = self._caller.everywhere("TIME")[0]
             moment = time.monotonic()
             self._offset, self._asked = seconds * 1000 + micros / 1000 - moment * 1000, moment
         return round(moment * 1000 + self._offset)
-
-    @staticmethod
-    def _run(pipeline: Any) -> list[Any]:
-        try:
-            replies: list[Any] = pipeline.execute()
-        except FAILURES as error:
-            translate(error)
-        return replies
 
 
 def read_worker(fields: dict[str, str]) -> WorkerInfo | None:

@@ -6,13 +6,13 @@ Entries are read by groups (``machines.patterns.bus.AttachedStream``): the engin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.connection.calls import Caller
+from machines.engine.errors import EngineUnavailable
 from machines.engine.keys import Keys
-from machines.engine.publishing.growth import Growth
 
 START = "0-0"
 
@@ -47,11 +47,13 @@ class LogEntry:
 
 
 class EmittedLogs:
-    """Reads where logs end. A place is a machine and the number of a partition."""
+    """Reads where logs end. A place is a machine and the number of a partition. ``directory`` returns machine -> number
+    of partitions."""
 
-    def __init__(self, caller: Caller, keys: Keys) -> None:
+    def __init__(self, caller: Caller, keys: Keys, directory: Callable[[], Mapping[str, int]]) -> None:
         self._caller = caller
         self._keys = keys
+        self._directory = directory
 
     def now(self) -> int:
         """Return ms since the epoch by the server's clock, which makes the ids; on a cluster, by the slowest clock."""
@@ -64,26 +66,21 @@ class EmittedLogs:
 
     def places(self) -> list[Place]:
         """List every partition of every machine. One round trip."""
-        counts, growths = self._caller.commands(
-            [(key, ("HGETALL", key)) for key in (self._keys.machines, self._keys.growth)]
-        )
-        after = {str(name): Growth.read(str(text)).after for name, text in _read_pairs(growths).items()}
-        return [
-            (machine, n)
-            for machine, count in sorted(_read_pairs(counts).items())
-            for n in range(max(int(count), after.get(machine, 0)))
-        ]
+        return [(machine, n) for machine, count in sorted(self._directory().items()) for n in range(count)]
 
     def ends(self, places: Iterable[Place] | None = None) -> dict[Place, LogEnd]:
-        """Return the end of these logs, or of all, in two round trips. An empty log ends at its start."""
+        """Return the end of these logs, or of all, in two round trips. An empty log ends at its start. Logs of
+        partitions that do not answer are left out."""
         asked = self.places() if places is None else list(places)
         logs = [self._log(place) for place in asked]
-        there = self._caller.commands([(log, ("EXISTS", log)) for log in logs])
-        known = [(place, log) for place, log, held in zip(asked, logs, there, strict=True) if held]
-        found = self._caller.commands([(log, ("XINFO", "STREAM", log)) for _, log in known])
-        ends = dict.fromkeys(asked, LogEnd(0, 0, START))
-        ends.update((place, _read_end(answer)) for (place, _), answer in zip(known, found, strict=True))
-        return ends
+        there = self._caller.commands_available([(log, ("EXISTS", log)) for log in logs])
+        known = [(place, log) for place, log, held in zip(asked, logs, there, strict=True) if held == 1]
+        found = self._caller.commands_available([(log, ("XINFO", "STREAM", log)) for _, log in known])
+        ends = {place: LogEnd(0, 0, START) for place, held in zip(asked, there, strict=True) if held == 0}
+        for (place, _), answer in zip(known, found, strict=True):
+            if not isinstance(answer, EngineUnavailable):
+                ends[place] = _read_end(answer)
+        return {place: ends[place] for place in asked if place in ends}
 
     def find_new(self, known: Mapping[Place, str], *, wait: float = 0.0) -> list[Place]:
         """List the places whose logs have entries after the known id. One command, which waits up to ``wait``
@@ -93,7 +90,9 @@ class EmittedLogs:
         logs = {self._log(place): place for place in known}
         if self._caller.spread:
             asked = [(log, ("XREAD", "COUNT", 1, "STREAMS", log, known[place])) for log, place in logs.items()]
-            return [place for place, answer in zip(known, self._caller.commands(asked), strict=True) if answer]
+            answers = self._caller.commands_available(asked)
+            found = zip(known, answers, strict=True)
+            return [place for place, answer in found if answer and not isinstance(answer, EngineUnavailable)]
         block = ("BLOCK", round(wait * 1000)) if wait >= 0.001 else ()
         answer = self._caller.command("XREAD", "COUNT", 1, *block, "STREAMS", *logs, *known.values())
         return [logs[str(log)] for log in _list_logs(answer)]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from machines.engine import arguments
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import FieldTypes, Status
 from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, compute_digest, outline
-from machines.engine.errors import BadInput, DefinitionError, EngineFault, UnknownMachine
+from machines.engine.errors import BadInput, DefinitionError, EngineFault, EngineUnavailable, UnknownMachine
 from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.records import PublishedMachine
 
@@ -24,15 +25,24 @@ RECENT = 300.0  # seconds after which versions are read anew: an earlier release
 SECRET_BYTES = 16  # the seed of random_token(): as strong as the tokens it makes
 
 
+Answer = TypeVar("Answer")
+
+
 class Catalog:
     """Machines published below one prefix. Caches what never changes, and drops it when the server no longer knows a
-    machine."""
+    machine.
+
+    The list of machines lies in one slot of a cluster: while that is down, the last copy stands for it. Versions lie in
+    each partition of a machine: one that does not answer is replaced by the next.
+    """
 
     def __init__(self, caller: Caller, keys: Keys, partitions: int) -> None:
         self._caller = caller
         self._keys = keys
         self._partitions_of_new = partitions
         self._partitions: dict[str, int] = {}
+        self._directory: dict[str, int] = {}
+        self._current: dict[str, str] = {}
         self._types: dict[tuple[str, str], FieldTypes] = {}
         self._recent: tuple[str, float, dict[str, str]] | None = None  # revision, moment, versions
         self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
@@ -71,14 +81,48 @@ class Catalog:
         count = self._partitions.get(machine) if isinstance(machine, str) else None
         if count is None:
             arguments.check_machine(machine)
-            held = self._caller.command("HGET", self._keys.machines, machine)
+            try:
+                held = self._caller.command("HGET", self._keys.machines, machine)
+            except EngineUnavailable:
+                if not self._caller.spread or machine not in self._directory:
+                    raise
+                return self._directory[machine]
             if held is None:
-                raise UnknownMachine(machine, known=sorted(self._caller.command("HKEYS", self._keys.machines)))
+                raise UnknownMachine(machine, known=sorted(self.directory()))
             count = self._partitions[machine] = int(held)
         return count
 
     def _forget_count(self, machine: str) -> None:
         self._partitions.pop(machine, None)
+
+    def directory(self) -> dict[str, int]:
+        """Return machine -> number of its partitions; the last copy while the list cannot be read on a cluster."""
+        try:
+            held = self._caller.command("HGETALL", self._keys.machines)
+        except EngineUnavailable:
+            if not self._caller.spread or not self._directory:
+                raise
+            return self._directory
+        self._directory = {str(name): int(count) for name, count in held.items()}
+        return self._directory
+
+    def count_partitions(self) -> dict[str, int]:
+        """Return machine -> number of its partitions, of one that grows those after it included."""
+        counts = self.directory()
+        self._growth.read()
+        growths = {name: self._growth.find(name) for name in counts}
+        return {name: max(count, growth.after if (growth := growths[name]) else 0) for name, count in counts.items()}
+
+    def _read(self, machine: str, ask: Callable[[Partition], Answer]) -> Answer:
+        """Return what ``ask`` returns for the first partition of a machine that answers."""
+        try:
+            return ask(self._keys.partition(machine))
+        except EngineUnavailable:
+            others = self.partitions(machine)[1:] if self._caller.spread else []
+            for partition in others:
+                with contextlib.suppress(EngineUnavailable):
+                    return ask(partition)
+            raise
 
     def forget(self, machine: str) -> None:
         """Drop what is cached about a machine, because the server no longer knows it."""
@@ -99,7 +143,8 @@ class Catalog:
 
     def states(self, machine: str) -> list[str]:
         """List the state names of every published version."""
-        return sorted(self._caller.command("SMEMBERS", self._keys.partition(arguments.check_machine(machine)).states))
+        arguments.check_machine(machine)
+        return sorted(self._read(machine, lambda partition: self._caller.command("SMEMBERS", partition.states)))
 
     def leaves(self, machine: str, state: str) -> list[str]:
         """List the leaf states below a state, in any published version; a leaf stands for itself."""
@@ -117,7 +162,9 @@ class Catalog:
     def sensitive(self, machine: str) -> SensitiveFields:
         """Return the fields that any published version marks as sensitive. One round trip. Raises UnknownMachine."""
         self._count(machine)
-        return read_sensitive_fields(self._caller.command("HGET", self._keys.partition(machine).meta, "sensitive"))
+        return read_sensitive_fields(
+            self._read(machine, lambda partition: self._caller.command("HGET", partition.meta, "sensitive"))
+        )
 
     def check_state(self, machine: str, state: str) -> None:
         """Raise BadInput for a state that no version has."""
@@ -148,10 +195,12 @@ class Catalog:
         return list(found)
 
     def _all_types(self, machine: str) -> list[FieldTypes]:
-        root = self._keys.partition(machine).root
-        named = self._caller.command("HGETALL", self._keys.partition(machine).meta)
-        definitions = [value for field, value in named.items() if field.startswith("def:")]
-        return [self.types(machine, root, definition) for definition in definitions]
+        def read(partition: Partition) -> list[FieldTypes]:
+            named = self._caller.command("HGETALL", partition.meta)
+            definitions = [value for field, value in named.items() if field.startswith("def:")]
+            return [self.types(machine, partition.root, definition) for definition in definitions]
+
+        return self._read(machine, read)
 
     # Publishing
 
@@ -219,23 +268,42 @@ class Catalog:
 
     def current_versions(self) -> dict[str, str]:
         """Return machine name -> ``<version>:<digest>``. One round trip after the list of names."""
-        names = sorted(self._caller.command("HKEYS", self._keys.machines))
+        names = sorted(self.directory())
         metas = [self._keys.partition(name).meta for name in names]
-        answers = self._caller.commands([(meta, ("HGET", meta, "current")) for meta in metas])
-        return {name: current for name, current in zip(names, answers, strict=True) if current}
+        answers = self._caller.commands_available([(meta, ("HGET", meta, "current")) for meta in metas])
+        found = {
+            name: self._find_current(name) if isinstance(current, EngineUnavailable) else current
+            for name, current in zip(names, answers, strict=True)
+        }
+        self._current = {name: str(current) for name, current in found.items() if current}
+        return dict(self._current)
+
+    def _find_current(self, machine: str) -> str | None:
+        """Return the current version of a machine whose first partition does not answer: of another, or the last that
+        was read."""
+        try:
+            current = self._read(machine, lambda partition: self._caller.command("HGET", partition.meta, "current"))
+        except EngineUnavailable:
+            return self._current.get(machine)
+        return None if current is None else str(current)
 
     def recent_versions(self) -> dict[str, str]:
         """Return the same for callers that ask again and again: read anew when the revision changed, or after five
         minutes."""
-        revision, now = self.revision(), time.monotonic()
-        held = self._recent
+        held, now = self._recent, time.monotonic()
+        try:
+            revision = self.revision()
+        except EngineUnavailable:
+            if held is None or not self._caller.spread:
+                raise
+            return dict(held[2])
         if held is None or held[0] != revision or now - held[1] >= RECENT:
             held = self._recent = revision, now, self.current_versions()
         return dict(held[2])
 
     def names(self) -> list[str]:
         """List the names of all machines. One command."""
-        return sorted(self._caller.command("HKEYS", self._keys.machines))
+        return sorted(self.directory())
 
     def revision(self) -> str:
         """Return a text that changes when a machine is published or deleted by a process of this release."""
@@ -247,20 +315,22 @@ class Catalog:
 
     def versions(self, machine: str) -> list[int]:
         self._count(machine)
-        held = self._caller.command("HKEYS", self._keys.partition(machine).meta)
+        held = self._read(machine, lambda partition: self._caller.command("HKEYS", partition.meta))
         return sorted(int(field[4:]) for field in held if field.startswith("def:"))
 
     def definition(self, machine: str, version: int | None) -> dict[str, Any]:
         self._count(machine)
-        first = self._keys.partition(machine)
+        return self._read(machine, lambda partition: self._read_definition(machine, partition, version))
+
+    def _read_definition(self, machine: str, partition: Partition, version: int | None) -> dict[str, Any]:
         if version is None:
-            current = self._caller.command("HGET", first.meta, "current")
+            current = self._caller.command("HGET", partition.meta, "current")
             if current is None:
                 self.forget(machine)
                 raise UnknownMachine(machine)
             version = int(current.partition(":")[0])
         arguments.encode_whole("version", version, least=1)
-        source = self._caller.command("HGET", first.definition(version), "source")
+        source = self._caller.command("HGET", partition.definition(version), "source")
         if source is None:
             raise UnknownMachine(machine, version=version)
         found: dict[str, Any] = json.loads(source)

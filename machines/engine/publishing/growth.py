@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from machines.engine.connection.calls import Caller
-from machines.engine.errors import NotPermitted
+from machines.engine.errors import EngineUnavailable, NotPermitted
 from machines.engine.keys import Keys
 
 FRESH = 2.0  # seconds for which a process trusts what it read
@@ -57,7 +57,13 @@ class GrowthReader:
     def read(self) -> None:
         """Read all growths now. One round trip."""
         self._until = time.monotonic() + FRESH
-        found = {str(name): Growth.read(str(text)) for name, text in self._read_hash().items()}
+        try:
+            held = self._read_hash()
+        except EngineUnavailable:
+            if not self._caller.spread:
+                raise
+            return  # the node of a cluster that has it is away: what was read before stands, and calls are sent on
+        found = {str(name): Growth.read(str(text)) for name, text in held.items()}
         before, self._known = self._known, found
         for name in before.keys() | found.keys():
             if before.get(name) != found.get(name):

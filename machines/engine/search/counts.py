@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from machines.engine.connection.calls import Caller
+from machines.engine.errors import EngineUnavailable
 from machines.engine.publishing.catalog import Catalog
 
 from .filters import Condition
@@ -35,19 +36,20 @@ class SearchCounter:
         counts = dict.fromkeys(states, 0)
         if query.where:
             return self._walk_index(query, counts, most)
-        found, standing, instances = self._count_states(query, states)
+        found, standing, instances, missing = self._count_states(query, states)
         counts |= found
         if standing == instances or len(states) == 1:
-            return Tally(counts, sum(counts.values()))
+            return Tally(counts, sum(counts.values()), not missing, missing)
         if query.before is None and not query.named:
-            return Tally(counts, instances)
+            return Tally(counts, instances, not missing, missing)
         walked = self._walk_index(query, counts, most)
         total = walked.total if walked.complete else max(walked.total, *counts.values())
-        return Tally(counts, total, walked.complete)
+        missing = tuple(dict.fromkeys(missing + walked.missing))
+        return Tally(counts, total, walked.complete and not missing, missing)
 
-    def _count_states(self, query: Query, states: Sequence[str]) -> tuple[dict[str, int], int, int]:
-        """Return state -> instances that entered it early enough; entries in all states; and the number of
-        instances. The last two are equal where each instance is in one state."""
+    def _count_states(self, query: Query, states: Sequence[str]) -> tuple[dict[str, int], int, int, tuple[str, ...]]:
+        """Return state -> instances that entered it early enough; entries in all states; the number of instances; and
+        the partitions that did not answer. The numbers are equal where each instance is in one state."""
         asked: list[tuple[str, tuple[Any, ...]]] = []
         every = self._catalog.states(query.machine)
         last = "+inf" if query.before is None else query.before
@@ -56,15 +58,19 @@ class SearchCounter:
             asked += [(place.state(state), ("ZCOUNT", place.state(state), "-inf", last)) for state in states]
             asked += [(place.state(state), ("ZCARD", place.state(state))) for state in every]
             asked.append((place.meta, ("HGET", place.meta, "instances")))
-        answers = iter(self._caller.commands(asked))
+        answers = iter(self._caller.commands_available(asked))
         counts: Counter[str] = Counter()
         standing = instances = 0
-        for _ in places:
-            for state in states:
-                counts[state] += int(next(answers))
-            standing += sum(int(next(answers)) for _ in every)
-            instances += int(next(answers) or 0)
-        return dict(counts), standing, instances
+        missing = []
+        for place in places:
+            own = [next(answers) for _ in range(len(states) + len(every) + 1)]
+            if any(isinstance(answer, EngineUnavailable) for answer in own):
+                missing.append(place.root)
+                continue
+            counts.update(dict(zip(states, map(int, own), strict=False)))
+            standing += sum(map(int, own[len(states) : -1]))
+            instances += int(own[-1] or 0)
+        return dict(counts), standing, instances, tuple(missing)
 
     def _walk_index(self, query: Query, counts: dict[str, int], most: int) -> Tally:
         index = self._finder.choose_index(query) if query.where else None
@@ -72,16 +78,21 @@ class SearchCounter:
         found: Counter[str] = Counter()
         total = looked = 0
         going = {place.root: "" for place in self._finder.places(query)}
+        missing: dict[str, None] = {}
         while going and looked < most:
             look = max(1, min(LOOK, (most - looked) // len(going)))
             calls = [("sb_tally", root, (search, stopped, look)) for root, stopped in going.items()]
-            for root, reply in zip(list(going), self._finder.call(query.machine, calls), strict=True):
+            answered, away = self._finder.call_available(query.machine, calls)
+            for root in away:
+                del going[root]
+                missing[root] = None
+            for root, reply in answered:
                 looked += int(reply[2])
                 total += int(reply[3])
                 found.update({leaf: int(count) for leaf, count in zip(reply[4::2], reply[5::2], strict=True)})
                 going[root] = str(reply[1])
             going = {root: stopped for root, stopped in going.items() if stopped}
-        return Tally(dict.fromkeys(counts, 0) | dict(found), total, not going)
+        return Tally(dict.fromkeys(counts, 0) | dict(found), total, not going and not missing, tuple(missing))
 
 
 def _encode_search(query: Query, index: Condition | None) -> str:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import heapq
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 from machines.engine import arguments
 from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.calls import Caller, keep_available, translate
 from machines.engine.connection.replies import Status
 from machines.engine.definitions.reading.indexes import ACTOR, IDS, VERSION
-from machines.engine.errors import BadInput
+from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
 from .filters import COMPARED_FIELDS, ERROR, FACT_FIELDS, Condition, build_refusal
+from .page_merge import BEGINNING, PageMerge, Place, Position, RawRow, build_cursor_error
 from .results import Page
 
 MAX_LIMIT = 1000
@@ -33,7 +30,7 @@ ROUNDS = 3  # rounds for one page where instances are compared; the cursor conti
 @dataclass(frozen=True, slots=True)
 class Query:
     """A search. ``before``: entered at or before this ms. ``states`` are leaves; ``named``: the caller named a state
-    or a tag, ``states`` are not just all there are."""
+    or a tag, ``states`` are not just all there are; ``partial``: partitions that do not answer are left out."""
 
     machine: str
     states: Sequence[str]
@@ -42,6 +39,7 @@ class Query:
     where: tuple[Condition, ...]
     newest: bool
     named: bool = False
+    partial: bool = True
 
     @property
     def selects(self) -> bool:
@@ -54,45 +52,6 @@ class Query:
         return not self.named and any(c.field not in COMPARED_FIELDS for c in self.where)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a page ended: the score as Redis wrote it, and the id; in the index of a field (``by``) the position
-    there."""
-
-    score: str = ""
-    id: str = ""
-    by: str = ""
-
-    def encode(self) -> str:
-        text = json.dumps([self.score, self.id, *([self.by] if self.by else [])], ensure_ascii=False)
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-    @property
-    def order(self) -> tuple[Any, bytes]:
-        return (self.score, b"") if self.by else (float(self.score), self.id.encode())
-
-    @classmethod
-    def decode(cls, cursor: str | None) -> Position:
-        if not cursor:
-            return cls()
-        try:
-            score, id, *by = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-            if not (_is_index_position(score, *by) if by else isfinite(float(score))):
-                raise ValueError(score)
-            return cls(str(score), str(id), *by)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise _bad_cursor() from error
-
-
-def _is_index_position(position: Any, by: Any) -> bool:
-    return isinstance(by, str) and isinstance(position, str) and re.fullmatch("(?:[0-9a-f]{2})+", position) is not None
-
-
-def _bad_cursor() -> BadInput:
-    return BadInput("that cursor was not made by find(); begin without one", code="SB405")
-
-
-BEGINNING = Position()
 FACTS: dict[str, Callable[[Instance], Any]] = {
     IDS: lambda instance: instance.id,
     ACTOR: lambda instance: instance.actor or None,
@@ -113,22 +72,24 @@ class Finder:
     def page(self, query: Query, cursor: str | None) -> Page:
         """Return instances that match, at most ``query.limit``; the cursor is None on the last page."""
         arguments.check_count("limit", query.limit, MAX_LIMIT)
-        position, found = Position.decode(cursor), []
-        start: str | None = None
+        position = Position.decode(cursor)
         index = self.choose_index(query, position)
-        for _ in range(ROUNDS if query.selects else MAX_ROUNDS):
-            rows, read = self._read_rows(query, index, position)
+        states = [""] if index is not None else query.states
+        places = [(partition.root, state) for partition in self.places(query) for state in states]
+        merge = PageMerge(places, position, query.limit + 1, newest=query.newest)
+        most = ROUNDS * max((query.limit + 1) * len(places), MOST)  # candidates
+        found: list[tuple[Position, Instance]] = []
+        missing: dict[str, None] = {}
+        compared = rounds = 0
+        while len(found) <= query.limit and not merge.over:
+            if rounds == MAX_ROUNDS or (query.selects and compared >= most):
+                return _make_page(found, merge.bound, query.limit, missing)
+            compared += self._read_places(query, index, merge, query.limit + 1 - len(found), missing)
+            rounds += 1
+            rows = self._read_rows(query.machine, merge.take_settled())
             matching = self._find_matching(query, rows)
-            for number, (position, _, instance) in enumerate(rows, start=1):
-                if number in matching:
-                    found.append(instance)
-                    start = start or position.encode()
-                if len(found) == query.limit:
-                    return Page(found, position.encode() if read is not None or number < len(rows) else None, start)
-            if read is None:
-                return Page(found, None, start)
-            position = read
-        return Page(found, position.encode(), start)
+            found += [(row[0], row[2]) for number, row in enumerate(rows, start=1) if number in matching]
+        return _make_page(found, None, query.limit, missing)
 
     # Choice of the index
 
@@ -138,9 +99,9 @@ class Finder:
             for condition in query.where:
                 if condition.field == position.by and condition.ordered:
                     return condition
-            raise _bad_cursor()
+            raise build_cursor_error()
         if query.needs_index and position.score:
-            raise _bad_cursor()
+            raise build_cursor_error()
         return self._choose_narrowest(query) if query.where and not position.score else None
 
     def _choose_narrowest(self, query: Query) -> Condition | None:
@@ -167,7 +128,8 @@ class Finder:
         words = (conditions, before, *(query.states if query.named else ()))
         listed: dict[str, bool] = {}
         standing, weights = 0, [0] * len(query.where)
-        for reply in self.call(query.machine, [("sb_weigh", p.root, words) for p in self.places(query)]):
+        calls = [("sb_weigh", p.root, words) for p in self.places(query)]
+        for _, reply in self.call_available(query.machine, calls)[0]:
             for name, complete in (item.split(":") for item in reply[1].split()):
                 listed[name] = listed.get(name, True) and complete == "1"
             standing += int(reply[2])
@@ -202,51 +164,69 @@ class Finder:
         for reply in self._caller.many(calls):
             if isinstance(reply, Exception):
                 translate(reply)
-            if reply[0] != Status.OK:
-                self._catalog.forget(machine)
-                raise replies.build_error(machine, "", reply)
+            self._check_reply(machine, reply)
             yield reply
 
-    def _read_rows(
-        self, query: Query, index: Condition | None, position: Position
-    ) -> tuple[list[Row], Position | None]:
-        """Read the next candidates of every walked index, merged; and how far all of them were read, None for the
-        end."""
-        partitions, size = self.places(query), query.limit + 1
-        states = [""] if index is not None else query.states
-        places = [(p.root, state) for p in partitions for state in states]
-        look = max(size, MOST // len(places)) if query.selects and places else size
-        ends = "1" if query.newest else "0", _encode_filter(query, index), look
-        calls: list[tuple[str, str, Sequence[Any]]]
-        if index is not None:
-            rule = json.dumps(index.wire)
-            newest, *rest = ends
-            calls = [("sb_lookup", root, (rule, size, position.score, newest, *rest)) for root, _ in places]
-        else:
-            before = "" if query.before is None else query.before
-            begin = size, position.score, position.id, before
-            calls = [("sb_find", root, (state, *begin, *ends)) for root, state in places]
-        by = index.field if index is not None else ""
-        answers = list(self.call(query.machine, calls))
-        pages = [self._read_page(query.machine, place, by, reply) for place, reply in zip(places, answers, strict=True)]
-        merged = list(heapq.merge(*pages, key=lambda row: row[0].order, reverse=query.newest))
-        stops = [Position(str(reply[1]), str(reply[2]), by) for reply in answers if reply[1] != ""]
-        if not stops:
-            return merged, None
-        read = (max if query.newest else min)(stops, key=lambda stop: stop.order)
-        return [
-            row for row in merged if row[0].order == read.order or (row[0].order < read.order) != query.newest
-        ], read
+    def call_available(
+        self, machine: str, calls: Sequence[tuple[str, str, Sequence[Any]]]
+    ) -> tuple[list[tuple[str, list[Any]]], tuple[str, ...]]:
+        """Send calls in one round trip; return (root, OK reply) of each that was answered, and the roots of the others.
+        Raises EngineUnavailable where none was answered."""
+        answered, missing = [], []
+        for (_, root, _), reply in zip(calls, keep_available(self._caller.many(calls)), strict=True):
+            if isinstance(reply, EngineUnavailable):
+                missing.append(root)
+            else:
+                self._check_reply(machine, reply)
+                answered.append((root, reply))
+        return answered, tuple(dict.fromkeys(missing))
 
-    def _read_page(self, machine: str, place: tuple[str, str], by: str, reply: list[Any]) -> list[Row]:
-        root, state = place
-        rows = []
-        for id, score, flat in zip(reply[3::3], reply[4::3], reply[5::3], strict=True):
-            raw = replies.read_pairs(flat)
+    def _check_reply(self, machine: str, reply: list[Any]) -> None:
+        if reply[0] != Status.OK:
+            self._catalog.forget(machine)
+            raise replies.build_error(machine, "", reply)
+
+    def _read_places(
+        self, query: Query, index: Condition | None, merge: PageMerge, need: int, missing: dict[str, None]
+    ) -> int:
+        """Ask the places that may hold the next rows, all at once; return how many candidates they compared at most.
+
+        Partitions that do not answer are added to ``missing``. Raises EngineUnavailable where none answers, or where
+        one does not and the query needs all.
+        """
+        asked = merge.choose_places(need)
+        newest, wanted = "1" if query.newest else "0", _encode_filter(query, index)
+        before = "" if query.before is None else query.before
+        rule = "" if index is None else json.dumps(index.wire)
+        looks = [max(p.share, MOST // len(merge.places)) if query.selects else p.share for p in asked]
+        calls: list[tuple[str, str, Sequence[Any]]] = []
+        for place, look in zip(asked, looks, strict=True):
+            score, id = place.position.score, place.position.id
+            if index is not None:
+                calls.append(("sb_lookup", place.root, (rule, place.share, score, newest, wanted, look)))
+            else:
+                calls.append(
+                    ("sb_find", place.root, (place.state, place.share, score, id, before, newest, wanted, look))
+                )
+        answers = self._caller.many(calls)
+        available = [reply if query.partial else _require(reply) for reply in answers]
+        for place, reply in zip(asked, _keep_unless_read(available, merge), strict=True):
+            if isinstance(reply, EngineUnavailable):
+                missing[place.root] = None
+                merge.drop(place.root)
+            else:
+                self._check_reply(query.machine, reply)
+                _add_rows(place, reply, index.field if index is not None else "")
+        return sum(looks)
+
+    def _read_rows(self, machine: str, rows: Sequence[RawRow]) -> list[Row]:
+        found = []
+        for row in rows:
+            raw = replies.read_pairs(row.fields)
             if "_def" in raw:
-                instance = replies.read_instance(machine, id, raw, self._catalog.types(machine, root, raw["_def"]))
-                rows.append((Position(str(score), id, by), state, instance))
-        return rows
+                types = self._catalog.types(machine, row.root, raw["_def"])
+                found.append((row.position, row.state, replies.read_instance(machine, row.id, raw, types)))
+        return found
 
     # Compare
 
@@ -268,9 +248,48 @@ class Finder:
         for n in several:
             key = self._catalog.partition(query.machine, found[n].id).state(_choose_state(query, found[n]))
             asked.append((key, ("ZSCORE", key, found[n].id)))
-        for n, score in zip(several, self._caller.commands(asked), strict=True):
-            entered[n] = entered[n] if score is None else int(float(score))
+        for n, score in zip(several, self._caller.commands_available(asked), strict=True):
+            if score is not None and not isinstance(score, EngineUnavailable):
+                entered[n] = int(float(score))
         return {n for n, at in entered.items() if at <= before}
+
+
+def _make_page(
+    found: Sequence[tuple[Position, Instance]], bound: Position | None, limit: int, missing: Iterable[str]
+) -> Page:
+    """Make a page of the first ``limit`` rows. It ends at the last of them if there are more, else at ``bound``."""
+    end = found[limit - 1][0] if len(found) > limit else bound
+    return Page(
+        [instance for _, instance in found[:limit]],
+        end.encode() if end is not None else None,
+        found[0][0].encode() if found else None,
+        tuple(missing),
+    )
+
+
+def _require(reply: Any) -> Any:
+    if isinstance(reply, Exception):
+        translate(reply)
+    return reply
+
+
+def _keep_unless_read(answers: Sequence[Any], merge: PageMerge) -> list[Any]:
+    """Keep the answers that came; only where no partition of the page has answered so far raise EngineUnavailable."""
+    if not any(place.read for place in merge.places):
+        return keep_available(answers)
+    return keep_available([*answers, ""])[:-1]
+
+
+def _add_rows(place: Place, reply: Sequence[Any], by: str) -> None:
+    """Add what a place answered."""
+    place.read = True
+    place.more = reply[1] != ""
+    if place.more:
+        place.position = Position(str(reply[1]), str(reply[2]), by)
+    place.rows.extend(
+        RawRow(Position(str(score), str(id), by), place.state, place.root, str(id), flat)
+        for id, score, flat in zip(reply[3::3], reply[4::3], reply[5::3], strict=True)
+    )
 
 
 def _encode_filter(query: Query, index: Condition | None) -> str:

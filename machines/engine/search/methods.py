@@ -9,6 +9,7 @@ from typing import Any
 
 from machines.engine import arguments
 from machines.engine.connection.calls import Caller
+from machines.engine.errors import EngineUnavailable
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Live
@@ -46,6 +47,7 @@ class SearchMethods(IndexMethods):
         cursor: str | None = None,
         newest: bool = False,
         now: int | None = None,
+        partial: bool = True,
     ) -> Page:
         """Return a page of instances by the time they entered their state, longest-staying first; or, where the index
         of a data field is narrower, in the order of its values. ``newest`` reverses both.
@@ -57,15 +59,17 @@ class SearchMethods(IndexMethods):
         failed, which has the kind "timer"), or "any".
 
         One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
-        have a cursor. Raises BadInput where neither a state nor an index serves, and for a state, tag or field that no
-        published version has, so that a typing error does not look like "none".
+        have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
+        that must see every instance, they raise EngineUnavailable. Raises BadInput where neither a state nor an index
+        serves, and for a state, tag or field that no published version has, so that a typing error does not look like
+        "none".
         """
         conditions = (
             *filters.read_conditions(where),
             *filters.read_fact_conditions(id_prefix, actor, definition, error),
         )
         query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
-        query = replace(query, limit=limit, newest=newest)
+        query = replace(query, limit=limit, newest=newest, partial=partial)
         finder = Finder(self._caller, self._catalog)
         page = finder.page(query, cursor)
         if page.instances or page.cursor is not None:
@@ -110,14 +114,15 @@ class SearchMethods(IndexMethods):
         return found
 
     def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
-        """Return id -> current problems, of those instances that have any; ``error=`` finds instances by them."""
+        """Return id -> current problems, of those instances that have any; ``error=`` finds instances by them.
+        Instances of partitions that do not answer are left out."""
         asked = [arguments.check_instance(id) for id in ids]
         places = {id: self._catalog.partition(machine, id).wrong for id in asked}
-        answers = self._caller.commands([(key, ("HGET", key, id)) for id, key in places.items()])
+        answers = self._caller.commands_available([(key, ("HGET", key, id)) for id, key in places.items()])
         return {
             id: [Problem(cause, kind, text) for cause, (kind, text) in sorted(json.loads(held).items())]
             for id, held in zip(places, answers, strict=True)
-            if held
+            if held and not isinstance(held, EngineUnavailable)
         }
 
     def _build_query(
@@ -128,13 +133,14 @@ class SearchMethods(IndexMethods):
         return replace(query, states=self._choose_states(machine, state, tag, query))
 
     def find_machines(self, id: str, machines: Sequence[str], *, of: str = "instance") -> list[str]:
-        """List the machines that have the instance, or the ``job``, of that id: one command each, in one round trip."""
+        """List the machines that have the instance, or the ``job``, of that id: one command each, in one round trip.
+        Partitions that do not answer count as without it."""
         places = [
             (name, partition) for name in machines if (partition := self._find_partition(name, id, of)) is not None
         ]
         keys = [partition.job(id) if of == "job" else partition.instance(id) for _, partition in places]
-        there = self._caller.commands([(key, ("EXISTS", key)) for key in keys])
-        return [name for (name, _), one in zip(places, there, strict=True) if one]
+        there = self._caller.commands_available([(key, ("EXISTS", key)) for key in keys])
+        return [name for (name, _), one in zip(places, there, strict=True) if one == 1]
 
     def find_indexed(self, field: str, machines: Sequence[str]) -> list[str]:
         """List the machines that have a complete index of a field, by their first partition: one command each."""
@@ -148,6 +154,11 @@ class SearchMethods(IndexMethods):
             return self._catalog.partition(machine, id)
         number, partitions = int(id.partition("-")[0]), self._catalog.partitions(machine)
         return partitions[number] if number < len(partitions) else None
+
+    def _available_answers(
+        self, machine: str, calls: Sequence[tuple[str, str, Sequence[Any]]]
+    ) -> tuple[list[tuple[str, list[Any]]], tuple[str, ...]]:
+        return Finder(self._caller, self._catalog).call_available(machine, calls)
 
     def _answers(self, machine: str, calls: Sequence[tuple[str, str, Sequence[Any]]]) -> list[list[Any]]:
         return list(Finder(self._caller, self._catalog).call(machine, calls))

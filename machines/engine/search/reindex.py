@@ -72,7 +72,7 @@ class IndexMethods:
     def _read_pages(self, machine: str) -> Iterator[list[Instance]]:
         finder = Finder(self._caller, self._catalog)
         for state in self._catalog.states(machine):
-            query = Query(machine, [state], BATCH, None, (), newest=False, named=True)
+            query = Query(machine, [state], BATCH, None, (), newest=False, named=True, partial=False)
             cursor: str | None = None
             while True:
                 page = finder.page(query, cursor)
