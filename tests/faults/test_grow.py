@@ -8,13 +8,18 @@ from collections import Counter
 
 import pytest
 
+from machines.engine import Engine, EngineUnavailable
 from machines.engine.keys import choose_partition
+from machines.engine.transfer import Repartition, repartitioning
+from machines.server import Server
+from tests.engine.builders import door, publish
 from tests.installation.processes import eventually
 
 from .audit import audit
 from .builders import begin
 from .load import JOBS, KNOWN, MACHINE, spread
 from .processes import LONG, Worker, Workers
+from .proxy import Proxy
 
 pytestmark = pytest.mark.redis
 
@@ -82,3 +87,32 @@ def _compare(engine, acknowledged: Counter[str], total: int) -> None:
         held = engine.client.scan_iter(match=f"{engine.keys.partition(MACHINE, number).root}:i:*", count=1000)
         ids = [key.partition(":i:")[2] for key in held]
         assert {choose_partition(id, 8) for id in ids} == {number}
+
+
+def test_no_instance_departs_before_a_replica_has_it(
+    own_server, own_engine, tmp_path, program_of_this_run, monkeypatch
+) -> None:
+    monkeypatch.setattr(repartitioning, "REPLICA_MS", 200)
+    publish(own_engine, door(), *(f"d{n}" for n in range(60)))
+    with (
+        Server(tmp_path / "replica", program=program_of_this_run, persistent=False) as server,
+        Proxy(own_server.url) as line,
+    ):
+        replica = Engine.from_url(server.url)
+        own_engine.client.config_set("repl-diskless-sync-delay", 0)
+        replica.client.replicaof("127.0.0.1", line.port)
+        follows = lambda: replica.client.info("replication").get("master_link_status") == "up"  # noqa: E731
+        eventually(follows, "it follows", LONG)
+        half = Repartition(own_engine.client, own_engine.keys, "door", 2, settle=0)
+        move = half._move_some
+
+        def cut(found, with_leased):
+            line.freeze()
+            return move(found, with_leased)
+
+        monkeypatch.setattr(half, "_move_some", cut)
+        with pytest.raises(EngineUnavailable, match="no replica has written"):
+            half.run()
+        assert own_engine.counts("door")["Shut"] == 60
+        assert own_engine.client.hget(own_engine.keys.partition("door", 1).meta, "instances") is None
+        replica.client.close()

@@ -37,6 +37,7 @@ PATIENCE = 300.0  # seconds after which instances are moved although a worker ho
 PAUSE = 0.2  # seconds between two passes
 ALIVE_MS = 10_000  # a run that says nothing for so long is not alive
 SLACK_MS = 60_000  # by which the clocks of servers may differ
+REPLICA_MS = 2000  # ms to wait for a replica
 OUTCOMES = 200  # outcomes of idempotency keys that one call copies
 
 
@@ -89,12 +90,14 @@ class Repartition:
         self._settle = settle
         self._stopped = stopped
         self._growth = Growth(1, 1, 0, 0)
+        self._replicas = 0
         self._report = RepartitionReport(1, to)
 
     def run(self, progress: Progress = lambda done, total: None) -> RepartitionReport:
         """Move everything that is to move and return a report; ``finished`` is False where ``stopped`` said so. Raises
         BadInput for a number that is no multiple, UnknownMachine, Outrun, EngineUnavailable."""
         is_new = self._begin()
+        self._replicas = self._count_replicas()
         self._publish_everywhere()
         if is_new:
             self._wait(self._settle)
@@ -284,7 +287,9 @@ class Repartition:
         staged = self._stage(records)
         words = [word for id in staged for word in (id, _digest(records[id]))]
         outcomes = (
-            self._call("sb_depart", root, self._growth.run, "1" if with_leased else "", *words)[1:] if words else []
+            self._call_replicated("sb_depart", root, self._growth.run, "1" if with_leased else "", *words)[1:]
+            if words
+            else []
         )
         departed: dict[Partition, list[str]] = {}
         waiting = 0
@@ -307,7 +312,7 @@ class Repartition:
         done = []
         for root, ids in groups.items():
             words = [word for id in ids for word in (id, records[id])]
-            reply = self._call("sb_stage", root, self._growth.run, *words)[1:]
+            reply = self._call_replicated("sb_stage", root, self._growth.run, *words)[1:]
             for id, outcome, why in zip(ids, reply[::2], reply[1::2], strict=True):
                 if outcome == "staged":
                     done.append(id)
@@ -402,6 +407,27 @@ class Repartition:
 
     def _call(self, function: str, root: Partition, *words: str | int) -> list[Any]:
         return self._check(function, self._caller.call(function, root.root, *words))
+
+    def _call_replicated(self, function: str, root: Partition, *words: str | int) -> list[Any]:
+        """Make a call that the next one builds on: a replica has it, too, so that a failover between the two loses no
+        instance and brings none back. Raises EngineUnavailable where no replica has it in time."""
+        if not self._replicas:
+            return self._call(function, root, *words)
+        reply, written = self._caller.call_and_wait(
+            function, root.root, *words, replicas=self._replicas, timeout=REPLICA_MS
+        )
+        self._check(function, reply)
+        if written < self._replicas:
+            raise EngineUnavailable(f"no replica has written what moves to or from {root.root}; run it again later")
+        return reply
+
+    def _count_replicas(self) -> int:
+        """Return 1 where each server has a replica, else 0."""
+        try:
+            held = [node.info("replication") for node in routing.list_nodes(self._caller.client)]
+        except FAILURES as error:
+            translate(error)
+        return min(1, *(int(each.get("connected_slaves", 0)) for each in held))
 
     def _check(self, function: str, reply: list[Any]) -> list[Any]:
         if reply[0] == Status.CONFLICT and function != "sb_publish":
