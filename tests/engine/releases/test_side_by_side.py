@@ -94,6 +94,7 @@ def check(done):
     assert all(row["done"] == row["n"] > 0 for row in done)
 
 
+@pytest.mark.faults
 def test_rolling_from_the_release_before_to_this_one_and_back_is_one_load_and_no_error(before, own_server, own_engine):
     done, loaded = roll(
         [own_engine.client],
@@ -104,6 +105,7 @@ def test_rolling_from_the_release_before_to_this_one_and_back_is_one_load_and_no
     assert (loaded, read_held(own_engine.client)) == ([1], Held(THIS, library.fingerprint()))
 
 
+@pytest.mark.faults
 def test_rolling_from_one_number_to_the_next_and_back_is_one_load_and_no_error(own_server, own_engine):
     done, loaded = roll(
         [own_engine.client],
