@@ -10,14 +10,14 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
 from machines.archive.record import ArchivedRecord
 from machines.archive.store import Archive, get_archive
 from machines.catalog import builtin_machines
-from machines.engine import Engine, errors
+from machines.engine import Engine, errors, limits
 from machines.engine.definitions.reading.retention import Retention, find_retention
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
 from machines.engine.keys import Partition
@@ -30,16 +30,25 @@ log = logging.getLogger(__name__)
 
 ACTOR = "retention"
 READ = 100  # instances of one read, and of one call that removes: about 1 ms of the server
+READ_STEPS = 20_000  # steps that one read may bring, where histories are long
+MAX_STEPS = 100_000  # steps that are gathered for one write to the archive: some 15 MB
 SPELL = 1.0  # seconds of one pass; where more is due the next one follows at once
 
 
 @dataclass(frozen=True, slots=True)
 class MachineBounds:
-    """The bounds of one machine, and the fields by which its archived instances can be found."""
+    """The bounds of one machine, the fields by which its archived instances can be found, and how long its histories
+    may be."""
 
     machine: str
     retention: Retention
     index: tuple[str, ...]
+    history: int = limits.DEFAULT_HISTORY
+
+    @property
+    def read(self) -> int:
+        """Instances of one read."""
+        return max(1, min(READ, READ_STEPS // max(1, self.history)))
 
 
 class RetentionDuty:
@@ -94,12 +103,13 @@ class RetentionDuty:
                 except errors.LookupFailed:
                     continue
                 index = tuple(name for name in definition.get("index") or () if isinstance(name, str))
-                held = current, MachineBounds(machine, find_retention(definition), index)
+                history = definition.get("history", limits.DEFAULT_HISTORY)
+                held = current, MachineBounds(machine, find_retention(definition), index, history)
                 self._bounds[machine] = held
             bounds = held[1]
             retention = bounds.retention if machine in builtin_machines.NAMES else bounds.retention.over(default)
             if retention:
-                found.append(MachineBounds(machine, retention, bounds.index))
+                found.append(replace(bounds, retention=retention))
         return found
 
     def _one_machine(self, retirement: Retirement, bounds: MachineBounds, now: int) -> Iterator[None]:
@@ -120,7 +130,7 @@ class RetentionDuty:
         keep_copy = self._store() if bounds.retention.archive is not False else None
         skip, gone = 0, 0
         while True:
-            batches, full = self._gather(retirement, bounds.machine, partition, state, before, skip, keep_copy)
+            batches, full = self._gather(retirement, bounds, partition, state, before, skip, keep_copy)
             looked = sum(batch.looked for batch in batches)
             due = [one for batch in batches for one in batch.instances]
             if keep_copy is not None and due:
@@ -141,19 +151,19 @@ class RetentionDuty:
             log.info("retention: %d instances of %s in %s went", gone, bounds.machine, state)
 
     def _gather(
-        self, retirement: Retirement, machine: str, partition: Partition, state: str, before: int, skip: int,
+        self, retirement: Retirement, bounds: MachineBounds, partition: Partition, state: str, before: int, skip: int,
         store: Archive | None,
     ) -> tuple[list[Batch], bool]:  # fmt: skip
         """Read as many instances as the archive best takes at once; return them, and whether there may be more."""
-        wanted, looked = store.batch if store else READ, 0
+        wanted, looked, steps = store.batch if store else READ, 0, 0
         batches: list[Batch] = []
-        while looked < wanted:
-            batch = retirement.read(machine, partition, state, before, skip=skip + looked, limit=READ)
+        while looked < wanted and steps < MAX_STEPS:
+            batch = retirement.read(bounds.machine, partition, state, before, skip=skip + looked, limit=bounds.read)
             self._share.spend(batch.micros)
             due = [one for one in batch.instances if is_due(one, before)]
             batches.append(Batch(batch.partition, due, batch.looked, batch.micros))
-            looked += batch.looked
-            if batch.looked < READ:
+            looked, steps = looked + batch.looked, steps + sum(len(one.steps) for one in due)
+            if batch.looked < bounds.read:
                 return batches, False
         return batches, True
 

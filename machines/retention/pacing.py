@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable
 
 SHARE = 0.1  # of one server's time
-OVERHEAD = 1.5  # a call's whole time on the server by its measured one: reading words and writing answers is not in that
+OVERHEAD = (
+    1.5  # a call's whole time on the server by its measured one: reading words and writing answers is not in that
+)
 IDLE = 1.0  # seconds without a call after which what was not used is forfeited: no burst follows a rest
 
 
 class ServerShare:
-    """``spend`` takes the µs that were measured of a call on the server and sleeps until the share is kept, less what has
-    passed since the call before: 15 ms from one call of 1 ms to the next."""
+    """``spend`` takes the µs that were measured of a call on the server and sleeps until the share is kept: from one
+    call of 1 ms to the next 15 ms pass, work of the caller included."""
 
     def __init__(
         self, share: float = SHARE, *, clock: Callable[[], float] = time.monotonic,

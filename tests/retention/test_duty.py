@@ -6,9 +6,11 @@ import pytest
 from django.db import DatabaseError
 
 from machines.archive.opening import open_archived
+from machines.archive.sql import SqlArchive
 from machines.archive.store import NoArchive, get_archive
 from machines.engine import UnknownInstance
 from machines.models import ArchivedInstance, ArchiveTotal
+from machines.retention import duty as module
 from machines.retention.duty import RetentionDuty
 from machines.retention.pacing import OVERHEAD, ServerShare
 from tests.retention.conftest import DAY, archived, run
@@ -151,6 +153,16 @@ def test_more_than_one_batch(engine, duty, ship, share):
     run(duty)
     assert (left(engine), len(archived()), duty.gone) == ([], 230, 230)
     assert share.spent > 0
+
+
+def test_long_histories_come_in_small_reads(engine, duty, ship, monkeypatch):
+    ship(*(f"i{number}" for number in range(7)), retain="1d", history=10_000)
+    monkeypatch.setattr(module, "MAX_STEPS", 9)
+    sizes: list[int] = []
+    write = SqlArchive.write
+    monkeypatch.setattr(SqlArchive, "write", lambda self, some: (sizes.append(len(some)), write(self, some))[1])
+    run(duty)
+    assert (left(engine), sizes) == ([], [4, 3])
 
 
 def test_dead_jobs_go_by_age(engine, duty):
