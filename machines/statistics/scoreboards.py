@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -74,20 +75,34 @@ class ScoreboardUpdate:
         """One pass. There is never more to do at once: False."""
         with self._database.around():
             lives = self._engine.survey(trust=True).lives
+            measured = self._list_measured()
             for machine, current in self._engine.recent_versions().items():
+                version = int(current.partition(":")[0])
                 try:
-                    self._filled |= self.fill(machine, int(current.partition(":")[0]), live=lives.get(machine))
+                    self._filled |= self.fill(machine, version, live=lives.get(machine), measured=machine in measured)
                 except SignalboxError as error:
                     log.info("the scoreboards of %s cannot be filled: %s", machine, error)
         return False
 
+    @staticmethod
+    def _list_measured() -> set[str]:
+        """Return the machines of which there are measurements of the last days."""
+        since = (int(time.time()) // DAY - 2) * DAY
+        rows = Measurement.objects.filter(period=Measurement.Period.HOUR, at__gte=since)
+        return set(rows.values_list("machine", flat=True).distinct())
+
     def pause(self) -> float:
         return PAUSE[self._filled] * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
 
-    def fill(self, machine: str, version: int, *, now: int | None = None, live: Live | None = None) -> bool:
-        """One machine; whether anything was measured of it. ``now``: ms; ``live``: its figures, where known."""
+    def fill(
+        self, machine: str, version: int, *, now: int | None = None, live: Live | None = None, measured: bool = True
+    ) -> bool:
+        """One machine; whether anything was measured of it. ``now``: ms; ``live``: its figures, where known;
+        ``measured``: whether there may be measurements."""
         live = live or self._engine.live(machine, now=now)
         self._stays(machine, version, live.counts, live.now)
+        if not measured:
+            return False
         days = {(live.now // 1000 - late) // DAY for late in (LATE, 0)}
         found = [self._day(machine, day, live.now) for day in sorted(days)]
         return any(found)

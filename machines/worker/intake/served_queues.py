@@ -13,7 +13,7 @@ from machines.worker.registry import Registry
 log = logging.getLogger(__name__)
 
 PEEK = 50  # jobs of a queue that nothing feeds that are looked at for one this worker has a handler for
-SOME = 100  # partitions whose lists of queues are read in one look
+SOME = 50  # partitions whose lists of queues are read in one look
 REREAD = 300.0  # seconds after which all versions are read, whatever the catalog's revision says
 MEET = 5.0  # seconds
 MOST_POSSIBLE = 500  # bells of queues that may never be: past that they are found by looking, half a minute later

@@ -9,7 +9,7 @@ from machines.engine import Engine, errors
 
 from .partition_shares import PartitionShares
 
-MOST = 30  # partitions of one pass: three commands for each
+MOST = 20  # partitions of one pass: three commands for each
 
 
 class LeaseRecovery:

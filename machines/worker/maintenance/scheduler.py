@@ -18,7 +18,7 @@ from .periodic import Duty
 log = logging.getLogger(__name__)
 
 TTL = 15.0  # seconds after which a duty is another worker's when the one that had it is not heard of
-LOOK = 0.5  # seconds between two looks of a duty's thread at whether it is this worker's turn; asks nobody
+LOOK = 30.0  # seconds between two looks of a duty's thread at whether it is this worker's turn, should nobody wake it
 LONGEST = 600.0  # seconds of one pass after which its worker is taken to be stuck and lets go of the duty
 
 
@@ -100,9 +100,14 @@ class Turn:
         self._lock = locks.lock(lock_name(name), ttl=ttl, owner=owner)
         self._name, self._duty, self._ttl, self._clock = name, duty, ttl, clock
         self._held: HeldLock | None = None
+        self._wake: Callable[[], object] = lambda: None
         self._began: float | None = None  # of the pass under way
         self._rests = -float("inf")  # until when others are to have it, who may get further
         self.ends = ttl  # seconds until another's lock ends, as was last told
+
+    def on_call(self, wake: Callable[[], None]) -> None:
+        """Have ``wake`` called when it becomes this worker's turn."""
+        self._wake = wake
 
     @property
     def is_mine(self) -> bool:
@@ -164,3 +169,4 @@ class Turn:
             self.ends = max(0.0, taken.retry_after)
         else:
             log.info("%s is this worker's turn now, fence %d", self._name, self._held.fence)
+            self._wake()

@@ -12,7 +12,7 @@ from machines.connections import get_pattern
 from machines.engine import EngineFault, EngineUnavailable
 from machines.management import maintenance
 from machines.patterns import Locks
-from machines.worker.maintenance.scheduler import LONGEST, Scheduler, read_lock_holders
+from machines.worker.maintenance.scheduler import LONGEST, LOOK, Scheduler, read_lock_holders
 from machines.worker.options import Options
 from tests.installation.processes import ROOT, eventually
 
@@ -23,7 +23,7 @@ from machines.patterns import Locks
 from machines.worker.launcher import Launcher
 from machines.worker.options import Options
 from machines.worker.registry import Registry
-from machines.worker.maintenance.scheduler import Scheduler
+from machines.worker.maintenance.scheduler import LOOK, Scheduler
 import signal
 
 class Sweep:
@@ -93,8 +93,13 @@ def test_of_two_workers_one_does_it_and_the_other_waits_for_its_turn(two):
     assert [two.turn(name).once() for name in "ab"] == [True, False]
     assert [two.duties[name].passes for name in "ab"] == [1, 0]
     assert two.turn("a").pause() == 42.0
-    assert two.turn("b").pause() < 1
+    woken = []
+    two.turn("b").on_call(lambda: woken.append("b"))
+    assert two.turn("b").pause() == LOOK, "it is woken when its turn comes"
     assert 5 < two.schedulers["b"].pause() <= 10.01
+    two.schedulers["a"].leave()
+    two.schedulers["b"].once()
+    assert woken == ["b"]
 
 
 def test_who_leaves_is_followed_at_once_and_by_a_larger_fence(two):
