@@ -23,7 +23,7 @@ from machines.patterns import Locks
 from machines.worker.launcher import Launcher
 from machines.worker.options import Options
 from machines.worker.registry import Registry
-from machines.worker.maintenance.scheduler import LOOK, Scheduler
+from machines.worker.maintenance.scheduler import Scheduler
 import signal
 
 class Sweep:
