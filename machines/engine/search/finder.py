@@ -18,7 +18,7 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
 from .filters import COMPARED_FIELDS, ERROR, FACT_FIELDS, Condition, build_refusal
-from .page_merge import BEGINNING, PageMerge, Place, Position, RawRow, build_cursor_error
+from .page_merge import BEGINNING, PageMerge, Position, RawRow, build_cursor_error
 from .results import Page
 
 MAX_LIMIT = 1000
@@ -76,17 +76,22 @@ class Finder:
         index = self.choose_index(query, position)
         states = [""] if index is not None else query.states
         places = [(partition.root, state) for partition in self.places(query) for state in states]
-        merge = PageMerge(places, position, query.limit + 1, newest=query.newest)
+        by = index.field if index is not None else ""
+        merge = PageMerge(places, position, query.limit + 1, newest=query.newest, by=by)
         most = ROUNDS * max((query.limit + 1) * len(places), MOST)  # candidates
         found: list[tuple[Position, Instance]] = []
         missing: dict[str, None] = {}
         compared = rounds = 0
         while len(found) <= query.limit and not merge.over:
-            if rounds == MAX_ROUNDS or (query.selects and compared >= most):
-                return _make_page(found, merge.bound, query.limit, missing)
-            compared += self._read_places(query, index, merge, query.limit + 1 - len(found), missing)
-            rounds += 1
-            rows = self._read_rows(query.machine, merge.take_settled())
+            need = query.limit + 1 - len(found)
+            settled = merge.take_settled(need)
+            if not settled:
+                if rounds == MAX_ROUNDS or (query.selects and compared >= most):
+                    return _make_page(found, merge.bound, query.limit, missing)
+                compared += self._read_places(query, index, merge, need, missing)
+                rounds += 1
+                continue
+            rows = self._read_rows(query.machine, settled, by)
             matching = self._find_matching(query, rows)
             found += [(row[0], row[2]) for number, row in enumerate(rows, start=1) if number in matching]
         return _make_page(found, None, query.limit, missing)
@@ -216,16 +221,18 @@ class Finder:
                 merge.drop(place.root)
             else:
                 self._check_reply(query.machine, reply)
-                _add_rows(place, reply, index.field if index is not None else "")
+                merge.add(place, reply)
+        merge.sort()
         return sum(looks)
 
-    def _read_rows(self, machine: str, rows: Sequence[RawRow]) -> list[Row]:
+    def _read_rows(self, machine: str, rows: Sequence[RawRow], by: str) -> list[Row]:
         found = []
         for row in rows:
             raw = replies.read_pairs(row.fields)
             if "_def" in raw:
-                types = self._catalog.types(machine, row.root, raw["_def"])
-                found.append((row.position, row.state, replies.read_instance(machine, row.id, raw, types)))
+                types = self._catalog.types(machine, row.place.root, raw["_def"])
+                instance = replies.read_instance(machine, row.id, raw, types)
+                found.append((row.get_position(by), row.place.state, instance))
         return found
 
     # Compare
@@ -278,18 +285,6 @@ def _keep_unless_read(answers: Sequence[Any], merge: PageMerge) -> list[Any]:
     if not any(place.read for place in merge.places):
         return keep_available(answers)
     return keep_available([*answers, ""])[:-1]
-
-
-def _add_rows(place: Place, reply: Sequence[Any], by: str) -> None:
-    """Add what a place answered."""
-    place.read = True
-    place.more = reply[1] != ""
-    if place.more:
-        place.position = Position(str(reply[1]), str(reply[2]), by)
-    place.rows.extend(
-        RawRow(Position(str(score), str(id), by), place.state, place.root, str(id), flat)
-        for id, score, flat in zip(reply[3::3], reply[4::3], reply[5::3], strict=True)
-    )
 
 
 def _encode_filter(query: Query, index: Condition | None) -> str:

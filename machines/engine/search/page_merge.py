@@ -7,14 +7,13 @@ the rest waits. Only partitions that could still come before the end of the page
 from __future__ import annotations
 
 import base64
-import heapq
 import json
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import ceil, isfinite, sqrt
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from machines.engine.errors import BadInput
 
@@ -62,53 +61,74 @@ def build_cursor_error() -> BadInput:
 BEGINNING = Position()
 
 
-@dataclass(frozen=True, slots=True)
-class RawRow:
-    """A row as its partition answered it. ``state``: of the index it was read from, "" for the index of a field."""
+class RawRow(NamedTuple):
+    """A row as its partition answered it. ``rank``: the order of its position, and of its place among equal ones."""
 
-    position: Position
-    state: str
-    root: str
+    rank: tuple[tuple[Any, bytes], int]
+    place: Place
+    score: str
     id: str
     fields: Sequence[Any]
+
+    def get_position(self, by: str) -> Position:
+        return Position(self.score, self.id, by)
 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """One index of one partition. ``position``: how far it was read; ``more``: whether it holds more; ``share``: how
-    many rows to ask for; ``read``: whether it has answered; ``rows``: its rows that are not settled."""
+    """One index of one partition. ``state``: "" for the index of a field; ``position``: how far it was read; ``more``:
+    whether it holds more; ``share``: how many rows to ask for; ``read``: whether it has answered."""
 
+    number: int
     root: str
     state: str
     position: Position
     share: int
     more: bool = True
     read: bool = False
-    rows: deque[RawRow] = field(default_factory=deque)
 
 
 class PageMerge:
-    """The rows of one page of at most ``size`` rows, in order over all places."""
+    """The rows of one page of at most ``size`` rows, in order over all places. ``by``: the field whose index is read,
+    "" for the indexes of states."""
 
-    def __init__(self, places: Iterable[tuple[str, str]], position: Position, size: int, *, newest: bool) -> None:
+    def __init__(
+        self, places: Iterable[tuple[str, str]], position: Position, size: int, *, newest: bool, by: str = ""
+    ) -> None:
         indexes = list(places)
         share = compute_share(size, len(indexes))
-        self.places = [Place(root, state, position, share) for root, state in indexes]
+        self.places = [Place(number, root, state, position, share) for number, (root, state) in enumerate(indexes)]
+        self.by = by
         self._size = size
         self._newest = newest
         self._begun = False
+        self._rows: list[RawRow] = []  # not settled, in order
 
     def choose_places(self, need: int) -> list[Place]:
-        """List the places to ask next: those that may hold one of the next ``need`` rows. Empty where none has more."""
+        """List the places to ask next: those that may hold one of the next ``need`` rows."""
         if not self._begun:
             self._begun = True
             return list(self.places)
-        waiting = list(self._merge())
-        last = waiting[need - 1].position.order if len(waiting) >= need else None
+        last = self._rows[need - 1].rank[0] if len(self._rows) >= need else None
         chosen = [p for p in self.places if p.more and (last is None or self._is_before(p.position.order, last))]
         for place in chosen:
             place.share = min(self._size, place.share * GROWTH)
         return chosen
+
+    def add(self, place: Place, reply: Sequence[Any]) -> None:
+        """Add what ``sb_find`` or ``sb_lookup`` answered for a place; ``sort`` follows."""
+        place.read = True
+        place.more = reply[1] != ""
+        if place.more:
+            place.position = Position(str(reply[1]), str(reply[2]), self.by)
+        among = -place.number if self._newest else place.number
+        for id, score, fields in zip(reply[3::3], reply[4::3], reply[5::3], strict=True):
+            order = (score, b"") if self.by else (float(score), id.encode())
+            self._rows.append(RawRow((order, among), place, str(score), id, fields))
+
+    def sort(self) -> None:
+        """Put the rows in order, after all answers of a round were added."""
+        self._rows.sort(key=_get_rank, reverse=self._newest)
 
     def drop(self, root: str) -> None:
         """Ask a partition no more: it does not answer."""
@@ -116,14 +136,18 @@ class PageMerge:
             if place.root == root:
                 place.more = False
 
-    def take_settled(self) -> list[RawRow]:
-        """Return, and drop, the rows before which no other row can come."""
+    def take_settled(self, need: int) -> list[RawRow]:
+        """Return, and drop, the first rows before which no other row can come, at most ``need``."""
+        if not self._rows:
+            return []
         bound = self.bound
         last = None if bound is None else bound.order
-        settled = [row for row in self._merge() if self._is_within(row, last)]
-        for place in self.places:
-            while place.rows and self._is_within(place.rows[0], last):
-                place.rows.popleft()
+        count = 0
+        for row in self._rows[:need]:
+            if last is not None and self._is_before(last, row.rank[0]):
+                break
+            count += 1
+        settled, self._rows = self._rows[:count], self._rows[count:]
         return settled
 
     @property
@@ -135,17 +159,13 @@ class PageMerge:
     @property
     def over(self) -> bool:
         """Tell whether no row is left."""
-        return not any(place.more or place.rows for place in self.places)
-
-    def _merge(self) -> Iterator[RawRow]:
-        rows = [place.rows for place in self.places if place.rows]
-        return heapq.merge(*rows, key=lambda row: row.position.order, reverse=self._newest)
+        return not self._rows and not any(place.more for place in self.places)
 
     def _is_before(self, one: tuple[Any, bytes], other: tuple[Any, bytes]) -> bool:
         return one > other if self._newest else one < other
 
-    def _is_within(self, row: RawRow, last: tuple[Any, bytes] | None) -> bool:
-        return last is None or not self._is_before(last, row.position.order)
+
+_get_rank = itemgetter(0)
 
 
 def compute_share(size: int, places: int) -> int:
@@ -153,4 +173,4 @@ def compute_share(size: int, places: int) -> int:
     if places <= 1:
         return size
     mean = size / places
-    return min(size, ceil(mean + 2 * sqrt(mean)) + 2)
+    return min(size, ceil(mean + 2 * sqrt(mean)))

@@ -111,6 +111,6 @@ def test_each_partition_is_asked_for_its_share_only(engine):
 
 def test_shares_have_a_margin_and_are_no_more_than_a_page():
     assert compute_share(51, 1) == 51
-    assert compute_share(51, 8) == 14
-    assert compute_share(51, 48) == 6
-    assert compute_share(2, 48) == 2
+    assert compute_share(51, 8) == 12
+    assert compute_share(51, 48) == 4
+    assert compute_share(2, 48) == 1
