@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from machines.engine.connection.calls import Caller
-from machines.engine.errors import EngineUnavailable, NotPermitted
+from machines.engine.errors import BadInput, EngineUnavailable, NotPermitted
 from machines.engine.keys import Keys
 
 FRESH = 2.0  # seconds for which a process trusts what it read
@@ -34,6 +34,12 @@ class Growth:
     @classmethod
     def read(cls, text: str) -> Self:
         return cls(*(int(number) for number in text.split(":")))
+
+
+def refuse_growing(machine: str, growth: Growth | None) -> None:
+    """Raise BadInput for a machine whose instances move between partitions now."""
+    if growth is not None and growth.under_way:
+        raise BadInput(f"{machine} grows to {growth.after} partitions: finish that first, by `machine repartition`")
 
 
 class GrowthReader:

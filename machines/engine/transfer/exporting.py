@@ -18,6 +18,7 @@ from machines.engine.connection.replies import Status, refuse
 from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
+from machines.engine.publishing.growth import refuse_growing
 
 from .records import ChunkWriter, Damaged, TransferHeader, read_chunks
 
@@ -55,6 +56,7 @@ class Export:
         if self.path.exists():
             raise BadInput(f"{self.path} exists: remove it, or give another name")
         partitions = self._catalog.partitions(self.machine)
+        refuse_growing(self.machine, self._catalog.find_growth(self.machine))  # a scan could miss what moves
         writer = ChunkWriter(self.part)
         try:
             header = self._begin(writer, len(partitions))

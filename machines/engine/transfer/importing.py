@@ -17,6 +17,7 @@ from machines.engine.jobs.lifecycle import Queues
 from machines.engine.jobs.queue_operations import QueueOperations
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
+from machines.engine.publishing.growth import refuse_growing
 
 from .records import Chunk, Damaged, TransferHeader, read_chunks
 
@@ -80,6 +81,7 @@ class Import:
         BadInput for a version that has other content here, EngineUnavailable."""
         content = self._check()
         catalog = Catalog(self._caller, self._keys, 1)
+        refuse_growing(content.header.machine, catalog.find_growth(content.header.machine))
         report = ImportReport(content.header.machine)
         marks, done = self._keys.partition(report.machine).imported(content.header.transfer), 0
         self._publish(catalog, content, report, marks)

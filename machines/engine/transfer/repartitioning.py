@@ -96,6 +96,10 @@ class Repartition:
     def run(self, progress: Progress = lambda done, total: None) -> RepartitionReport:
         """Move everything that is to move and return a report; ``finished`` is False where ``stopped`` said so. Raises
         BadInput for a number that is no multiple, UnknownMachine, Outrun, EngineUnavailable."""
+        if self._is_done():
+            self._report.before, self._report.finished = self.to, True
+            self._report.sizes = self._count_sizes()
+            return self._report
         is_new = self._begin()
         self._replicas = self._count_replicas()
         self._publish_everywhere()
@@ -127,6 +131,12 @@ class Repartition:
         return self._report.resumed
 
     # The beginning and the end
+
+    def _is_done(self) -> bool:
+        """Tell whether the machine has the number already, and nothing moves."""
+        growth = self._catalog.find_growth(self.machine)
+        held = self._caller.command("HGET", self._keys.machines, self.machine)
+        return held is not None and int(held) == self.to and not (growth is not None and growth.under_way)
 
     def _begin(self) -> bool:
         """Take a number for this run, and tell all processes that the machine grows; return whether that is new."""

@@ -9,7 +9,7 @@ from machines.engine.keys import choose_partition
 from machines.engine.transfer import Outrun, Repartition
 from tests.engine.builders import NOW, door, errand, machine, publish
 
-from .worlds import describe, fill
+from .worlds import describe, export, fill, read
 
 
 def grow(engine: Engine, name: str, to: int, **options) -> Repartition:
@@ -103,6 +103,31 @@ def test_a_number_that_is_no_multiple_and_another_goal_are_refused(engine):
     grow(engine, "door", 4, stopped=lambda: True)
     with pytest.raises(BadInput, match="grows to 4 partitions already"):
         grow(engine, "door", 8)
+
+
+def test_the_same_command_again_finds_it_done(engine):
+    publish(engine, door(), "a", "b")
+    grow(engine, "door", 2)
+    again = grow(engine, "door", 2).report
+    assert (again.finished, again.moved, again.before, again.after) == (True, 0, 2, 2)
+
+
+def test_while_a_machine_grows_it_is_neither_exported_nor_imported(engine, tmp_path):
+    publish(engine, door(), *[f"d{n}" for n in range(30)])
+    export(engine, tmp_path / "f", "door")
+    killed = Repartition(engine.client, engine.keys, "door", 4, settle=0)
+    killed._move_all = lambda progress: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        killed.run()
+    with pytest.raises(BadInput, match="door grows to 4 partitions: finish that first"):
+        export(engine, tmp_path / "g", "door")
+    with pytest.raises(BadInput, match="door grows to 4 partitions: finish that first"):
+        read(engine, tmp_path / "f")
+    record = engine.client.fcall_ro("sb_export", 1, engine.keys.partition("door").root, "instances", "d1")[1]
+    stray = next(f"s{n}" for n in range(99) if choose_partition(f"s{n}", 4) != 0)
+    root = engine.keys.partition("door").root
+    reply = engine.client.fcall("sb_import", 1, root, "x1", "", record.replace('"id":"d1"', f'"id":"{stray}"'))
+    assert reply[1:] == ["refused", "its machine grows, and this is not its partition"]
 
 
 def test_an_instance_whose_job_runs_moves_when_the_job_is_done(engine, fresh):

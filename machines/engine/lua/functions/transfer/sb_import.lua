@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, record_checks, record_writes, replies, time_limit, values
+-- needs: arguments, commit, keys, record_checks, record_writes, redirects, replies, time_limit, values
 -- sb_import: writes records that sb_export made, each once: an instance with its history, timers, jobs and messages; a job
 -- without an instance; the counters of a partition. A record is checked against the definition before anything is written.
 -- KEYS:    1 root of the partition
@@ -26,6 +26,7 @@ local function import_instance(root, record, now)
         local same = tonumber(here[1]) == tonumber(found.raw._created) and tonumber(here[2]) >= found.ctx.version
         return same and 'there' or 'other', 'revision ' .. here[2] .. ' of an instance created at ' .. here[1] .. ' ms is here'
     end
+    if redirects.build(root, found.ctx.id) then return 'refused', 'its machine grows, and this is not its partition' end
     record_writes.write_instance(root, found, now)
     return 'written', ''
 end
