@@ -21,7 +21,7 @@ from dashboard.live.sockets.permissions import Rights
 from dashboard.live.sockets.reveals import viewer
 from dashboard.live.topics import BadTopic, Topic
 from machines.audit.reveals import RevealAudit
-from machines.connections import get_engine
+from machines.connections import get_engine, is_spread
 from machines.engine import Engine
 from machines.engine.connection import routing
 from machines.engine.errors import SignalboxError
@@ -64,11 +64,12 @@ def read(engine: Engine, topic: Topic) -> tuple[Value, int]:
     def send(commands: Iterable[Command]) -> list[Any]:
         return routing.send(engine.client, [(key or engine.keys.machines, words) for key, words in commands])
 
+    directory = engine.list_partition_counts if is_spread() else dict
     try:
-        return read_once(engine.keys, topic, send)
+        return read_once(engine.keys, topic, send, directory)
     except LibraryMissing:
         engine.load_missing_library()
-        return read_once(engine.keys, topic, send)
+        return read_once(engine.keys, topic, send, directory)
 
 
 def _refuse(code: ErrorCode, message: str, topic: str) -> JsonResponse:

@@ -192,6 +192,10 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
         return len(self._catalog.partitions(machine))
 
+    def list_partition_counts(self) -> dict[str, int]:
+        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
+        return self._catalog.directory()
+
     def emitted_logs(self) -> EmittedLogs:
         """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
         return EmittedLogs(self._caller, self.keys, self._catalog.count_partitions)

@@ -184,13 +184,19 @@ READERS: Mapping[str, Callable[[Source, Any], Any]] = {
 }
 
 
-def read_once(keys: Keys, topic: Topic, send: Callable[[Iterable[Command]], list[Any]]) -> tuple[Value, int]:
-    """The topic's value right now and the Redis time of the read (ms); ``send`` is one pipelined round trip."""
-    world = World()
+def read_once(
+    keys: Keys,
+    topic: Topic,
+    send: Callable[[Iterable[Command]], list[Any]],
+    directory: Callable[[], Mapping[str, int]] = dict,
+) -> tuple[Value, int]:
+    """The topic's value right now and the Redis time of the read (ms); ``send`` is one pipelined round trip.
+    ``directory`` gives the machines as they were known last, where their list does not answer."""
+    world, known = World(), directory()
     for _ in range(MOST_ROUNDS):
         wanted = [source for source in sources(topic, world) if source not in world.readings]
         if world.at and not wanted:
             return value(topic, world), world.at
-        seen = take_in(wanted, send(commands(keys, wanted)))
+        seen = take_in(wanted, send(commands(keys, wanted)), known)
         world = World(seen.directory, world.readings | seen.readings, seen.at)
     raise EngineFault(f"{topic} changed its shape faster than it could be read")

@@ -57,8 +57,8 @@ class InspectionMethods:
             *(("sb_explain", root, (id, arguments.check_event(name))) for name in names),
         ]
         got, history, waits, jobs, *answers, marks = self._caller.many(calls, [(meta, ("HGET", meta, "sensitive"))])
-        if isinstance(marks, Exception):  # without the names of sensitive fields nothing may be shown
-            translate(marks)
+        if isinstance(marks, Exception) and not self._caller.spread:
+            translate(marks)  # without the names of sensitive fields nothing may be shown
         found = [self._require_ok(machine, id, reply) for reply in (got, history, waits, jobs)]
         raw = replies.read_fields(found[0])
         types = self._catalog.types(machine, root, raw["_def"])
@@ -70,7 +70,10 @@ class InspectionMethods:
             explanations={
                 name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)
             },
-            sensitive=read_sensitive_fields(marks),
+            # Where the first partition does not answer, another one has the names, too.
+            sensitive=self._catalog.sensitive(machine)
+            if isinstance(marks, Exception)
+            else read_sensitive_fields(marks),
         )
 
     def explain_all(self, machine: str, id: str, events: Iterable[str]) -> dict[str, Explanation | SignalboxError]:

@@ -93,13 +93,13 @@ class WorkerRegistry:
         """List the workers whose row exists; remove the names of dead ones from the list.
 
         Rows lie on different nodes of a cluster: the attribute ``missing`` of the result lists the keys that did not
-        answer. The names of the last call are used where their list does not.
+        answer. The names of the last call, if there was one, are used where their list does not.
         """
         missing: list[str] = []
         try:
             self._names = [str(name) for name in self._caller.command("ZRANGE", self._keys.workers, 0, 999)]
         except EngineUnavailable:
-            if not self._names or not self._caller.spread:
+            if not self._caller.spread:
                 raise
             missing.append(self._keys.workers)
         keys = [self._keys.worker(name) for name in self._names]

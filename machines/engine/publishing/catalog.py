@@ -113,7 +113,7 @@ class Catalog:
         growths = {name: self._growth.find(name) for name in counts}
         return {name: max(count, growth.after if (growth := growths[name]) else 0) for name, count in counts.items()}
 
-    def _read(self, machine: str, ask: Callable[[Partition], Answer]) -> Answer:
+    def read_any(self, machine: str, ask: Callable[[Partition], Answer]) -> Answer:
         """Return what ``ask`` returns for the first partition of a machine that answers."""
         try:
             return ask(self._keys.partition(machine))
@@ -144,7 +144,7 @@ class Catalog:
     def states(self, machine: str) -> list[str]:
         """List the state names of every published version."""
         arguments.check_machine(machine)
-        return sorted(self._read(machine, lambda partition: self._caller.command("SMEMBERS", partition.states)))
+        return sorted(self.read_any(machine, lambda partition: self._caller.command("SMEMBERS", partition.states)))
 
     def leaves(self, machine: str, state: str) -> list[str]:
         """List the leaf states below a state, in any published version; a leaf stands for itself."""
@@ -163,7 +163,7 @@ class Catalog:
         """Return the fields that any published version marks as sensitive. One round trip. Raises UnknownMachine."""
         self._count(machine)
         return read_sensitive_fields(
-            self._read(machine, lambda partition: self._caller.command("HGET", partition.meta, "sensitive"))
+            self.read_any(machine, lambda partition: self._caller.command("HGET", partition.meta, "sensitive"))
         )
 
     def check_state(self, machine: str, state: str) -> None:
@@ -200,7 +200,7 @@ class Catalog:
             definitions = [value for field, value in named.items() if field.startswith("def:")]
             return [self.types(machine, partition.root, definition) for definition in definitions]
 
-        return self._read(machine, read)
+        return self.read_any(machine, read)
 
     # Publishing
 
@@ -282,7 +282,7 @@ class Catalog:
         """Return the current version of a machine whose first partition does not answer: of another, or the last that
         was read."""
         try:
-            current = self._read(machine, lambda partition: self._caller.command("HGET", partition.meta, "current"))
+            current = self.read_any(machine, lambda partition: self._caller.command("HGET", partition.meta, "current"))
         except EngineUnavailable:
             return self._current.get(machine)
         return None if current is None else str(current)
@@ -315,12 +315,12 @@ class Catalog:
 
     def versions(self, machine: str) -> list[int]:
         self._count(machine)
-        held = self._read(machine, lambda partition: self._caller.command("HKEYS", partition.meta))
+        held = self.read_any(machine, lambda partition: self._caller.command("HKEYS", partition.meta))
         return sorted(int(field[4:]) for field in held if field.startswith("def:"))
 
     def definition(self, machine: str, version: int | None) -> dict[str, Any]:
         self._count(machine)
-        return self._read(machine, lambda partition: self._read_definition(machine, partition, version))
+        return self.read_any(machine, lambda partition: self._read_definition(machine, partition, version))
 
     def _read_definition(self, machine: str, partition: Partition, version: int | None) -> dict[str, Any]:
         if version is None:

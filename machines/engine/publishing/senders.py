@@ -16,6 +16,7 @@ from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status, refuse
 from machines.engine.definitions.recipients import Recipient, find_recipients
 from machines.engine.errors import UnknownMachine
+from machines.engine.keys import Partition
 
 from .catalog import Catalog
 
@@ -52,11 +53,14 @@ class SenderMethods:
 
     def acceptance(self, machine: str) -> Acceptance:
         """Return whom a machine accepts. Raises UnknownMachine."""
-        first = self._catalog.partitions(machine)[0]
-        current, granted = self._caller.command("HMGET", first.meta, "current", "granted")
+        self._catalog.partitions(machine)
+        return self._catalog.read_any(machine, lambda partition: self._read_acceptance(machine, partition))
+
+    def _read_acceptance(self, machine: str, partition: Partition) -> Acceptance:
+        current, granted = self._caller.command("HMGET", partition.meta, "current", "granted")
         if current is None:
             raise UnknownMachine(machine)
-        declared = self._catalog.types(machine, first.root, str(current)).accepts
+        declared = self._catalog.types(machine, partition.root, str(current)).accepts
         return Acceptance(declared, None if granted is None else tuple(str(granted).split()))
 
     def granted(self) -> dict[str, tuple[str, ...] | None]:

@@ -143,10 +143,12 @@ class SearchMethods(IndexMethods):
         return [name for (name, _), one in zip(places, there, strict=True) if one == 1]
 
     def find_indexed(self, field: str, machines: Sequence[str]) -> list[str]:
-        """List the machines that have a complete index of a field, by their first partition: one command each."""
+        """List the machines that have a complete index of a field, by their first partition: one command each. Those
+        whose first partition does not answer are left out."""
         metas = [self._catalog.partitions(name)[0].meta for name in machines]
-        listed = self._caller.commands([(meta, ("HGET", meta, "by")) for meta in metas])
-        return [name for name, by in zip(machines, listed, strict=True) if f"{field}:1" in (by or "").split()]
+        listed = self._caller.commands_available([(meta, ("HGET", meta, "by")) for meta in metas])
+        found = zip(machines, listed, strict=True)
+        return [name for name, by in found if isinstance(by, str) and f"{field}:1" in by.split()]
 
     def _find_partition(self, machine: str, id: str, of: str) -> Partition | None:
         """Return the partition that would hold it; None where the machine has no such partition."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from machines.engine.connection.calls import Caller
+from machines.engine.errors import EngineUnavailable
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
@@ -56,11 +57,17 @@ class IndexMethods:
         return self.reindex(machine)
 
     def index_progress(self, machine: str) -> IndexProgress | None:
-        """Return which indexes are incomplete and how far they are filled; None when all are complete."""
+        """Return which indexes are incomplete and how far they are filled; None when all are complete, or when the
+        first partition, which knows, does not answer."""
         first = self._catalog.partitions(machine)[0]
-        listed, note = self._caller.commands(
-            [(first.meta, ("HGET", first.meta, "by")), (first.filling, ("GET", first.filling))]
-        )
+        try:
+            listed, note = self._caller.commands(
+                [(first.meta, ("HGET", first.meta, "by")), (first.filling, ("GET", first.filling))]
+            )
+        except EngineUnavailable:
+            if not self._caller.spread:
+                raise
+            return None
         fields = [item[:-2] for item in (listed or "").split() if item.endswith(":0")]
         done, total = (int(part) for part in (note or "0/0").split("/"))
         return IndexProgress(fields, done, total) if fields else None
