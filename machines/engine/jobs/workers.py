@@ -101,6 +101,8 @@ class WorkerRegistry:
         except EngineUnavailable:
             if not self._caller.spread:
                 raise
+            if not self._names:
+                self._caller.everywhere("TIME")  # raises where nothing answers
             missing.append(self._keys.workers)
         keys = [self._keys.worker(name) for name in self._names]
         rows = self._caller.commands_available([(key, ("HGETALL", key)) for key in keys])
