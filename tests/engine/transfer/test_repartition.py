@@ -247,3 +247,18 @@ def test_a_version_published_meanwhile_is_on_all_partitions(engine, fresh):
     grow(engine, "door", 4, stopped=stopped)
     for number in range(20):
         assert fresh.create("door", f"n{number}").definition == 2
+
+
+def test_callers_that_wait_for_replicas_are_sent_on_too(engine, redis_url, prefix):
+    waiting = Engine.from_url(redis_url, prefix=prefix, replicas=1, replica_timeout=1)
+    publish(waiting, door(), *[f"d{n}" for n in range(12)])
+    waiting.get("door", "d1")
+    grow(engine, "door", 4)
+    waiting._catalog._growth.find = lambda machine, refresh=False: None
+    waiting._catalog._partitions["door"] = 1
+    assert {waiting.fire("door", f"d{n}", "open").outcome.durability for n in range(6)} == {"written, not replicated"}
+    opened = waiting.fire_many([("door", f"d{n}", "open") for n in range(6, 12)])
+    assert [(i.version, i.outcome.durability) for i in opened] == [(2, "written, not replicated")] * 6
+    assert waiting.create("door", "new").version == 1
+    assert set(homes(engine, "door", 4)["new"]) == {choose_partition("new", 4)}
+    waiting.client.close()
