@@ -7,6 +7,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
+from redis import RedisCluster
+
 from machines.engine import Engine, errors
 from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
@@ -21,6 +23,7 @@ REFRESH = 10.0  # seconds between two looks at what is published, should the new
 NEWS = 1.0  # seconds between two looks for that reason: many machines may be published together
 NAMES = 30.0  # seconds between two looks for queues that no definition feeds
 SOME = 100  # queues of partitions whose keys one look reads: all of them in turn, should the server's memory be wrong
+SOME_APART = 10  # the same on a cluster, where each is a command
 MOST = 100  # jobs of one call: a few milliseconds in which the server does nothing else
 
 
@@ -200,8 +203,8 @@ class Fetcher:
         if not self._turn:
             self._turn.extend(served)
         chosen: list[ServedQueue] = []
-        count = 0
-        while self._turn and (not chosen or count < SOME):
+        count, most = 0, SOME_APART if isinstance(self._engine.client, RedisCluster) else SOME
+        while self._turn and (not chosen or count < most):
             chosen.append(self._turn.popleft())
             count += self._partitions.get(chosen[-1].machine, 1)
         return [route for route in chosen if route in self._served_queues.known and route not in self._held]
