@@ -12,13 +12,13 @@ missing.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import redis.asyncio
 from redis import exceptions
 
-from .connection import library
+from .connection import library, routing
 from .connection.calls import Arg
 from .connection.client import Client
 from .connection.library_loader import MISSING, read_answer
@@ -114,6 +114,8 @@ class _Commands(_Client):
         ours = build_fcall(*command)
         if ours is None:
             return self._send(*command, **options)
+        if isinstance(self._client, redis.RedisCluster) and not options:
+            return self.with_library(lambda: routing.exchange(self._client, ours))
         return self.with_library(lambda: self._send(*ours, **options))
 
     def pipeline(self, *arguments: Any, **options: Any) -> Any:
@@ -151,7 +153,18 @@ class _AsyncCommands(_Client):
         ours = build_fcall(*command)
         if ours is None:
             return await self._send(*command, **options)
-        return await self.with_library(lambda: self._send(*ours, **options))
+
+        async def send() -> Any:
+            return await self._send(*ours, **(options or await self._find_node(ours)))
+
+        return await self.with_library(send)
+
+    async def _find_node(self, words: Sequence[Any]) -> dict[str, Any]:
+        """Name the node of the key: a cluster client would ask the default node for the keys of the call."""
+        if not isinstance(self._client, redis.asyncio.RedisCluster) or not words[2]:
+            return {}
+        await self._client.initialize()
+        return {"target_nodes": self._client.get_node_from_key(words[3])}
 
     def pipeline(self, *arguments: Any, **options: Any) -> Any:
         pipeline = self._pipeline(*arguments, **options)

@@ -1,6 +1,8 @@
 """Calls on a cluster go to the node of their own key, follow slots that move, and outlive nodes that die."""
 
+import asyncio
 import contextlib
+import json
 import os
 import signal
 import threading
@@ -8,10 +10,13 @@ import time
 
 import pytest
 import redis
+import redis.asyncio
 
 from machines.engine import Engine, EngineUnavailable, Fire, Instance
+from machines.engine.connection.client import connect
 from machines.engine.connection.cluster_routing import find_slot
 from machines.engine.keys import choose_partition
+from machines.engine.sm_commands import shim
 from machines.patterns import Throttle
 from machines.server import Cluster
 from tests.engine.builders import door, errand, publish
@@ -28,6 +33,11 @@ IDS = [f"i{number:02}" for number in range(24)]
 def engine(nodes, prefix):
     with clusters.engine_on(nodes, prefix, PARTITIONS) as engine:
         yield engine
+
+
+@pytest.fixture
+def url_of_nodes(nodes):
+    return clusters.url_of(nodes)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +75,33 @@ def test_no_call_asks_a_node_which_keys_it_has(engine, nodes, prefix):
     for node in nodes:
         with node.client() as client:
             assert not [name for name in client.info("commandstats") if name.startswith("cmdstat_command")]
+
+
+def test_sm_commands_go_to_the_node_of_their_key(nodes, url_of_nodes, prefix):
+    definition = json.dumps({"current": "off", "initial": "off", "map": {"off": ["on"], "on": ["off"]}, "reason": ""})
+    keys = [f"{prefix}light:{number}" for number in range(12)]
+    client = shim(connect(url_of_nodes))
+    for key in keys[:1]:
+        client.execute_command("SM.SET", key, definition)
+
+    async def push():
+        far = shim(redis.asyncio.RedisCluster.from_url(url_of_nodes.replace("+cluster", ""), decode_responses=True))
+        found = [await far.execute_command("SM.STATE", key) for key in keys]
+        await far.aclose()
+        return found
+
+    asyncio.run(push())
+    for node in nodes:
+        with node.client() as watcher:
+            watcher.config_resetstat()
+    found = [client.execute_command("SM.STATE", key) for key in keys]
+    assert [one for one in found if one] == found[:1]
+    assert asyncio.run(push()) == found
+    for node in nodes:
+        with node.client() as watcher:
+            assert "cmdstat_command|getkeys" not in watcher.info("commandstats")
+    client.delete(keys[0])
+    client.close()
 
 
 def test_a_key_that_has_left_is_asked_for_at_its_new_node(engine, nodes, prefix):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,8 @@ from tests.installation.processes import eventually
 pytestmark = pytest.mark.second_redis
 
 
-def sign(folder: Path) -> None:
-    """Make an authority, and a certificate of it for 127.0.0.1."""
+def sign(folder: Path, name: str = "IP:127.0.0.1") -> None:
+    """Make an authority, and a certificate of it for a name."""
 
     def run(*words: str) -> None:
         subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
@@ -28,7 +29,7 @@ def sign(folder: Path) -> None:
     run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
         "-subj", "/CN=An authority of this test")  # fmt: skip
     run("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=redis")
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
+    (folder / "names").write_text(f"subjectAltName={name}\n", encoding="utf-8")
     run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
         "-extfile", "names", "-out", "server.pem")  # fmt: skip
 
@@ -59,6 +60,50 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path
     client.close()
     yield port, folder
     process.stop()
+
+
+@pytest.fixture
+def named_node(tmp_path: Path) -> Iterator[str]:
+    """The URL of a cluster of one node, whose certificate and announcement name the host, and no address."""
+    host = socket.gethostname()
+    try:
+        address = socket.gethostbyname(host)
+    except OSError:
+        pytest.skip(f"{host} has no address here")
+    if shutil.which("redis-server") is None or shutil.which("openssl") is None:
+        pytest.skip("needs redis-server and openssl")
+    sign(tmp_path, f"DNS:{host}")
+    port, bus = free_ports(2)
+    words = ["--port", "0", "--save", "", "--bind", address, "--tls-port", str(port), "--cluster-port", str(bus),
+             "--tls-cert-file", "server.pem", "--tls-key-file", "server.key", "--tls-ca-cert-file", "ca.pem",
+             "--tls-auth-clients", "no", "--tls-cluster", "yes", "--cluster-enabled", "yes",
+             "--cluster-announce-hostname", host, "--cluster-preferred-endpoint-type", "hostname"]  # fmt: skip
+    with (tmp_path / "log").open("wb") as log:
+        process = Guarded(["redis-server", *words], output=log, cwd=tmp_path)
+    try:
+        with redis.Redis(host=host, port=port, ssl=True, ssl_ca_certs=str(tmp_path / "ca.pem")) as client:
+
+            def asks(wanted: str) -> bool:
+                try:
+                    return str(client.cluster("INFO")["cluster_state"]) in wanted
+                except redis.ConnectionError:
+                    return False
+
+            eventually(lambda: asks("ok fail"), "the node answers")
+            client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            eventually(lambda: asks("ok"), "the cluster is up")
+        yield f"rediss+cluster://{address}:1,{host}:{port}/?ssl_ca_certs={tmp_path}/ca.pem"
+    finally:
+        process.stop()
+
+
+def test_nodes_of_a_cluster_are_trusted_by_the_names_that_they_announce(named_node: str) -> None:
+    engine = Engine.from_url(named_node, prefix="tls:", partitions=4)
+    engine.publish(door())
+    engine.create("door", "north")
+    assert engine.fire("door", "north", "open").state == "Open"
+    assert {node.host for node in engine.client.get_nodes()} == {socket.gethostname()}
+    engine.client.close()
 
 
 def test_an_authority_that_the_url_names_is_trusted(server: tuple[int, Path]) -> None:
