@@ -51,13 +51,13 @@ READ = {
 
 
 def _contents(engine):
-    """Every key with its value, without what differs from run to run: tokens, the machine's secret, bells."""
+    """Every key with its value, without what differs from run to run: tokens, the machine's secret, moments, bells."""
     found = {}
     for key in keys_left(engine):
         full = engine.keys.prefix + key
         value = READ[engine.client.type(full)](engine.client, full)
         if isinstance(value, dict):
-            value = {name: text for name, text in value.items() if name not in ("token", "secret")}
+            value = {name: text for name, text in value.items() if name not in ("token", "secret", "touched")}
         if not key.endswith(":bell") and not key.startswith("twin:"):
             found[key] = value
     return found
