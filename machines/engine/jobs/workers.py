@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,13 +106,24 @@ class WorkerRegistry:
                 self._caller.everywhere("TIME")  # raises where nothing answers
             missing.append(self._keys.workers)
         keys = [self._keys.worker(name) for name in self._names]
-        rows = self._caller.commands_available([(key, ("HGETALL", key)) for key in keys])
+        rows = self._read_rows(keys)
         missing += [key for key, fields in zip(keys, rows, strict=True) if isinstance(fields, EngineUnavailable)]
         dead = [name for name, fields in zip(self._names, rows, strict=True) if fields == {}]
         if dead and self._keys.workers not in missing:
             self._caller.command("ZREM", self._keys.workers, *dead)
         found = [read_worker(fields) for fields in rows if fields and isinstance(fields, dict)]
         return PartialList((row for row in found if row is not None), missing=missing)
+
+    def _read_rows(self, keys: Sequence[str]) -> list[Any]:
+        """Return the hashes, or EngineUnavailable for those whose node does not answer: for all, where the node of all
+        is the only one that does not. Raises EngineUnavailable where no node answers."""
+        try:
+            return self._caller.commands_available([(key, ("HGETALL", key)) for key in keys])
+        except EngineUnavailable as error:
+            if not self._caller.spread:
+                raise
+            self._caller.everywhere("TIME")  # raises where nothing answers
+            return [error] * len(keys)
 
     def _now(self) -> int:
         """Return ms by the server's clock, which is read once a minute."""
