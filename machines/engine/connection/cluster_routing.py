@@ -102,7 +102,7 @@ class ClusterRouter:
     def exchange(self, key: str, words: Command) -> Any:
         """Send one command and return its answer as it came. Raises one of ``FAILURES``."""
         owners = self._manager.slots_cache.get(find_slot(key))
-        if not owners or self._silent:
+        if not owners or (self._silent and self._forget_silences()):
             return self._settle_one(_Batch([(key, words)]))
         try:
             return get_cache(self._connect(owners[0]).connection_pool).exchange(words)
@@ -291,6 +291,13 @@ class ClusterRouter:
         error = LeftAlone(f"{node.name} did not answer a moment ago")
         setattr(error, UNSENT, True)
         raise error
+
+    def _forget_silences(self) -> bool:
+        """Forget the nodes that were left alone long enough; return whether there are others."""
+        now = time.monotonic()
+        for name in [name for name, until in list(self._silent.items()) if now >= until]:
+            self._silent.pop(name, None)
+        return bool(self._silent)
 
     def refresh(self, failed: Node | None = None) -> None:
         """Read the topology from any known node or seed, ``failed`` last; at most once in ``REFRESH_EVERY``."""
