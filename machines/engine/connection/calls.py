@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,8 @@ from .client import FAILURES, Client
 from .cluster_routing import REFUSED
 from .connection_cache import UNSENT
 from .library_loader import MISSING, LibraryLoader
+
+log = logging.getLogger(__name__)
 
 FAULT = "FAULT"  # the first word of a reply about a fault
 # Codes of server errors after which nothing has changed and the same call may succeed later.
@@ -324,7 +327,8 @@ class Caller:
 
     def ensure(self) -> None:
         """Load the library unless the server holds this very one or a newer one; refuse a data layout that this release
-        cannot read. Where the node of a cluster that has the layout is away, calls on the others go on."""
+        cannot read. Calls go on where the node of a cluster that has the layout is away, and for an account that may
+        use the keys of single machines only."""
         with self._lock:
             if self._loaded or time.monotonic() < self._ensured_until:
                 return
@@ -336,6 +340,8 @@ class Caller:
                     raise
                 self._ensured_until = time.monotonic() + LAYOUT_EVERY
                 return
+            except NotPermitted:
+                log.info("the account may not read the number of the data layout: it is not checked")
             self._loaded = True
 
     def require(self) -> None:

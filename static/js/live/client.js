@@ -2,13 +2,10 @@
 //
 //   const live = connect();
 //   const stop = live.subscribe("machine:activation", (value, meta) => paint(value));
-//   live.onstatus(({ state, age, reason }) => mark(state, age));
-//   live.onerror((error) => say(error.code, error.message, error.topic));
-//   live.pause(true);
 //
 // While paused, and in a tab that has been hidden for a while, it requests nothing. Then it gets one snapshot of each topic.
 
-import { forgetMissing, noteMissing } from "./missing.js";
+import { forgetMissing, hearAll } from "./missing.js";
 import { Connection } from "./socket.js";
 import { Poller } from "./poll.js";
 import { Rest } from "./rest.js";
@@ -41,10 +38,7 @@ export class Live {
   }
 
   subscribe(topic, listener) {
-    const heard = (value, meta) => {
-      noteMissing(topic, value);
-      if (!value.unavailable) listener(value, meta); // what is shown stays
-    };
+    const heard = hearAll(topic, listener);
     if (this.store.add(topic, heard) && !this.resting) this.send("subscribe", topic);
     return () => {
       forgetMissing(topic);

@@ -2,8 +2,16 @@
 
 const known = new Map(); // topic -> machine -> [missing, of]; null where nothing of the topic answers
 
+/** Wraps a listener: it does not hear values of which nothing answers, so that what is shown stays. */
+export function hearAll(topic, listener) {
+  return (value, meta) => {
+    noteMissing(topic, value);
+    if (!value.unavailable) listener(value, meta);
+  };
+}
+
 /** Notes what a value is without, and shows the sum over all topics of the page. */
-export function noteMissing(topic, value) {
+function noteMissing(topic, value) {
   if (value.unavailable && !value.missing) known.set(topic, null);
   else known.set(topic, new Map(parts(topic, value)));
   show();

@@ -376,7 +376,7 @@ def test_an_account_that_may_not_use_all_machines_does_what_is_due_in_the_others
         publish(owner, kick(name), "a", now=NOW)
         owner.fire(name, "a", "in1000", now=NOW)
     owner.client.acl_setuser(
-        "guest", enabled=True, nopass=True, categories=["+@all"], keys=["sb:{kick:0}*", "sb:machines", "sb:layout"]
+        "guest", enabled=True, nopass=True, categories=["+@all"], keys=["sb:{kick:0}*", "sb:machines"]
     )
     guest = Engine.from_url(own_server.url, username="guest", password="any")
     roots = [guest.keys.partition(name) for name in ("kick", "secret")]

@@ -322,6 +322,7 @@ def test_a_program_does_all_of_it_with_its_line_and_nothing_is_refused(place: Pl
 
 
 SELDOM = {
+    "hkeys": "a partition that a growing machine copied instances to",
     "lpush": "waking takers that wait on bell lists",
     "ltrim": "the same",
     "rpop": "taking back a step that failed half-way",
