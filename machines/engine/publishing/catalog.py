@@ -234,7 +234,8 @@ class Catalog:
             created = created or new
         self._align_partitions(name, count, f"{number}:{fingerprint}")
         self._caller.command("HSETNX", self._keys.machines, name, count)
-        self._caller.command("INCR", self._keys.revision)
+        if created or held is None:
+            self._caller.command("INCR", self._keys.revision)
         if growth is None:
             self._partitions[name] = count
         return PublishedMachine(name, int(number), fingerprint, created, findings)
