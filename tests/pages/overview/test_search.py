@@ -76,8 +76,9 @@ def test_the_cost_does_not_grow_with_the_instances(as_, waiting, engine, monkeyp
     for number in range(50):
         engine.create("activation", f"n{number}")
     sent = []
-    real = type(engine._caller).commands
-    monkeypatch.setattr(type(engine._caller), "commands", lambda self, all: sent.extend(all) or real(self, all))
+    caller = type(engine._caller)
+    real = caller.commands_available
+    monkeypatch.setattr(caller, "commands_available", lambda self, all: sent.extend(all) or real(self, all))
     as_("viewer").get(reverse("search"), {"q": "n1"})
     assert sum(words[0] == "EXISTS" for _, words in sent) == len(engine.machines())
 

@@ -117,7 +117,9 @@ def test_the_last_word_is_kept_with_an_attempt_that_fails(engine, errand):
 
     errand("e1")
     with Running(engine, registry_of(run=handler)):
-        eventually(lambda: _progress(engine, "delayed") == (2, 3, "the bell does not work"), "it stands there")
+        kept = (2, 3, "the bell does not work")
+        # On a busy machine the second attempt may have failed, too.
+        eventually(lambda: kept in (_progress(engine, "delayed"), _progress(engine, "dead")), "it stands there")
 
 
 def test_a_handler_that_says_much_sends_little(engine, taken):
