@@ -35,7 +35,7 @@ PATIENCE = 3.0  # seconds for which a call that was refused for now is sent agai
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.2  # seconds between two tries
 IMPATIENCE = 5.0  # seconds after a slot stayed down for PATIENCE in which other calls do not wait as well
 REDIRECTIONS = 5  # in a row without a pause: more mean that nodes disagree
-SILENCE = 1.0  # seconds
+SILENCE = 5.0  # seconds: as long as a call waits, so that a page waits once for a node that hangs
 REFRESH_EVERY = 0.2  # seconds between two reads of the topology
 
 REDIRECTED = exceptions.AskError  # and MovedError, which redis-py derives from it
