@@ -244,13 +244,15 @@ def _short(live: Live) -> Value:
 def _instance(topic: Topic, world: World) -> Value:
     read = list(_instance_sources(topic, world))
     complete = bool(read) and read[-1].kind == "types"
-    raw, types = (_available(world.readings[source]) for source in read[-2:]) if complete else (None, None)
+    # Unless it was found, a partition that does not answer may have it.
+    found = [_available(world.readings[source]) for source in (read[-2:] if complete else read)]
+    raw, types = found if complete else (None, None)
     redactor = _redactor(topic, world)
     if raw is None or types is None or redactor is None:
         return _gone(topic)
     try:
-        found = among(replies.read_instance(topic.machine, topic.name, raw, types), topic.scope)
-        return redactor.instance(found).as_dict()
+        instance = among(replies.read_instance(topic.machine, topic.name, raw, types), topic.scope)
+        return redactor.instance(instance).as_dict()
     except (KeyError, ValueError):  # a foreign hand wrote into the hash: for us it is no instance
         return _gone(topic)
 

@@ -73,7 +73,8 @@ end
 
 local function import(root, text, now, marks)
     if #text > MAX_BYTES then return 'refused', 'a record has at most ' .. MAX_BYTES .. ' bytes' end
-    local record = cjson.decode(text)
+    local ok, record = pcall(cjson.decode, text)
+    if not ok then return 'refused', 'a record is JSON' end
     if type(record) ~= 'table' then return 'refused', 'a record is an object' end
     if record.kind == 'instance' then return import_instance(root, record, now) end
     if record.kind == 'job' then return import_job(root, record, now, marks) end

@@ -12,7 +12,8 @@ local MAX_RECORDS = 200
 local function stage(root, growth, id, text)
     if not redirects.is_home(root, growth, id) then return 'refused', 'this is not its partition' end
     if redis.call('EXISTS', keys.instance(root, id)) == 1 then return 'there', '' end
-    local record = cjson.decode(text)
+    local ok, record = pcall(cjson.decode, text)
+    if not ok or type(record) ~= 'table' then return 'refused', 'a record is a JSON object' end
     if record.id ~= id then return 'refused', 'the record has another id' end
     record_checks.check_instance(root, record)
     redis.call('HSET', keys.staged(root), id, text)
