@@ -92,7 +92,7 @@ def reshard(place: Place, cluster: Cluster) -> tuple[Section, list[Aim]]:
         row, more = _watch(place, title, lambda move=move: move(cluster, slot), 8.0)
         rows.append(row)
         aims += more
-    return Section("A slot moves", rows, f"{THREADS} threads fire without pause; 5,000 keys in the slot."), aims
+    return Section("A slot moves", rows, f"{THREADS} threads fire without pause; 1,200 instances in the slot."), aims
 
 
 def _watch(place: Place, title: str, act: Callable[[], object], seconds: float) -> tuple[Row, list[Aim]]:
