@@ -35,6 +35,15 @@ call_command("createsuperuser", interactive=False, username="boss", email="boss@
 for definition in sys.argv[1:]:
     call_command("machine", "publish", definition)
 """  # one process, since each takes a second to start
+PAGES = (
+    "/",
+    "/machines/payment/",
+    "/machines/payment/instances/",
+    "/queues/",
+    "/workers/",
+    "/search/?q=pay",
+    "/audit/",
+)
 SAMPLES = ("activation", "new_device", "delivery", "payment", "service_activation")
 
 

@@ -8,19 +8,9 @@ import pytest
 
 from tests.installation.processes import eventually
 
-from .site import Site, steadily
+from .site import PAGES, Site, steadily
 
 pytestmark = pytest.mark.cluster
-
-PAGES = (
-    "/",
-    "/machines/payment/",
-    "/machines/payment/instances/",
-    "/queues/",
-    "/workers/",
-    "/search/?q=pay",
-    "/audit/",
-)
 
 
 def test_a_killed_primary_is_replaced_and_work_goes_on(site: Site):

@@ -8,19 +8,9 @@ from django.urls import reverse
 from machines.engine.keys import choose_partition
 from tests.installation.processes import eventually
 
-from .site import Site, steadily
+from .site import PAGES, Site, steadily
 
 pytestmark = pytest.mark.cluster
-
-PAGES = (
-    "/",
-    "/machines/payment/",
-    "/machines/payment/instances/",
-    "/queues/",
-    "/workers/",
-    "/search/?q=pay",
-    "/audit/",
-)
 
 
 def test_pages_go_on_while_the_owner_of_slot_0_is_down_and_say_what_is_missing(site: Site):

@@ -53,7 +53,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "unreadable": sorted(survey.faults),
         "missing": count_missing(survey.missing),
         "page": page,
-        "topic": name_topic("overview", page),
+        "topic": name_topic("overview", page, page),
         "depths": rank_depths(depths, MAX_DEPTHS)[:MAX_DEPTHS],
         "left_out": max(0, len(depths) - MAX_DEPTHS),
         "workers": survey.workers,

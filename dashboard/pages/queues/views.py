@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from dashboard.pages.shared import charts
 from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
-from dashboard.pages.shared.ranking import join_names
+from dashboard.pages.shared.ranking import name_topic
 from dashboard.pages.shared.redacted_engine import redacted_engine
 from dashboard.shared.access import View, allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request
@@ -48,7 +48,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
         "missing": count_missing(survey.missing),
         "queues": found,
         "page": page,
-        "topic": "queues" if page.paginator.num_pages == 1 else f"queues:{join_names(one.machine for one in page)}",
+        "topic": name_topic("queues", page, (one.machine for one in page)),
         "total": len(every),
         "paused": sum(1 for one in every if one.paused),
         "dead": sum(one.stats.depth["dead"] for one in every),

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any
 
 from django.core.paginator import Page
 
 from dashboard.shared.queue_depths import Depth
 from machines.engine import Live
-
-
-class Ranked(Protocol):
-    """Anything with the depth of a queue."""
-
-    @property
-    def depth(self) -> Depth: ...
 
 
 def rank_machines(lives: Mapping[str, Live], fits: int) -> list[str]:
@@ -30,13 +23,9 @@ def rank_depths(depths: Sequence[Depth], fits: int) -> list[Depth]:
     return list(depths) if len(depths) <= fits else sorted(depths, key=_weigh_depth)
 
 
-def name_topic(kind: str, page: Page[str]) -> str:
-    """Return the live topic of a page: of all machines, or of those on this page of several."""
-    return kind if page.paginator.num_pages == 1 else f"{kind}:{join_names(page)}"
-
-
-def join_names(names: Iterable[str]) -> str:
-    return ",".join(dict.fromkeys(sorted(names)))
+def name_topic(kind: str, page: Page[Any], machines: Iterable[str]) -> str:
+    """Return the live topic of a page: of all machines, or of ``machines``, those on this page of several."""
+    return kind if page.paginator.num_pages == 1 else f"{kind}:{','.join(sorted(set(machines)))}"
 
 
 def _count_trouble(live: Live) -> int:
