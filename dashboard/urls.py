@@ -23,7 +23,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
     path("favicon.ico", favicon, name="favicon"),
     path("api/v1/", include("dashboard.api.urls")),
-    *([path("patterns/", include("examples.urls"))] if apps.is_installed("examples") else []),
+    *([path("patterns/", include("dashboard.examples.urls"))] if apps.is_installed("dashboard.examples") else []),
     path("", include("dashboard.pages.urls")),
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from examples.handlers import add_up, minutes_watched
+from dashboard.examples.handlers import add_up, minutes_watched
 from machines.engine import Engine
 from machines.mapreduce import MapReduce
 from machines.mapreduce.builtin_machines import RUN

@@ -111,7 +111,7 @@ INSTALLED_APPS = [
     "guardian",
     "machines",
     "dashboard",
-    *(["examples"] if SIGNALBOX_EXAMPLES else []),
+    *(["dashboard.examples"] if SIGNALBOX_EXAMPLES else []),
 ]
 MIDDLEWARE = [
     "dashboard.middleware.request_ids.RequestIds",
@@ -235,7 +235,7 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["asked"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "examples")}
+    "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard")}
     | {name: {"level": "WARNING"} for name in ("httpx", "httpcore")}  # they log whole addresses of webhooks
     | {"django.request": {"filters": ["refusals"]}},
 }

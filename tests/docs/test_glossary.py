@@ -19,7 +19,7 @@ pytestmark = pytest.mark.pure
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGES = ("machines", "dashboard")
-TEMPLATES = ("templates", "machines/templates", "machines/bulk", "examples/templates")
+TEMPLATES = ("templates", "machines/templates", "machines/bulk", "dashboard/examples/templates")
 
 PRIVATE = {
     r"\bveils?\b": "redaction",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.patterns import ORDER, sections
+from dashboard.examples.patterns import ORDER, sections
 from machines import patterns
 from machines.engine.errors import SignalboxError
 from machines.patterns import errors
@@ -32,7 +32,11 @@ def test_every_pattern_has_a_section_with_a_program_and_a_row_that_says_what_it_
 
 @pytest.mark.parametrize("name", ORDER)
 def test_a_pattern_has_its_module_its_tests_its_benchmark_and_its_place_on_the_page(name):
-    for file in ("machines/patterns/{}.py", "benchmarks/patterns/{}.py", "examples/templates/patterns/{}.html"):
+    for file in (
+        "machines/patterns/{}.py",
+        "benchmarks/patterns/{}.py",
+        "dashboard/examples/templates/patterns/{}.html",
+    ):
         assert (ROOT / file.format(name)).is_file()
     assert list((ROOT / "tests/patterns").glob(f"test_{name}*.py"))
     assert name in sections()

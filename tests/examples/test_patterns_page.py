@@ -10,10 +10,10 @@ import pytest
 from django.test import modify_settings
 
 from dashboard import urls
+from dashboard.examples import views
+from dashboard.examples.patterns import MOST_KEYS, ORDER, sections
+from dashboard.examples.patterns.traffic import PatternTraffic
 from dashboard.pages.shared.navigation import list_navigation_links
-from examples import views
-from examples.patterns import MOST_KEYS, ORDER, sections
-from examples.patterns.poking import Poking
 from tests.engine.dumps import keys_left
 from tests.pages.conftest import as_, user_of
 from tests.pages.reading import Element, fields, read
@@ -109,9 +109,9 @@ def test_its_example_runs_as_it_stands(engine, prefix, section):
 
 
 def test_the_traffic_gives_every_section_life_in_bounded_space(client, engine, prefix):
-    poking, page = Poking(Random(7)), read(client.get("/patterns/"))
+    traffic, page = PatternTraffic(Random(7)), read(client.get("/patterns/"))
     for _ in range(40 * len(SECTIONS)):
-        poking.move()
+        traffic.move()
     still = {section["id"]: section.text for section in page.all("section", class_="pattern")}
     assert [name for name in NAMES if part(client, name).text == still[name]] == []
     assert len(keys_left(engine)) < 100
@@ -156,7 +156,7 @@ def test_without_redis_it_is_the_usual_outage(client, settings, address):
 def test_a_site_without_the_samples_has_no_such_page(user_of):
     user = user_of("supervisor")
     assert [place.name for place in list_navigation_links(user)][-1] == "patterns"
-    with modify_settings(INSTALLED_APPS={"remove": ["examples"]}):
+    with modify_settings(INSTALLED_APPS={"remove": ["dashboard.examples"]}):
         addresses = runpy.run_path(urls.__file__)["urlpatterns"]
         assert "patterns" not in [place.name for place in list_navigation_links(user)]
     assert not [one for one in addresses if str(one.pattern) == "patterns/"]

@@ -41,7 +41,7 @@ NAVIGATION_LINKS = (
     NavigationLink("approvals", "Approvals", "view", "approvals"),
     NavigationLink("audit", "Audit", "audit", "audit"),
     NavigationLink("webhooks", "Webhooks", "operate", "webhooks"),
-    NavigationLink("patterns", "Patterns", "view", "patterns", app="examples", in_foot=True),
+    NavigationLink("patterns", "Patterns", "view", "patterns", app="dashboard.examples", in_foot=True),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from examples.patterns import throttle as limited
+from dashboard.examples.patterns import throttle as limited
 from machines.patterns import Throttle
 from tests.browser.conftest import keys_work
 

@@ -7,7 +7,7 @@ import pytest
 
 from dashboard.demo import orders
 from dashboard.demo.orders import Orders
-from examples import handlers
+from dashboard.examples import handlers
 from machines.engine.definitions import outline
 from machines.engine.errors import SignalboxError
 from machines.worker.job import Job

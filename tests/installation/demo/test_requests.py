@@ -9,7 +9,7 @@ from dashboard.demo import night_shift, requests
 from dashboard.demo.night_shift import NightShift
 from dashboard.demo.requests import MACHINE, Requests
 from dashboard.demo.traffic import Traffic
-from examples import handlers
+from dashboard.examples import handlers
 from machines.engine.definitions import outline
 from machines.engine.errors import SignalboxError
 from machines.worker.job import Job

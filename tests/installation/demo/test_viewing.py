@@ -7,7 +7,7 @@ import pytest
 from dashboard.demo import traffic, viewing
 from dashboard.demo.traffic import Traffic
 from dashboard.demo.viewing import Viewing
-from examples.handlers import add_up, minutes_watched
+from dashboard.examples.handlers import add_up, minutes_watched
 from machines.mapreduce import MapReduce, builtin_machines
 from machines.mapreduce.builtin_machines import CHUNK, RUN
 from machines.worker.registry import discover

@@ -134,8 +134,8 @@ def test_behind_tls_cookies_stay_on_tls(settings_with):
 
 
 def test_the_examples_can_be_left_out(settings_with):
-    assert "examples" in settings_with()["INSTALLED_APPS"]
-    assert "examples" not in settings_with(SIGNALBOX_EXAMPLES="0")["INSTALLED_APPS"]
+    assert "dashboard.examples" in settings_with()["INSTALLED_APPS"]
+    assert "dashboard.examples" not in settings_with(SIGNALBOX_EXAMPLES="0")["INSTALLED_APPS"]
 
 
 def test_a_server_that_runs_in_the_home_folder_is_found(settings_with, tmp_path):
@@ -170,7 +170,7 @@ def test_no_variable_is_read_past_the_readers():
     reading = re.compile(r"os\.(environ(\.get\(|\[\")|getenv)")
     found = {
         str(path.relative_to(ROOT))
-        for folder in ("dashboard", "machines", "examples")
+        for folder in ("dashboard", "machines")
         for path in (ROOT / folder).rglob("*.py")
         if reading.search(path.read_text())
     }

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
-    from .patterns.poking import Poking
+    from .patterns.traffic import PatternTraffic
 
 
 class ExamplesConfig(AppConfig):
-    name = "examples"
+    name = "dashboard.examples"
+    label = "examples"
     verbose_name = "Sample machines"
 
-    def poking(self, random: Random) -> Poking:
+    def pattern_traffic(self, random: Random) -> PatternTraffic:
         """What the demo's traffic does to the patterns."""
-        from .patterns.poking import Poking
+        from .patterns.traffic import PatternTraffic
 
-        return Poking(random)
+        return PatternTraffic(random)

@@ -16,7 +16,7 @@ HELD = 2.0  # seconds
 GATHER = 20.0  # seconds that clicks wait before the traffic writes them out
 
 
-class Poking:
+class PatternTraffic:
     """In bounded space, as the page's own acts: under the same names."""
 
     def __init__(self, random: Random) -> None:
