@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 import time
 
@@ -27,6 +26,7 @@ from machines.worker.maintenance.buffer_flush import waiting
 from machines.worker.maintenance.scheduler import read_lock_holders
 
 from .families import Snapshot, registry
+from .tokens import has_token
 
 log = logging.getLogger(__name__)
 
@@ -73,15 +73,9 @@ def _activity(request: HttpRequest, survey: Survey) -> Activity | None:
 def _scope(request: HttpRequest) -> Scope:
     """The machines to tell of. The token is looked at first: who sends it needs no session, and so no cache."""
     mode = settings.SIGNALBOX_METRICS
-    if mode == "open" or _has_token(request):
+    if mode == "open" or has_token(request):
         return EVERYTHING
     return scope_of(request.user) if mode == "login" else NOTHING
-
-
-def _has_token(request: HttpRequest) -> bool:
-    expected = settings.SIGNALBOX_METRICS_TOKEN
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    return bool(expected) and scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _refusal(request: HttpRequest) -> HttpResponse:

@@ -20,6 +20,7 @@ from django.middleware.security import SecurityMiddleware
 from django.template.loader import render_to_string
 
 from dashboard.middleware.content_security_policy import ContentSecurityPolicy
+from dashboard.middleware.probe_hosts import accept_any_host
 from dashboard.middleware.request_ids import RequestIds
 from dashboard.shared.errors import problems
 from dashboard.shared.errors import problems as codes
@@ -79,6 +80,7 @@ class EventLoopHandler(ASGIHandler):
         return self._security.process_response(request, self._frames.process_response(request, response))
 
     async def _inner(self, request: HttpRequest) -> Any:
+        accept_any_host(request)
         request.get_host()  # one that is not ours is refused
         refusal: Refusal | None = request.refusal  # type: ignore[attr-defined]
         if refusal is not None:

@@ -115,6 +115,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "dashboard.middleware.request_ids.RequestIds",
+    "dashboard.middleware.probe_hosts.ProbeHosts",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.middleware.content_security_policy.ContentSecurityPolicy",
     "dashboard.serving.cookie_limits.CookieLimits",

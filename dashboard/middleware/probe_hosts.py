@@ -1,0 +1,53 @@
+"""Middleware: answers probes whatever the ``Host`` header says.
+
+An orchestrator or a balancer asks a process by its address (``Host: 10.42.0.7:8000``), which is no name of the site.
+Every other path refuses a host that is not among ``ALLOWED_HOSTS``. ``/metrics`` is answered for a foreign host where
+anybody may read it, or to a request that carries the token: never by a session.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest
+
+from dashboard.metrics.tokens import has_token
+from dashboard.shared.async_middleware import AsyncMiddleware
+
+PROBES = frozenset({"/healthz", "/readyz"})
+METRICS = "/metrics"
+NAME = "localhost"  # what such a request is taken to have asked for; no answer shows it
+
+
+class ProbeHosts(AsyncMiddleware):
+    """Sits before the first middleware that reads the host."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if iscoroutinefunction(self):
+            return self._later(request)
+        accept_any_host(request)
+        return self.get_response(request)
+
+    async def _later(self, request: HttpRequest) -> Any:
+        accept_any_host(request)
+        return await self.get_response(request)
+
+
+def accept_any_host(request: HttpRequest) -> None:
+    """Let a probe that names a foreign host pass; leave every other request as it is."""
+    if not is_probe(request):
+        return
+    try:
+        request.get_host()
+    except DisallowedHost:
+        request.get_host = lambda: NAME  # type: ignore[method-assign]
+
+
+def is_probe(request: HttpRequest) -> bool:
+    """Tell whether the request may name any host."""
+    if request.path_info == METRICS:
+        return settings.SIGNALBOX_METRICS == "open" or (settings.SIGNALBOX_METRICS != "off" and has_token(request))
+    return request.path_info in PROBES
